@@ -1,0 +1,39 @@
+# Everything runs in .venv, made from the pinned versions in constraints.txt.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DATA ?= ../shared/data
+
+.PHONY: demo test check slow bench docs format clean
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs]'
+	touch $@
+
+demo: $(VENV)/.ready  ## A few private statistics of a bundled table, with their ± and what they cost.
+	$(BIN)/python -m discreet.demo
+
+test: $(VENV)/.ready  ## The tests, on two cores.
+	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+slow: $(VENV)/.ready  ## The nightly sizes.
+	$(BIN)/python -m pytest -q -n 2 -m "slow" -s
+
+check: $(VENV)/.ready  ## Format, lint, types.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.ready
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.ready  ## Side by side with the peers, each in its own environment below .bench/.
+	$(BIN)/python -m benchmarks $(ONLY)
+
+docs: $(VENV)/.ready  ## The documentation, into site/.
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf $(VENV) .bench site
