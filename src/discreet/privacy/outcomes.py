@@ -1,0 +1,157 @@
+"""The law of a release: every outcome with an enclosure of its probability, and a bound on all the rest.
+
+These functions work at the precision of the caller (`balls.precision`), so that a verifier can ask again with
+more bits. The law of a release is a fact about the data it was made from: it is for small worlds and for tests,
+and is never released itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from discreet.balls import ball, bounds
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, probability
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = [
+    "CUTOFF",
+    "IntegerLaw",
+    "Outcomes",
+    "Verifiable",
+    "from_law",
+    "map",
+    "mixture",
+    "point",
+    "product",
+    "prune",
+]
+
+CUTOFF = Fraction(1, 2**96)  # What a listing may leave out unless it says otherwise.
+_LONGEST = 1 << 20  # Outcomes in one listing; more do not fit a verification of small worlds.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Outcomes with enclosures of their probabilities; all others together have `tail` at most."""
+
+    masses: Mapping[Any, arb] = field(repr=False)  # by hashable outcome
+    tail: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tail", probability(self.tail, name="tail"))
+
+
+class IntegerLaw(Protocol):
+    """A law on the integers, as in `discreet.noise.laws`."""
+
+    def pmf(self, k: int, /) -> arb: ...
+
+    def cdf(self, k: int, /) -> arb: ...
+
+    def survival(self, k: int, /) -> arb: ...
+
+    def half_width(self, confidence: Fraction, /) -> int: ...
+
+
+class Verifiable(Protocol):
+    """A mechanism that can be verified: its law on given data, and what it claims to spend."""
+
+    @property
+    def event(self) -> Event: ...
+
+    @property
+    def relation(self) -> Relation | None: ...
+
+    def distribution(self, data: Any, /) -> Outcomes:
+        """List the outcomes of `release(data)` at the working precision of `balls`."""
+
+
+def point(value: Hashable) -> Outcomes:
+    """Return the law of a constant."""
+    return Outcomes({value: ball(1)})
+
+
+def from_law(law: IntegerLaw, centre: int = 0, *, cutoff: Number = CUTOFF) -> Outcomes:
+    """List `centre` plus noise, in a window that misses about `cutoff` of probability at most."""
+    rest = probability(cutoff, name="cutoff")
+    if not 0 < rest < 1:
+        raise InvalidParameter("cutoff must lie strictly between 0 and 1")
+    reach = law.half_width(1 - rest)
+    _check_length(2 * reach + 1)
+    listed = ((centre + k, law.pmf(k)) for k in range(-reach, reach + 1))
+    tail = _upper(law.cdf(-reach - 1) + law.survival(reach))
+    return Outcomes({value: mass for value, mass in listed if not mass.is_zero()}, tail)
+
+
+def product(*parts: Outcomes) -> Outcomes:
+    """List the tuples of independent outcomes; what is missed is missed in some coordinate."""
+    rows: dict[tuple[Any, ...], arb] = {(): ball(1)}
+    for part in parts:
+        _check_length(len(rows) * len(part.masses))
+        rows = {
+            (*row, value): mass * more for row, mass in rows.items() for value, more in part.masses.items()
+        }
+    return Outcomes(rows, _capped(sum((part.tail for part in parts), Fraction(0))))
+
+
+def mixture(parts: Iterable[tuple[arb | Fraction | int, Outcomes]], *, rest: Number = 0) -> Outcomes:
+    """List what comes out of one part, taken with its weight; parts not named weigh `rest` at most."""
+    masses: dict[Hashable, arb] = {}
+    tail = probability(rest, name="rest")
+    for weight, part in parts:
+        factor = ball(weight) if isinstance(weight, (int, Fraction)) else weight
+        tail += _upper(factor) * part.tail
+        for value, mass in part.masses.items():
+            masses[value] = masses[value] + factor * mass if value in masses else factor * mass
+    return Outcomes(masses, _capped(tail))
+
+
+def map(outcomes: Outcomes, function: Callable[[Any], Hashable]) -> Outcomes:
+    """List the outcomes of a function of the release; those it does not tell apart are added up."""
+    masses: dict[Hashable, arb] = {}
+    for value, mass in outcomes.masses.items():
+        image = function(value)
+        masses[image] = masses[image] + mass if image in masses else mass
+    return Outcomes(masses, outcomes.tail)
+
+
+def prune(outcomes: Outcomes, *, cutoff: Number = CUTOFF) -> Outcomes:
+    """Move the least likely outcomes into the tail, `cutoff` of probability at most; keeps products small."""
+    left = probability(cutoff, name="cutoff")
+    ranked = sorted(
+        ((_upper(mass), value) for value, mass in outcomes.masses.items()), key=lambda pair: pair[0]
+    )
+    dropped: set[Hashable] = set()
+    for mass, value in ranked:
+        if mass > left:
+            break
+        left -= mass
+        dropped.add(value)
+    moved = probability(cutoff, name="cutoff") - left
+    kept = {value: mass for value, mass in outcomes.masses.items() if value not in dropped}
+    return Outcomes(kept, _capped(outcomes.tail + moved))
+
+
+def _upper(mass: arb) -> Fraction:
+    """Return an upper end of a probability; a ball that says nothing still means at most one."""
+    return max(Fraction(0), min(Fraction(1), bounds(mass)[1])) if mass.is_finite() else Fraction(1)
+
+
+def _capped(tail: Fraction) -> Fraction:
+    return min(tail, Fraction(1))
+
+
+def _check_length(length: int) -> None:
+    if length > _LONGEST:
+        raise InvalidParameter(
+            f"a listing of {length} outcomes is too long: verify with a smaller scale or fewer coordinates"
+        )
