@@ -1,7 +1,7 @@
 """The law of a release: every outcome with an enclosure of its probability, and a bound on all the rest.
 
 These functions work at the precision of the caller (`balls.precision`), so that a verifier can ask again with
-more bits. The law of a release is a fact about the data it was made from: it is for small worlds and for tests,
+more bits. The law of a release is a fact about the data it was made from: it is for small worlds and tests,
 and is never released itself.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from discreet.balls import ball, bounds
@@ -51,7 +52,9 @@ class Outcomes:
 
 
 class IntegerLaw(Protocol):
-    """A law on the integers, as in `discreet.noise.laws`."""
+    """A law on the integers, as in `discreet.noise.laws`: a frozen value."""
+
+    def __hash__(self) -> int: ...
 
     def pmf(self, k: int, /) -> arb: ...
 
@@ -85,11 +88,20 @@ def from_law(law: IntegerLaw, centre: int = 0, *, cutoff: Number = CUTOFF) -> Ou
     rest = probability(cutoff, name="cutoff")
     if not 0 < rest < 1:
         raise InvalidParameter("cutoff must lie strictly between 0 and 1")
+    from flint import ctx
+
+    noise, tail = _window(law, rest, ctx.prec)
+    return Outcomes({centre + k: mass for k, mass in noise.items()}, tail)
+
+
+@lru_cache(maxsize=32)
+def _window(law: IntegerLaw, rest: Fraction, bits: int) -> tuple[Mapping[int, arb], Fraction]:
+    """List the noise itself once for all centres; `bits` is the working precision, part of the question."""
     reach = law.half_width(1 - rest)
     _check_length(2 * reach + 1)
-    listed = ((centre + k, law.pmf(k)) for k in range(-reach, reach + 1))
+    listed = ((k, law.pmf(k)) for k in range(-reach, reach + 1))
     tail = _upper(law.cdf(-reach - 1) + law.survival(reach))
-    return Outcomes({value: mass for value, mass in listed if not mass.is_zero()}, tail)
+    return {k: mass for k, mass in listed if not mass.is_zero()}, tail
 
 
 def product(*parts: Outcomes) -> Outcomes:

@@ -1,0 +1,30 @@
+"""Verification on small worlds: rigorous divergences over all pairs of neighbours, compared with the claim.
+
+A verification can refute a claim; it cannot prove one. It says "no violation in this world".
+"""
+
+from __future__ import annotations
+
+from discreet.privacy.outcomes import Outcomes
+from discreet.verify.checking import SLACK, check, check_renyi
+from discreet.verify.claim import Claim, Measure
+from discreet.verify.exhaustive import Sensitivity, l1, sensitivity, squared_l2
+from discreet.verify.report import Finding, Verification
+from discreet.verify.small_worlds import Worlds, worlds
+
+__all__ = [
+    "SLACK",
+    "Claim",
+    "Finding",
+    "Measure",
+    "Outcomes",
+    "Sensitivity",
+    "Verification",
+    "Worlds",
+    "check",
+    "check_renyi",
+    "l1",
+    "sensitivity",
+    "squared_l2",
+    "worlds",
+]

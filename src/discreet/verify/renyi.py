@@ -1,0 +1,55 @@
+"""The Renyi divergence of order a: log(sum of P^a Q^(1-a)) / (a - 1). [Mir17]
+
+As with ratios, what a listing leaves out cannot be compared: the upper end holds but for outcomes of
+probability `slack` at most; the lower end is free of that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.balls import ball
+from discreet.verify.claim import Claim
+from discreet.verify.enclosure import Enclosure, Real, above, below, log_above, log_below, total, worst
+from discreet.verify.laws import Aligned, Law, align
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["examine", "sharp"]
+
+
+def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> Enclosure:
+    """Enclose the largest divergence of all pairs."""
+    return worst(sharp(align(*pair), claim.at, slack, index) for index, pair in enumerate(pairs))
+
+
+def sharp(pair: Aligned, order: Fraction, slack: Fraction, index: int = 0) -> Enclosure:
+    """Enclose the divergence of one pair in balls."""
+    first, second = pair.first, pair.second
+    comparable = pair.shared & (first.lower > 0) & (pair.lower > 0)
+    power, rest = ball(order), ball(order - 1)
+    known = ball(0)
+    for here in np.flatnonzero(comparable):
+        p, q = first.masses[here], second.masses[pair.place[here]]
+        known += (power * p.log() - rest * q.log()).exp()
+    apart = total(first.masses[here] for here in np.flatnonzero(~comparable)) + ball(first.outcomes.tail)
+    upper = log_above(above(known)) / (order - 1) if above(apart) <= slack else math.inf
+    lower = log_below(_least(pair, known, power, rest)) / (order - 1)
+    return Enclosure(lower, max(lower, upper), index)
+
+
+def _least(pair: Aligned, known: arb, power: arb, rest: arb) -> Real:
+    """Bound the sum from below: outcomes that only the first lists are one, as likely as the tail."""
+    alone = below(total(pair.first.masses[here] for here in np.flatnonzero(~pair.shared)))
+    if alone <= 0:
+        return below(known)
+    tail = pair.second.outcomes.tail
+    if tail == 0:
+        return math.inf
+    return below(known + (power * ball(Fraction(alone)).log() - rest * ball(tail).log()).exp())

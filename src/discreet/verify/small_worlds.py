@@ -1,0 +1,124 @@
+"""Small worlds: all data sets of a few sizes over a few values, and who is a neighbour of whom."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement, permutations, product
+from math import comb
+from typing import TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import integer
+from discreet.privacy.relation import Relation
+
+__all__ = ["World", "Worlds", "as_worlds", "neighbours", "worlds"]
+
+World: TypeAlias = tuple[Hashable, ...]
+
+_MOST = 100_000  # Data sets in one world; a verification of more would not end.
+_LONGEST_ORDERED = 4  # Records; ordered data sets of more are too many and show nothing new.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Worlds:
+    """Data sets to verify on. Those that are not ordered stand for multisets of records."""
+
+    data_sets: tuple[World, ...]
+    ordered: bool
+
+    def __len__(self) -> int:
+        return len(self.data_sets)
+
+    def __iter__(self) -> Iterator[World]:
+        return iter(self.data_sets)
+
+
+def worlds(values: Iterable[Hashable], sizes: Iterable[int], *, ordered: bool = False) -> Worlds:
+    """List all data sets of the given sizes over the given values.
+
+    Multisets do for a mechanism that does not look at the order of records; say `ordered=True` for others.
+    """
+    alphabet = tuple(dict.fromkeys(values))
+    lengths = sorted({integer(size, name="a size") for size in sizes})
+    _check_size(len(alphabet), lengths, ordered)
+    if ordered:
+        data_sets = [row for length in lengths for row in product(alphabet, repeat=length)]
+    else:
+        data_sets = [row for length in lengths for row in combinations_with_replacement(alphabet, length)]
+    return Worlds(tuple(data_sets), ordered)
+
+
+def _check_size(values: int, sizes: Sequence[int], ordered: bool) -> None:
+    if not sizes or sizes[0] < 0:
+        raise InvalidParameter("sizes must name at least one size, none below 0")
+    if values == 0 and sizes[-1] > 0:
+        raise InvalidParameter("values must name at least one value")
+    if ordered and sizes[-1] > _LONGEST_ORDERED:
+        raise InvalidParameter(f"ordered worlds go up to size {_LONGEST_ORDERED}")
+    count = sum(values**size if ordered else comb(values + size - 1, size) for size in sizes if values)
+    if count > _MOST:
+        raise InvalidParameter(f"{count} data sets are too many: take fewer values or smaller sizes")
+
+
+def as_worlds(given: Worlds | Iterable[Sequence[Hashable]], *, symmetric: bool | None) -> Worlds:
+    """Read the data sets of a caller; plain ones are ordered unless the mechanism is symmetric."""
+    if isinstance(given, Worlds):
+        if symmetric is False and not given.ordered:
+            raise InvalidParameter("this mechanism depends on the order of records: say ordered=True")
+        found = given
+    else:
+        found = Worlds(tuple(dict.fromkeys(_read(given))), ordered=not symmetric)
+    if not found.data_sets:
+        raise InvalidParameter("worlds must hold at least one data set")
+    return found
+
+
+def _read(given: Iterable[Sequence[Hashable]]) -> list[World]:
+    try:
+        rows = [tuple(row) for row in given]
+        hash(tuple(rows))
+    except TypeError:
+        raise InvalidParameter("worlds must be data sets, each a sequence of hashable records") from None
+    return rows
+
+
+def neighbours(found: Worlds, relation: Relation) -> list[tuple[int, int]]:
+    """List the positions of all pairs of neighbours, in both orders."""
+    rows = _canonical(found)
+    pairs = _one_removed(rows) if relation is Relation.ADD_REMOVE else _one_replaced(rows, found.ordered)
+    if not pairs:
+        raise InvalidParameter(
+            f"no two of these {len(found)} data sets are neighbours under {relation.name}: "
+            "ADD_REMOVE needs sizes that differ by one, REPLACE_ONE two data sets of one size"
+        )
+    return sorted(pairs)
+
+
+def _canonical(found: Worlds) -> list[tuple[int, ...]]:
+    """Number the values, and sort each data set whose order has no meaning."""
+    numbers: dict[Hashable, int] = {}
+    rows = [tuple(numbers.setdefault(value, len(numbers)) for value in row) for row in found]
+    return rows if found.ordered else [tuple(sorted(row)) for row in rows]
+
+
+def _one_removed(rows: Sequence[tuple[int, ...]]) -> set[tuple[int, int]]:
+    where = {row: index for index, row in enumerate(rows)}
+    pairs = set()
+    for index, row in enumerate(rows):
+        for place in range(len(row)):
+            other = where.get(row[:place] + row[place + 1 :])
+            if other is not None:
+                pairs |= {(index, other), (other, index)}
+    return pairs
+
+
+def _one_replaced(rows: Sequence[tuple[int, ...]], ordered: bool) -> set[tuple[int, int]]:
+    """Neighbours agree once one record of each, at the same place if ordered, is gone."""
+    groups: defaultdict[tuple[int, tuple[int, ...]], set[int]] = defaultdict(set)
+    for index, row in enumerate(rows):
+        for place in range(len(row)):
+            groups[place if ordered else -1, row[:place] + row[place + 1 :]].add(index)
+    return {pair for group in groups.values() for pair in permutations(group, 2)}
