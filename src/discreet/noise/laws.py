@@ -212,7 +212,7 @@ class DiscreteGaussianLaw(Law):
 
     def weight(self, k: int | Fraction) -> arb:
         """Enclose exp(-k^2 / (2 variance))."""
-        return ball(-Fraction(k) ** 2 / (2 * self.variance)).exp()
+        return ball(-(Fraction(k) ** 2) / (2 * self.variance)).exp()
 
     def pmf(self, k: int) -> arb:
         return self.weight(k) / self._total()
@@ -259,7 +259,7 @@ class DiscreteGaussianLaw(Law):
         root = ball(self.variance).sqrt()
         from flint import arb
 
-        def area(x: Fraction) -> Any:
+        def area(x: Fraction) -> arb:
             return normal_cdf(-ball(x) / root) * root * (2 * arb.pi()).sqrt()
 
         if Fraction(k) ** 2 >= self.variance:

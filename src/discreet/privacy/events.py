@@ -9,7 +9,6 @@ Every event is a statement about all pairs of neighbours under the relation of t
 from __future__ import annotations
 
 import json
-from abc import ABC
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -50,7 +49,7 @@ _registry: dict[tuple[str, int], type[Event]] = {}
 _DEEPEST = 32  # Nested events; deeper ones come from a mistake or an attack.
 
 
-class Event(ABC):
+class Event:
     """Something that was spent."""
 
     __slots__ = ()
@@ -218,9 +217,7 @@ class DiscreteLaplace(Event):
     sensitivity: int  # l1, in grid steps
 
     def __init__(self, scale: Number, sensitivity: int) -> None:
-        self._set(
-            scale=positive(scale, name="scale"), sensitivity=positive_integer(sensitivity, name="sensitivity")
-        )
+        self._set(scale=positive(scale, name="scale"), sensitivity=positive_integer(sensitivity, name="sensitivity"))
 
 
 @final

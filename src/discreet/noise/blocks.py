@@ -1,0 +1,151 @@
+"""Large scales: draw a block of 2^shift values from a ladder, then the place in it, and accept or draw again.
+
+Within a block of width a small part of the scale the weight hardly falls, so most pairs are accepted by the first
+16 bits of a uniform number, whatever the place. The others compare 64 bits with a float whose error is far below
+the margin, and the one in 2^40 that falls inside the margin is decided exactly (see `lazy`). Rejection sampling
+is exact: an accepted pair has the weight of its value. [vN51, Dev86]
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.balls import ball, bounds, precision
+from discreet.errors import NoiseOverflow
+from discreet.noise.ladder import CHUNK, FEW, FLAG, Inversion
+from discreet.noise.lazy import compare, extend
+from discreet.noise.source import read
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["Blocks", "Shape"]
+
+_MARGIN = 2.0**20  # Of 2^64: the floats below are right to 2^-48, with room to spare.
+_Open: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.uint16], NDArray[Any]]
+_CHECK = 16  # Bits of a word that decide about acceptance; the rest give the place.
+
+
+class Shape(Protocol):
+    """How the weight falls within a block: exp(-exponent), which is 1 at the likeliest place."""
+
+    @property
+    def fractional(self) -> bool:
+        """Whether a place is a real number, of which only the whole part is kept."""
+
+    def exponent(self, block: int, place: arb) -> arb:
+        """Enclose the exponent at `place` >= 0 steps from the end of the block that is nearer to zero."""
+
+    def exponents(self, blocks: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Approximate exponents below 8 to an absolute error of 2^-48; blocks are numbered from zero outward."""
+
+
+@final
+class Blocks:
+    """An exact sampler of 64-bit integers.
+
+    `largest_exponent` is taken over all places of the blocks that the table of the inversion does not flag.
+    """
+
+    def __init__(self, inversion: Inversion, shift: int, shape: Shape, largest_exponent: Fraction) -> None:
+        self._inversion = inversion
+        self._shift = shift
+        self._shape = shape
+        self._mask = (1 << shift) - 1
+        self._word = np.uint32 if shift <= 32 - _CHECK else np.uint64
+        self._bytes = np.dtype(self._word).itemsize
+        with precision(96):
+            self._sure = int(bounds(ball(-largest_exponent).exp() * (1 << _CHECK))[0])
+
+    def one(self) -> int:
+        """Draw one value."""
+        while True:
+            block = self._inversion.one()
+            word = int.from_bytes(read(8), "little")
+            low, top = word & self._mask, word >> (64 - _CHECK)
+            place = self._mask - low if block < 0 else low
+            if self._accepts(block, place, top, _CHECK):
+                return (block << self._shift) + low
+
+    def array(self, count: int) -> NDArray[np.int64]:
+        """Draw `count` values."""
+        if count < FEW:
+            return self._until_accepted(self._inversion.many(count), self._words(count))
+        drawn = np.empty(count, np.int64)
+        open_ = [self._fill(drawn[start : start + CHUNK], start) for start in range(0, count, CHUNK)]
+        where, blocks, prefixes, words = (np.concatenate(parts) for parts in zip(*open_, strict=True))
+        drawn[where] = self._settle(blocks, prefixes, words)
+        return drawn
+
+    def _words(self, count: int) -> NDArray[Any]:
+        return np.frombuffer(read(self._bytes * count), f"<u{self._bytes}")
+
+    def _fill(self, drawn: NDArray[np.int64], start: int) -> _Open:
+        """Draw into `drawn` what 16 bits decide; return the rest, with its place counted from `start`."""
+        blocks, prefixes = self._inversion.flagged(drawn.size)
+        words = self._words(drawn.size)
+        first_unsure = self._word(self._sure << (8 * self._bytes - _CHECK))
+        open_ = np.flatnonzero((blocks == FLAG) | (words >= first_unsure))
+        np.left_shift(blocks, self._shift, out=drawn, dtype=np.int64)
+        drawn += (words & self._word(self._mask)).view(f"<i{self._bytes}")
+        return open_ + start, blocks[open_], prefixes[open_], words[open_]
+
+    def _settle(self, small: NDArray[np.int16], prefixes: NDArray[np.uint16], words: NDArray[Any]) -> NDArray[np.int64]:
+        """Finish the draws that 16 bits left open: first which block, then whether it is accepted."""
+        blocks = small.astype(np.int64)
+        flagged = np.flatnonzero(small == FLAG)
+        blocks[flagged] = self._inversion.settle(prefixes[flagged])
+        return self._until_accepted(blocks, words)
+
+    def _until_accepted(self, blocks: NDArray[np.int64], words: NDArray[Any]) -> NDArray[np.int64]:
+        lows = (words & self._word(self._mask)).astype(np.int64)
+        drawn = self._joined(blocks, lows)
+        rejected = np.flatnonzero(~self._accepted(blocks, lows, words))
+        if rejected.size:
+            again = self._inversion.many(rejected.size)
+            drawn[rejected] = self._until_accepted(again, self._words(rejected.size))
+        return drawn
+
+    def _joined(self, blocks: NDArray[np.int64], lows: NDArray[np.int64]) -> NDArray[np.int64]:
+        if blocks.size and int(np.abs(blocks).max()) >= 1 << (62 - self._shift):
+            raise NoiseOverflow("a noise value does not fit 64 bits; nothing was released")
+        return (blocks << self._shift) + lows
+
+    def _accepted(self, blocks: NDArray[np.int64], lows: NDArray[np.int64], words: NDArray[Any]) -> NDArray[np.bool_]:
+        """Decide with 64 bits, the first 16 of which are the top of the word."""
+        places = np.where(blocks < 0, self._mask - lows, lows)
+        inside = np.frombuffer(read(8 * lows.size), "<u8") if self._shape.fractional else np.zeros(lows.size, "<u8")
+        more = np.frombuffer(read(8 * lows.size), "<u8")
+        top = (words >> self._word(8 * self._bytes - _CHECK)).astype(np.uint64)
+        uniform = (top << np.uint64(48)) | (more >> np.uint64(16))
+        exponents = self._shape.exponents(blocks.astype(np.float64), places + inside * 2.0**-64)
+        gap = np.exp(-exponents) * 2.0**64 - uniform
+        accepted = gap > 0
+        for index in np.flatnonzero(np.abs(gap) <= _MARGIN):
+            start = int(blocks[index]), int(places[index]), int(uniform[index]), 64
+            accepted[index] = self._accepts(*start, int(inside[index]), 64)
+        return accepted
+
+    def _accepts(self, block: int, place: int, prefix: int, bits: int, inside: int = 0, inside_bits: int = 0) -> bool:
+        """Decide exactly whether a uniform number that starts with `prefix` accepts this place."""
+        if bits == _CHECK and prefix < self._sure:
+            return True
+        while True:
+            with precision(bits + 128):
+                exact_place = self._enclosed(place, inside, inside_bits)
+                answer = compare((-self._shape.exponent(block, exact_place)).exp(), prefix, bits)
+            if answer is not None:
+                return answer
+            prefix, bits = extend(prefix, bits)
+            if self._shape.fractional:
+                inside, inside_bits = extend(inside, inside_bits)
+
+    def _enclosed(self, place: int, inside: int, bits: int) -> arb:
+        if not self._shape.fractional:
+            return ball(place)
+        unit = Fraction(1, 1 << bits)
+        return ball(place + inside * unit).union(ball(place + (inside + 1) * unit))

@@ -1,0 +1,185 @@
+"""Exact inversion over a listed distribution, one sample at a time or a million.
+
+A `Ladder` lists outcomes with their masses, likeliest first, as deep as it is asked. A uniform number falls on the
+first rung whose cumulated mass exceeds it. Rungs are known as 64-bit thresholds; a draw that hits a threshold to
+the last bit is decided by revealing more bits (see `lazy`), so the result is exact for every real parameter.
+
+For arrays, 16 bits index a table of 65,536 buckets. A bucket that lies within one rung is the answer; the few
+that do not draw 48 more bits and search the thresholds. [method: inversion with lazily revealed bits, Dev86]
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.balls import precision
+from discreet.noise.lazy import compare, extend, revealed
+from discreet.noise.source import read
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["CHUNK", "FEW", "FLAG", "Inversion", "Ladder", "Rungs"]
+
+FLAG = np.iinfo(np.int16).min  # Stands in a table where 16 bits do not decide.
+_DEPTH = 64  # Bits of the thresholds.
+_WORK = 192  # Bits of precision with which they are computed.
+_TIE = 1  # A threshold is the floor of a ball: a draw on it or one above is not decided by 64 bits.
+FEW = 2048  # Below this many samples a search beats the gather, whose table must first be made.
+CHUNK = 1 << 16  # Samples drawn at a time, so that what is at hand stays in the cache.
+
+
+@dataclass(frozen=True, slots=True)
+class Rungs:
+    """Outcomes in a fixed order, their masses up to a common factor, and a ball around what is not listed."""
+
+    outcomes: Sequence[int]
+    masses: Sequence[arb]
+    rest: arb
+
+
+Ladder: TypeAlias = Callable[[int], Rungs]  # From a depth in bits: the rest is below 2^-depth of the whole.
+
+
+@final
+class Inversion:
+    """Samples from a ladder whose outcomes fit 16 bits. Those that are `unsure` are flagged in the table."""
+
+    def __init__(self, ladder: Ladder, *, unsure: Callable[[int], bool] = lambda outcome: False) -> None:
+        self._ladder = ladder
+        self._unsure = unsure
+        with precision(_WORK):
+            rungs = ladder(_DEPTH)
+            self._thresholds = [_floor(top) for top in _tops(rungs, 1 << _DEPTH)]
+        self._outcomes = list(rungs.outcomes)
+
+    def one(self) -> int:
+        """Draw one outcome."""
+        prefix, bits = revealed()
+        return self._climb(prefix, bits)
+
+    def many(self, count: int) -> NDArray[np.int64]:
+        """Draw `count` outcomes by searching 64-bit thresholds; for small counts."""
+        return self._search(np.frombuffer(read(8 * count), "<u8"))
+
+    def flagged(self, count: int) -> tuple[NDArray[np.int16], NDArray[np.uint16]]:
+        """Draw `count` outcomes by table, FLAG where 16 bits do not decide, and the bits themselves."""
+        words = np.frombuffer(read(2 * count), "<u2")
+        return self._table.take(words), words
+
+    def settle(self, words: NDArray[np.uint16]) -> NDArray[np.int64]:
+        """Decide the flagged draws that began with these 16 bits."""
+        more = np.frombuffer(read(8 * words.size), "<u8")
+        full = (words.astype(np.uint64) << np.uint64(48)) | (more >> np.uint64(16))
+        # Most open buckets hold one threshold: look at it, and search only where that was not the end.
+        rungs = self._first[words]
+        rungs += self._padded[rungs] <= full
+        wrong = np.flatnonzero(self._padded[rungs] <= full)
+        rungs[wrong] = np.searchsorted(self._array, full[wrong], "right")
+        return self._landed(rungs, full)
+
+    def array(self, count: int) -> NDArray[np.int64]:
+        """Draw `count` outcomes, by table when there are many."""
+        if count < FEW:
+            return self.many(count)
+        drawn = np.empty(count, np.int64)
+        open_ = [self._fill(drawn[start : start + CHUNK], start) for start in range(0, count, CHUNK)]
+        where, words = (np.concatenate(parts) for parts in zip(*open_, strict=True))
+        drawn[where] = self.settle(words)
+        return drawn
+
+    def _fill(self, drawn: NDArray[np.int64], start: int) -> tuple[NDArray[np.int64], NDArray[np.uint16]]:
+        """Draw into `drawn` what 16 bits decide; return where they do not, counted from `start`, and the bits."""
+        drawn[:], words = self.flagged(drawn.size)
+        open_ = np.flatnonzero(drawn == FLAG)
+        return open_ + start, words[open_]
+
+    def _climb(self, prefix: int, bits: int) -> int:
+        rung = bisect_right(self._thresholds, prefix)
+        if rung == len(self._thresholds) or (rung and prefix - self._thresholds[rung - 1] <= _TIE):
+            return self._resolve(prefix, bits)
+        return self._outcomes[rung]
+
+    def _search(self, words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return self._landed(np.searchsorted(self._array, words, "right"), words)
+
+    def _landed(self, rungs: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the outcomes on these rungs, having resolved the draws that hit a threshold."""
+        near = words - self._array[np.maximum(rungs, 1) - 1] <= _TIE
+        ties = np.flatnonzero((near & (rungs > 0)) | (rungs == self._array.size))
+        drawn = self._values[np.minimum(rungs, self._array.size - 1)]
+        for index in ties:  # About one in 2^50 draws.
+            drawn[index] = self._resolve(int(words[index]), 64)
+        return drawn
+
+    def _resolve(self, prefix: int, bits: int) -> int:
+        """Decide a draw that 64 bits do not, by revealing more."""
+        while True:
+            with precision(bits + _WORK):
+                rungs = self._ladder(bits + _DEPTH)
+                rung = _first_above(_tops(rungs, 1), prefix, bits)
+            if rung is not None and rung < len(rungs.outcomes):
+                return rungs.outcomes[rung]
+            prefix, bits = extend(prefix, bits)
+
+    @cached_property
+    def _array(self) -> NDArray[np.uint64]:
+        return np.array(self._thresholds, np.uint64)
+
+    @cached_property
+    def _values(self) -> NDArray[np.int64]:
+        return np.array(self._outcomes, np.int64)
+
+    @cached_property
+    def _padded(self) -> NDArray[np.uint64]:
+        return np.append(self._array, np.full(2, np.iinfo(np.uint64).max, np.uint64))
+
+    @cached_property
+    def _first(self) -> NDArray[np.int64]:
+        """The first rung that a draw in each bucket can land on."""
+        low = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
+        # Ties reach one above a threshold, so a threshold just below the bucket leaves it open too.
+        return np.searchsorted(self._array, low - (low > 0).astype(np.uint64) * np.uint64(_TIE), "left")
+
+    @cached_property
+    def _table(self) -> NDArray[np.int16]:
+        high = (np.arange(1, (1 << 16) + 1, dtype=np.uint64) << np.uint64(48)) - np.uint64(1)
+        first, last = self._first, np.searchsorted(self._array, high, "right")
+        values = np.where([self._unsure(outcome) for outcome in self._outcomes], FLAG, self._values)
+        decided = (first == last) & (last < self._array.size)
+        return np.where(decided, values[np.minimum(first, values.size - 1)], FLAG).astype(np.int16)
+
+
+def _tops(rungs: Rungs, unit: int) -> list[Any]:
+    """Enclose the cumulated probabilities, times `unit`."""
+    sums = list(accumulate(rungs.masses))
+    factor = unit / (sums[-1] + rungs.rest)
+    return [top * factor for top in sums]
+
+
+def _floor(top: Any) -> int:
+    """Return the floor of a ball, or of its lower end if it encloses an integer."""
+    floor = top.floor().unique_fmpz()
+    if floor is None:
+        floor = top.lower().floor().unique_fmpz()
+    return max(0, min(int(floor), (1 << _DEPTH) - 1))
+
+
+def _first_above(tops: Sequence[arb], prefix: int, bits: int) -> int | None:
+    """Return the number of rungs that are surely not above the draw, or None if one of them is in doubt."""
+    low, high = 0, len(tops)
+    while low < high:
+        middle = (low + high) // 2
+        answer = compare(tops[middle], prefix, bits)
+        if answer is None:
+            return None
+        low, high = (low, middle) if answer else (middle + 1, high)
+    return low

@@ -1,0 +1,168 @@
+"""Choose among candidates with probability proportional to multiplicity * exp(factor * score), exactly.
+
+Floats find the candidate and know how far they may be wrong. Only if the draw falls that close to the border
+between two candidates are the weights summed in balls, with as many bits as it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.balls import ball, precision
+from discreet.noise.lazy import below, compare, extend, revealed
+from discreet.noise.source import read
+from discreet.noise.uniform import permutation_of
+
+__all__ = ["choose", "choose_listed", "permute_and_flip", "permute_and_flip_listed"]
+
+_BLOCK = 4096  # Weights summed pairwise; keeps the error of a sum of any length near that of one term.
+_FLIPS = 4096  # Coins flipped at a time.
+_LOWEST = -700.0  # exp of less is below 1e-304 and counts as an error, not as a weight.
+
+
+def choose(gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction) -> int:
+    """Choose by P[i] ~ multiplicities[i] * exp(-factor * gaps[i]); multiplicities are whole numbers below 2^53."""
+    weights = multiplicities * np.exp(np.maximum(gaps * -float(factor), _LOWEST))
+    sums = np.add.reduceat(weights, np.arange(0, weights.size, _BLOCK))
+    tops = np.cumsum(sums)
+    prefix, bits = revealed()
+    target = prefix * 2.0**-64 * tops[-1]
+    block = min(int(np.searchsorted(tops, target, "right")), tops.size - 1)
+    start = block * _BLOCK
+    before = tops[block] - sums[block]
+    inner = np.cumsum(weights[start : start + _BLOCK]) + before
+    inside = min(int(np.searchsorted(inner, target, "right")), inner.size - 1)
+    index = start + inside
+    doubt = _relative_error(weights.size) * tops[-1]
+    clear_below = index == 0 or target - (inner[inside - 1] if inside else before) > doubt
+    if clear_below and (index == weights.size - 1 or inner[inside] - target > doubt):
+        return int(index)
+    return _choose_exactly(gaps, multiplicities, factor, prefix, bits, index)
+
+
+def _relative_error(count: int) -> float:
+    """Bound the error of a cumulated weight relative to the total.
+
+    A weight is off by its exponent (below 700) times 3 units in the last place and a few more; a sum of blocks
+    adds one unit for each block, a sum within a block one for each term; what was cut at the low end is below
+    count * 2^53 * 1e-304.
+    """
+    units = 3 * -_LOWEST + 16 + 2 * _BLOCK + count / _BLOCK
+    return 4 * units * 2.0**-53
+
+
+def _choose_exactly(
+    gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction, prefix: int, bits: int, guess: int
+) -> int:
+    """Walk from the guess to the candidate that the draw lands on, with weights in balls."""
+    tops = _Tops(gaps, multiplicities, factor)
+    while True:
+        above = tops.compare(guess + 1, prefix, bits)
+        below_it = False if guess == 0 else tops.compare(guess, prefix, bits)
+        if above is None or below_it is None:
+            prefix, bits = extend(prefix, bits)
+        elif above and not below_it:
+            return guess
+        else:
+            guess += -1 if below_it else 1
+
+
+class _Tops:
+    """Cumulated weights, as short sums over the distinct gaps that matter at a precision."""
+
+    def __init__(self, gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction) -> None:
+        self._levels, self._which = np.unique(gaps, return_inverse=True)
+        self._counts = multiplicities.astype(np.int64)
+        self._factor = factor
+        self._bits = 0
+
+    def compare(self, end: int, prefix: int, bits: int) -> bool | None:
+        """Tell whether the draw is below the share of the first `end` candidates."""
+        if end == self._which.size:
+            return True
+        with precision(bits + 128):
+            if bits != self._bits:
+                self._terms, self._rest = self._enclose(bits)
+                self._total = self._weight(self._which.size) + self._rest
+                self._bits = bits
+            return compare((self._weight(end) + self._rest) / self._total, prefix, bits)
+
+    def _enclose(self, bits: int) -> tuple[list[Any], Any]:
+        """Enclose exp(-factor * gap) of the gaps that matter, and the weight of all the others together."""
+        # There are fewer than 2^40 candidates of multiplicity below 2^53: what is cut is below 2^-(bits + 64).
+        cut = (bits + 64 + 53 + 40) * 0.6932 / max(float(self._factor), 1e-300)
+        kept = self._levels[: int(np.searchsorted(self._levels, cut, "right"))]
+        rest = ball(Fraction(1, 1 << (bits + 64))) if kept.size < self._levels.size else ball(0)
+        return [ball(-self._factor * int(level)).exp() for level in kept], ball(0).union(rest)
+
+    def _weight(self, end: int) -> Any:
+        # Halves of 26 bits keep the sums exact in floats for up to 2^26 candidates.
+        which, counts = self._which[:end], self._counts[:end]
+        low = np.bincount(which, counts & 0x3FFFFFF, len(self._levels))
+        high = np.bincount(which, counts >> 26, len(self._levels))
+        total = ball(0)
+        for few, many, term in zip(low, high, self._terms, strict=False):
+            total += (int(few) + (int(many) << 26)) * term
+        return total
+
+
+def choose_listed(gaps: Sequence[Fraction], multiplicities: Sequence[int], factor: Fraction) -> int:
+    """The same for any exact gaps, all in balls; for short lists."""
+    prefix, bits = revealed()
+    while True:
+        with precision(bits + 128):
+            index = _landing(gaps, multiplicities, factor, prefix, bits)
+        if index is not None:
+            return index
+        prefix, bits = extend(prefix, bits)
+
+
+def _landing(
+    gaps: Sequence[Fraction], multiplicities: Sequence[int], factor: Fraction, prefix: int, bits: int
+) -> int | None:
+    weights = [many * ball(-factor * gap).exp() for gap, many in zip(gaps, multiplicities, strict=True)]
+    total, top = sum(weights, ball(0)), ball(0)
+    for index, weight in enumerate(weights[:-1]):
+        top += weight
+        answer = compare(top / total, prefix, bits)
+        if answer is not False:
+            return index if answer else None
+    return len(weights) - 1
+
+
+def permute_and_flip(gaps: NDArray[np.uint64], factor: Fraction) -> int:
+    """Visit candidates in random order; take the first whose coin of probability exp(-factor * gap) is heads."""
+    order = permutation_of(gaps.size)
+    for start in range(0, order.size, _FLIPS):
+        some = order[start : start + _FLIPS]
+        heads = _first_heads(gaps[some], factor)
+        if heads is not None:
+            return int(some[heads])
+    raise AssertionError("the best candidate has gap zero and a coin that always shows heads")
+
+
+def _first_heads(gaps: NDArray[np.uint64], factor: Fraction) -> int | None:
+    uniform = np.frombuffer(read(8 * gaps.size), "<u8")
+    exponents = gaps * float(factor)
+    ahead = np.exp(-exponents) * 2.0**64 - uniform
+    # The exponent is right to three units in the last place, the rest to a few more.
+    doubt = (exponents * np.exp(-exponents) + 8) * 2.0**14
+    for index in np.flatnonzero(ahead > -doubt):
+        if ahead[index] > doubt[index] or _flip(Fraction(int(gaps[index])) * factor, int(uniform[index])):
+            return int(index)
+    return None
+
+
+def _flip(exponent: Fraction, prefix: int) -> bool:
+    return below(lambda: ball(-exponent).exp(), prefix, 64)
+
+
+def permute_and_flip_listed(gaps: Sequence[Fraction], factor: Fraction) -> int:
+    """The same for any exact gaps; for short lists."""
+    order = permutation_of(len(gaps))
+    return next(int(index) for index in order if _flip(gaps[index] * factor, revealed()[0]))
