@@ -1,0 +1,5 @@
+"""Side by side with the peers: `python -m benchmarks [noise] [accounting] [imports]`.
+
+Everything that runs inside a peer's environment (`timing`, `jobs`, `peers/`) needs the standard library and
+that peer only.
+"""
