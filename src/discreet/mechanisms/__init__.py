@@ -1,0 +1,63 @@
+"""Mechanisms, one file each: frozen public parameters; private data enters only through `release`."""
+
+from __future__ import annotations
+
+from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise, Sensitivity
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.correlated_gaussian import CorrelatedGaussian
+from discreet.mechanisms.count import Count
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.exponential import Exponential
+from discreet.mechanisms.gaussian import Gaussian, VectorGaussian
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.laplace import Laplace, VectorLaplace
+from discreet.mechanisms.local import Respondent, estimate
+from discreet.mechanisms.mean import Mean
+from discreet.mechanisms.measurement import BoundedQuery, Measurement
+from discreet.mechanisms.noisy_max import ReportNoisyMax
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.proportion import Proportion
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.sparse_vector import AboveThreshold, Asking
+from discreet.mechanisms.sum import Sum
+from discreet.mechanisms.top_k import TopK
+from discreet.mechanisms.variance import Variance
+from discreet.mechanisms.vector_mean import VectorMean
+
+__all__ = [
+    "AboveThreshold",
+    "Asking",
+    "BoundedQuery",
+    "Column",
+    "CorrelatedGaussian",
+    "Count",
+    "DiscreteGaussian",
+    "Exponential",
+    "Gaussian",
+    "GaussianNoise",
+    "Grid",
+    "Histogram",
+    "Laplace",
+    "LaplaceNoise",
+    "Mean",
+    "Measurement",
+    "Noise",
+    "PermuteAndFlip",
+    "Proportion",
+    "Quantile",
+    "RandomizedResponse",
+    "Release",
+    "ReportNoisyMax",
+    "Respondent",
+    "Sensitivity",
+    "Sum",
+    "TopK",
+    "Variance",
+    "VectorGaussian",
+    "VectorLaplace",
+    "VectorMean",
+    "estimate",
+]

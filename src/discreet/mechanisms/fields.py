@@ -1,0 +1,83 @@
+"""Reading the public fields of a mechanism: exact, in range, or refused before any data is seen."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, probability
+from discreet.privacy.relation import Relation
+
+__all__ = [
+    "check_noise_scale",
+    "check_noise_variance",
+    "read_confidence",
+    "read_relation",
+    "read_share",
+    "settle",
+    "small_delta",
+]
+
+# What the samplers take, in grid steps.
+_SCALES = (Fraction(1, 1 << 20), Fraction(1 << 50))
+_VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 80))
+
+
+def settle(target: object, **values: object) -> None:
+    """Set the fields of a frozen value while it is being made."""
+    for name, value in values.items():
+        object.__setattr__(target, name, value)
+
+
+def read_relation(relation: Relation) -> Relation:
+    """Refuse everything that is not one of the two relations."""
+    if not isinstance(relation, Relation):
+        raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
+    return relation
+
+
+def read_share(value: Number, *, name: str) -> Fraction:
+    """Read a share of a budget, strictly between nothing and all."""
+    share = exact(value, name=name)
+    if not 0 < share < 1:
+        raise InvalidParameter(f"{name} must lie strictly between 0 and 1")
+    return share
+
+
+def read_confidence(value: Number) -> Fraction:
+    """Read how sure an interval must be, strictly between never and always."""
+    confidence = exact(value, name="confidence")
+    if not 0 < confidence < 1:
+        raise InvalidParameter("confidence must lie strictly between 0 and 1")
+    return confidence
+
+
+def check_noise_scale(scale: Fraction) -> Fraction:
+    """Refuse a Laplace scale that no sampler takes, while nothing is spent yet."""
+    if not _SCALES[0] <= scale <= _SCALES[1]:
+        raise InvalidParameter(
+            "the noise would have a scale outside 2^-20 … 2^50 grid steps: choose another step or epsilon"
+        )
+    return scale
+
+
+def check_noise_variance(variance: Fraction) -> Fraction:
+    """Refuse a Gaussian variance that no sampler takes, while nothing is spent yet."""
+    if not _VARIANCES[0] <= variance <= _VARIANCES[1]:
+        raise InvalidParameter(
+            "the noise would have a variance outside 2^-20 … 2^80 squared grid steps: choose another step or budget"
+        )
+    return variance
+
+
+def small_delta(delta: Number, *, population: int | None, allow_large_delta: bool = False) -> Fraction:
+    """Refuse a delta that lets a mechanism publish one person's record out of the declared population."""
+    chance = probability(delta, name="delta")
+    if chance == 0 or chance == 1:
+        raise InvalidParameter("delta must lie strictly between 0 and 1; leave it out for pure privacy")
+    if population is not None and chance * population >= 1 and not allow_large_delta:
+        raise InvalidParameter(
+            "delta must be below 1 / population: at 1 / population, publishing the record of one person "
+            "chosen at random would be allowed; choose a smaller delta, or say allow_large_delta=True"
+        )
+    return chance

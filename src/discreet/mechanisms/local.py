@@ -1,0 +1,99 @@
+"""The local protocol: people randomise their own answers, a collector estimates shares from what they send."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.accuracy import Interval
+from discreet.mechanisms.binomial import rate_interval
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.release import Release
+from discreet.privacy.payer import Payer
+
+__all__ = ["Respondent", "SharesAccuracy", "estimate"]
+
+
+@final
+class Respondent:
+    """One person's side of the protocol: randomises an answer once and repeats it while the truth is unchanged.
+
+    Repeating protects against averaging: a thousand requests for the same unchanged answer cost one. It protects
+    against nothing else. When the truth changes, a new answer is drawn and charged; whoever sees the two answers
+    differ learns that the truth changed, and after k changes k answers are out.
+    """
+
+    __slots__ = ("_mechanism", "_memory", "_session")
+
+    def __init__(self, mechanism: RandomizedResponse, *, session: Payer | None = None) -> None:
+        self._mechanism = mechanism
+        self._session = session
+        self._memory: dict[str, tuple[int, int]] = {}
+
+    def answer(self, question: str, truth: int) -> int:
+        """Return the randomised answer to a question; one charge for each fresh one."""
+        known = self._memory.get(question)
+        if known is not None and known[0] == truth:
+            return known[1]
+        if self._session is not None:
+            self._session.charge(
+                self._mechanism.event, relation=self._mechanism.relation, purpose="a randomised answer"
+            )
+        self._memory[question] = (truth, self._mechanism.respond(truth))
+        return self._memory[question][1]
+
+
+def estimate(answers: Iterable[int], mechanism: RandomizedResponse) -> Release[tuple[Fraction, ...]]:
+    """Estimate the share of each category among those who answered, without bias.
+
+    The share of an answer is lie + (keep - lie) times the share of its truth; this is solved for the latter. A
+    share may come out below 0 or above 1: `tidy` moves it, at the price of a bias that averages do not undo.
+    """
+    counts = Counter(answers)
+    total = counts.total()
+    if total == 0 or any(answer not in range(mechanism.categories) for answer in counts):
+        raise InvalidParameter("answers must be at least one whole number from 0 to categories - 1")
+    accuracy = SharesAccuracy(
+        mechanism=mechanism, counts=tuple(counts[answer] for answer in range(mechanism.categories))
+    )
+    return Release(
+        value=tuple(accuracy.share(Fraction(count, total)) for count in accuracy.counts),
+        event=mechanism.event,
+        relation=mechanism.relation,
+        accuracy=accuracy,
+        limits=(Fraction(0), Fraction(1)),
+        labels=tuple(map(str, range(mechanism.categories))),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharesAccuracy:
+    """What the coins leave open about the shares among those who answered; sampling error comes on top."""
+
+    mechanism: RandomizedResponse
+    counts: tuple[int, ...]  # of the randomised answers, which are public
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def share(self, rate: Fraction) -> Fraction:
+        """Turn a rate of answers into a share of truths: (rate - lie) / (keep - lie)."""
+        lie = self.mechanism.lie
+        return (rate - lie) / (self.mechanism.keep - lie)
+
+    def variance(self, share: Fraction) -> Fraction:
+        """Return the variance of the estimate where the true share is `share`."""
+        keep, lie = self.mechanism.keep, self.mechanism.lie
+        coins = share * keep * (1 - keep) + (1 - share) * lie * (1 - lie)
+        return coins / (sum(self.counts) * (keep - lie) ** 2)
+
+    def interval(self, value: tuple[Fraction, ...], confidence: Fraction) -> tuple[Interval, ...]:
+        """Enclose each share with at least this probability over the coins, however unlikely the truth."""
+        rates = (rate_interval(count, sum(self.counts), confidence) for count in self.counts)
+        return tuple((self.share(low), self.share(high)) for low, high in rates)

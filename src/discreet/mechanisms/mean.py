@@ -1,0 +1,124 @@
+"""The average of a bounded column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import positive_integer
+from discreet.mechanisms.budget import Noise
+from discreet.mechanisms.column import Data, column_of
+from discreet.mechanisms.count import row_query
+from discreet.mechanisms.fields import read_relation, read_share, settle
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.measurement import Measurement, joint_distribution, joint_event
+from discreet.mechanisms.ratio import MeanAccuracy, quotient
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.sum import sum_query
+from discreet.privacy.events import Event
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["Mean"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """Average the values, each clamped to the grid.
+
+    Under replace-one the number of rows is public: noisy sum over `size`. Under add-remove it is private: a noisy
+    sum of distances from the middle of the grid, over a noisy count, plus the middle.
+
+    Guarantee   what the noise spends on the sensitivity of the sum, high - low, under replace-one; under add-remove
+                the part `count_share` on a count and the rest on a sum of sensitivity (high - low) / 2.
+    Theorem     Dividing by a public or an already noisy number is free. Centring halves the sensitivity, since a
+                value is at most half the width away from the middle. [DMNS06]
+    Utility     add-remove: the interval is a box around both noises, so it covers at least what it says.
+    """
+
+    grid: Grid
+    relation: Relation
+    noise: Noise
+    size: int | None = None  # the public number of rows, under replace-one
+    count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        settle(self, count_share=read_share(self.count_share, name="count_share"))
+        check_size(self.relation, self.size)
+        _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The noisy sum, and under add-remove the noisy count."""
+        if self.relation is Relation.REPLACE_ONE:
+            return (Measurement(query=sum_query(self.grid, self.relation), noise=self.noise),)
+        total = sum_query(self.grid, self.relation, centre=self.grid.middle)
+        return (
+            Measurement(query=total, noise=self.noise.part(1 - self.count_share)),
+            Measurement(query=row_query(self.relation), noise=self.noise.part(self.count_share)),
+        )
+
+    @property
+    def event(self) -> Event:
+        return joint_event(self.measurements)
+
+    def release(self, data: Data) -> Release[Fraction]:
+        """Average with noise."""
+        column = column_of(data)
+        return self._ratio(column) if self.size is None else self._fixed(column, self.size)
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the noisy sum, with the noisy count under add-remove."""
+        return joint_distribution(self.measurements, data)
+
+    def _fixed(self, data: Data, size: int) -> Release[Fraction]:
+        check_length(data, size)
+        (measurement,) = self.measurements
+        step = self.grid.step / size
+        return Release(
+            value=measurement.measure(data)[0] * step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=measurement.accuracy(step),
+            limits=(self.grid.low, self.grid.high),
+        )
+
+    def _ratio(self, data: Data) -> Release[Fraction]:
+        summing, counting = self.measurements
+        step, centre = self.grid.step, self.grid.middle * self.grid.step
+        total, (count,) = summing.measure(data)[0] * step, counting.measure(data)
+        accuracy = MeanAccuracy(
+            centre=centre,
+            total=total,
+            count=count,
+            total_accuracy=summing.accuracy(step),
+            count_accuracy=counting.accuracy(),
+        )
+        return Release(
+            value=centre + quotient(total, count),
+            event=self.event,
+            relation=self.relation,
+            accuracy=accuracy,
+            limits=(self.grid.low, self.grid.high),
+        )
+
+
+def check_size(relation: Relation, size: int | None, *, least: int = 1) -> None:
+    """Refuse a missing public size under replace-one and a size that would be private under add-remove."""
+    if relation is Relation.ADD_REMOVE and size is not None:
+        raise InvalidParameter("size is private under ADD_REMOVE: leave it out")
+    if relation is Relation.REPLACE_ONE:
+        if size is None:
+            raise InvalidParameter("size, the public number of rows, is needed under REPLACE_ONE")
+        if positive_integer(size, name="size") < least:
+            raise InvalidParameter(f"size must be at least {least}")
+
+
+def check_length(data: Data, size: int) -> None:
+    """Refuse data whose number of rows is not the declared one; under replace-one that number is public."""
+    if len(column_of(data)) != size:
+        raise InvalidParameter("the data do not have the declared number of rows")

@@ -1,0 +1,93 @@
+"""A measurement is a query plus the noise that pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+from discreet.mechanisms.accuracy import NoiseAccuracy
+from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.fields import read_relation
+from discreet.privacy import outcomes
+from discreet.privacy.events import Composed, Event
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["BoundedQuery", "Measurement", "joint_distribution", "joint_event"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundedQuery:
+    """Whole numbers computed from data, with a proven bound on what one unit changes.
+
+    Only the functions of this package that prove the bound make one; the answer itself is private.
+    """
+
+    evaluate: Callable[[Any], tuple[int, ...]]
+    sensitivity: Sensitivity
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Noisy whole numbers.
+
+    A single number with very wide noise is first rounded to a multiple of a public unit, for which its sensitivity
+    is rounded up: samplers have a limit, and 2^40 units to one scale lose nothing.
+    """
+
+    query: BoundedQuery
+    noise: Noise
+
+    @property
+    def unit(self) -> int:
+        """The distance of possible values, in grid steps."""
+        return self.noise.unit(self.query.sensitivity) if self.query.sensitivity.dimension == 1 else 1
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """What one unit of privacy changes, in units of the measurement."""
+        return self.query.sensitivity.coarser(self.unit)
+
+    @property
+    def event(self) -> Event:
+        return self.noise.event(self.sensitivity)
+
+    def accuracy(self, step: Fraction = Fraction(1)) -> NoiseAccuracy:
+        """Tell how far each number is from the exact one, where the query counts in `step`."""
+        slack = Fraction(self.unit, 2) if self.unit > 1 else Fraction(0)
+        return NoiseAccuracy(noise=self.noise.law(self.sensitivity), step=step * self.unit, slack=step * slack)
+
+    def measure(self, data: Any) -> tuple[int, ...]:
+        """Evaluate, add noise, and return grid steps."""
+        drawn = self.noise.draw(self.sensitivity)
+        return tuple(self.unit * (exact + extra) for exact, extra in zip(self._exact(data), drawn, strict=True))
+
+    def distribution(self, data: Any) -> Outcomes:
+        """List the law of what `measure` returns."""
+        law, unit = self.noise.law(self.sensitivity), self.unit
+        cells = [outcomes.from_law(law, exact) for exact in self._exact(data)]
+        return outcomes.map(outcomes.product(*cells), lambda row: tuple(unit * value for value in row))
+
+    def _exact(self, data: Any) -> tuple[int, ...]:
+        exact = self.query.evaluate(data)
+        return exact if self.unit == 1 else tuple(round(Fraction(value, self.unit)) for value in exact)
+
+
+def joint_event(measurements: Sequence[Measurement]) -> Event:
+    """Return what all measurements spend together."""
+    events = [measurement.event for measurement in measurements]
+    return events[0] if len(events) == 1 else Composed(events)
+
+
+def joint_distribution(measurements: Sequence[Measurement], data: Any) -> Outcomes:
+    """List the law of all measurements together, one flat tuple an outcome."""
+    parts = [measurement.distribution(data) for measurement in measurements]
+    return outcomes.map(outcomes.product(*parts), lambda rows: tuple(value for row in rows for value in row))

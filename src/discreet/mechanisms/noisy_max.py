@@ -1,0 +1,99 @@
+"""Report which candidate is best after noise; never the noisy score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from discreet import noise
+from discreet.balls import ball, bounds
+from discreet.exact import positive_integer
+from discreet.mechanisms.accuracy import NoInterval
+from discreet.mechanisms.exponential import NO_INTERVAL
+from discreet.mechanisms.fields import check_noise_scale
+from discreet.mechanisms.polynomials import integral, times_linear
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.scores import Scores, check_selection, read_whole_scores, selection_factor
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy import events
+from discreet.privacy.outcomes import CUTOFF, Outcomes
+from discreet.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["ReportNoisyMax"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportNoisyMax:
+    """Add discrete Laplace noise to every score and report the winner, ties being broken at random.
+
+    Guarantee   epsilon, pure, with noise of scale 2 sensitivity / epsilon (half of it for monotone scores).
+    Theorem     Fix the noise of all others. The winner needs noise above t, or at t and luck in a tie. Between
+                neighbours t moves by at most 2 sensitivity; if by exactly that, the same others tie, for each of
+                them moved as far as it may; if by less, then by at least one step less, and a tie is no longer
+                needed. So ties cost nothing on whole numbers. [DR14]
+    Utility     the loss of score exceeds (4 sensitivity / epsilon) (ln candidates + t) with probability e^-t at most.
+    """
+
+    epsilon: Fraction
+    sensitivity: int  # of every score, in grid steps, for one unit
+    candidates: int  # how many; public
+    relation: Relation
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        check_selection(self)
+        positive_integer(self.sensitivity, name="sensitivity")
+        check_noise_scale(self.scale)
+
+    @property
+    def scale(self) -> Fraction:
+        """The scale of the noise, in grid steps."""
+        return 1 / selection_factor(epsilon=self.epsilon, sensitivity=self.sensitivity, monotone=self.monotone)
+
+    @property
+    def event(self) -> events.PureDP:
+        return events.PureDP(self.epsilon)
+
+    def release(self, scores: Scores) -> Release[int]:
+        """Choose, and return the position of the winner."""
+        read = read_whole_scores(scores, self.candidates)
+        drawn = noise.discrete_laplace(self.scale, self.candidates).tolist()
+        noisy = [score + extra for score, extra in zip(read, drawn, strict=True)]
+        best = max(noisy)
+        winners = [place for place, score in enumerate(noisy) if score == best]
+        return Release(
+            value=winners[noise.uniform(len(winners))],
+            event=self.event,
+            relation=self.relation,
+            accuracy=NoInterval(reason=NO_INTERVAL),
+        )
+
+    def distribution(self, scores: Scores) -> Outcomes:
+        read = read_whole_scores(scores, self.candidates)
+        law = DiscreteLaplaceLaw(self.scale)
+        reach = law.half_width(1 - CUTOFF)
+        window = range(max(read) - reach, max(read) + reach + 1)
+        masses = {
+            place: sum((_win_at(read, place, best, law) for best in window), ball(0)) for place in range(len(read))
+        }
+        # The winning score is at least that of the best candidate, and some noise must be large for it to be high.
+        tail = len(read) * bounds(law.survival(reach))[1] + bounds(law.cdf(-reach - 1))[1]
+        return Outcomes(masses, min(tail, Fraction(1)))
+
+
+def _win_at(scores: list[int], place: int, best: int, law: DiscreteLaplaceLaw) -> arb:
+    """Enclose the chance that `place` wins with the noisy score `best`.
+
+    A tie among m + 1 is won with chance 1 / (m + 1), the integral of s^m; so each other candidate brings the factor
+    P[below] + s P[equal].
+    """
+    product = [ball(1)]
+    for other, score in enumerate(scores):
+        if other != place:
+            product = times_linear(product, law.cdf(best - score - 1), law.pmf(best - score))
+    return law.pmf(best - scores[place]) * integral(product)

@@ -1,0 +1,87 @@
+"""What share of the rows is true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Number as AnyNumber
+from typing import final
+
+import numpy as np
+
+from discreet.mechanisms.budget import Noise
+from discreet.mechanisms.column import Column, Data, column_of, is_missing
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.mean import Mean
+from discreet.mechanisms.measurement import Measurement
+from discreet.mechanisms.release import Release
+from discreet.privacy.events import Event
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["Proportion"]
+
+# With steps of one half the middle is a grid point, and a row is exactly one step away from it.
+_HALVES = Grid(low=Fraction(0), high=Fraction(1), step=Fraction(1, 2), default=Fraction(0))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proportion:
+    """Release the share of rows that are true: True, or a number other than zero. All else is false.
+
+    Guarantee   that of `Mean` on zeros and ones.
+    Theorem     A share is the mean of zeros and ones.
+    Utility     that of `Mean`; under replace-one with Laplace noise P(|error| > t) <= 2 exp(-epsilon size t).
+    """
+
+    relation: Relation
+    noise: Noise
+    size: int | None = None  # the public number of rows, under replace-one
+    count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count_share", self._mean.count_share)
+
+    @property
+    def _mean(self) -> Mean:
+        return Mean(
+            grid=_HALVES,
+            relation=self.relation,
+            noise=self.noise,
+            size=self.size,
+            count_share=self.count_share,
+        )
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The noisy sum, in steps of one half, and under add-remove the noisy count."""
+        return self._mean.measurements
+
+    @property
+    def event(self) -> Event:
+        return self._mean.event
+
+    def release(self, data: Data) -> Release[Fraction]:
+        """Release the share with noise."""
+        return self._mean.release(truths(column_of(data)))
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the noisy sum, with the noisy count under add-remove."""
+        return self._mean.distribution(truths(column_of(data)))
+
+
+def truths(column: Column) -> Column:
+    """Tell for each row whether it is true."""
+    values = column.values
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        true = (values != 0) & (values == values)
+    else:
+        true = np.array([_true(value) for value in column.objects()], dtype=np.bool_)
+    return Column(true if column.missing is None else true & ~column.missing)
+
+
+def _true(value: object) -> bool:
+    if isinstance(value, (AnyNumber, np.bool_)) and not is_missing(value):
+        return bool(value)
+    return False

@@ -1,0 +1,130 @@
+"""A quantile of a bounded column, by the exponential mechanism over all points of the grid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.exact import Number, positive, probability
+from discreet.mechanisms.accuracy import NoInterval
+from discreet.mechanisms.column import Data
+from discreet.mechanisms.exponential import exponential_outcomes, worst_case_shortfall
+from discreet.mechanisms.fields import read_relation, settle
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.release import Release
+from discreet.privacy import events
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["Quantile"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile:
+    """Choose a grid point whose rank is near to `quantile` times the number of rows.
+
+    The score of a point is minus its rank error: how far quantile * n lies outside [rows below, rows below or at].
+
+    Guarantee   epsilon, of bounded range.
+    Theorem     A row that comes or goes moves the rank error of every point by at most max(q, 1 - q): it moves q n
+                by q and the two ranks by 0 or 1. A row that changes leaves n and moves the ranks by at most 1.
+                [MT07, Smi11]
+    Utility     with probability 1 - b the rank error is at most (2 D / epsilon) ln(points / b), D as above.
+    """
+
+    quantile: Fraction
+    epsilon: Fraction
+    grid: Grid
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            quantile=probability(self.quantile, name="quantile"),
+            epsilon=positive(self.epsilon, name="epsilon"),
+        )
+        read_relation(self.relation)
+
+    @property
+    def sensitivity(self) -> int:
+        """How far one unit moves a score, in parts of a rank (the denominator of `quantile` to a rank)."""
+        over, under = self.quantile.numerator, self.quantile.denominator
+        return max(over, under - over) if self.relation is Relation.ADD_REMOVE else under
+
+    @property
+    def event(self) -> events.BoundedRange:
+        return events.BoundedRange(self.epsilon)
+
+    def rank_error(self, confidence: Number = Fraction(95, 100)) -> Fraction:
+        """Return a rank error that is not exceeded with at least this probability. It is public."""
+        parts = worst_case_shortfall(factor=self._factor, candidates=self.grid.width + 1, confidence=confidence)
+        return parts / self.quantile.denominator
+
+    def release(self, data: Data) -> Release[Fraction]:
+        """Choose a grid point."""
+        starts, lengths, scores = self.pieces(data)
+        chosen = noise.categorical(scores, factor=self._factor, multiplicities=lengths)
+        index = int(starts[chosen]) + noise.uniform(int(lengths[chosen]))
+        return Release(
+            value=index * self.grid.step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=NoInterval(reason=self._reason()),
+            limits=(self.grid.low, self.grid.high),
+        )
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the chosen grid point, in steps."""
+        starts, lengths, scores = (array.tolist() for array in self.pieces(data))
+        listed = {
+            start + place: score
+            for start, length, score in zip(starts, lengths, scores, strict=True)
+            for place in range(length)
+        }
+        return exponential_outcomes(listed, factor=self._factor)
+
+    def pieces(self, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+        """Cut the grid into runs of points with one score: every distinct value, and the gaps between them.
+
+        Return where each run starts, how many points it has, and its score in parts of a rank. This is private.
+        """
+        values, times = np.unique(self.grid.indices(data), return_counts=True)
+        upto = np.concatenate([[0], np.cumsum(times)])  # rows below each gap, and at most equal to each value
+        edges = np.concatenate([[self.grid.first - 1], values, [self.grid.last + 1]])
+        starts = _interleaved(edges[:-1] + 1, values)
+        lengths = _interleaved(np.diff(edges) - 1, np.ones_like(values))
+        below, at_most = _interleaved(upto, upto[:-1]), _interleaved(upto, upto[1:])
+        kept = lengths > 0
+        return starts[kept], lengths[kept], self._scores(below, at_most)[kept]
+
+    def _scores(self, below: NDArray[np.int64], at_most: NDArray[np.int64]) -> NDArray[Any]:
+        over, under = self.quantile.numerator, self.quantile.denominator
+        # Rows fit into memory, so there are fewer than 2^40; a longer fraction needs Python's integers.
+        kind = np.int64 if under < 1 << 22 else object
+        wanted = int(at_most[-1]) * over
+        low, high = below.astype(kind) * under, at_most.astype(kind) * under
+        errors: NDArray[Any] = np.maximum(0, np.maximum(wanted - high, low - wanted))
+        return -errors
+
+    @property
+    def _factor(self) -> Fraction:
+        return self.epsilon / (2 * self.sensitivity)
+
+    def _reason(self) -> str:
+        return (
+            "a quantile has no interval from public facts alone: how far the value is off depends on the data. Its "
+            f"rank is off by at most {float(self.rank_error()):.4g} rows with 95 % confidence"
+        )
+
+
+def _interleaved(gaps: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return gap, value, gap, value, …, gap."""
+    both = np.empty(len(gaps) + len(values), dtype=np.int64)
+    both[0::2], both[1::2] = gaps, values
+    return both

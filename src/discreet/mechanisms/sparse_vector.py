@@ -1,0 +1,145 @@
+"""Above threshold: pay for the few yes, not for the many no. [DNRRV09]"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn, final
+
+from discreet import noise
+from discreet.balls import ball, bounds
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import integer, positive, positive_integer
+from discreet.mechanisms.fields import check_noise_scale, read_relation, read_share, settle
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy import events
+from discreet.privacy.outcomes import CUTOFF, Outcomes
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["AboveThreshold", "Asking"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AboveThreshold:
+    """Tell for one answer after the other whether it is above a threshold, up to `positives` times yes.
+
+    The threshold gets noise once, each answer its own; only yes and no come out, never a number. `start` begins.
+
+    Guarantee   epsilon, pure, for the whole run, however many times the answer is no.
+    Theorem     Shifting the noisy threshold by the sensitivity pays for all no at once; each yes pays for two shifts
+                of its own noise, or one where all answers move the same way. [LSL17]
+    Utility     to find a few large answers among many small ones.
+    """
+
+    epsilon: Fraction
+    sensitivity: int  # of every answer, in grid steps, for one unit
+    threshold: int  # in grid steps
+    relation: Relation
+    positives: int = 1
+    monotone: bool = False
+    threshold_share: Fraction = Fraction(1, 2)  # of epsilon, for the threshold
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, name="epsilon"),
+            threshold_share=read_share(self.threshold_share, name="threshold_share"),
+        )
+        positive_integer(self.sensitivity, name="sensitivity")
+        positive_integer(self.positives, name="positives")
+        integer(self.threshold, name="threshold")
+        read_relation(self.relation)
+        if self.monotone and self.relation is Relation.REPLACE_ONE:
+            raise InvalidParameter("no answer is monotone under REPLACE_ONE: leave monotone out")
+        check_noise_scale(self.threshold_scale)
+        check_noise_scale(self.answer_scale)
+
+    @property
+    def threshold_scale(self) -> Fraction:
+        """The scale of the noise on the threshold."""
+        return self.sensitivity / (self.epsilon * self.threshold_share)
+
+    @property
+    def answer_scale(self) -> Fraction:
+        """The scale of the noise on each answer."""
+        shifts = self.positives * (1 if self.monotone else 2)
+        return shifts * self.sensitivity / (self.epsilon * (1 - self.threshold_share))
+
+    @property
+    def event(self) -> events.PureDP:
+        return events.PureDP(self.epsilon)
+
+    def start(self, *, session: Payer | None = None) -> Asking:
+        """Pay for the whole run and draw the noisy threshold."""
+        if session is not None:
+            session.charge(self.event, relation=self.relation, purpose="above threshold")
+        return Asking(self)
+
+    def distribution(self, answers: Sequence[int]) -> Outcomes:
+        """List the law of the replies to these answers, asked in this order until the run is over."""
+        law = DiscreteLaplaceLaw(self.threshold_scale)
+        reach = law.half_width(1 - CUTOFF)
+        masses: dict[tuple[bool, ...], arb] = {}
+        for shift in range(-reach, reach + 1):
+            for replies, mass in self._replies(answers, self.threshold + shift).items():
+                weighted = law.pmf(shift) * mass
+                masses[replies] = masses[replies] + weighted if replies in masses else weighted
+        return Outcomes(masses, min(Fraction(1), 2 * bounds(law.survival(reach))[1]))
+
+    def _replies(self, answers: Sequence[int], threshold: int) -> dict[tuple[bool, ...], arb]:
+        """List the replies given the noisy threshold; they are then independent up to the end of the run."""
+        law = DiscreteLaplaceLaw(self.answer_scale)
+        listed: dict[tuple[bool, ...], arb] = {(): ball(1)}
+        for answer in answers:
+            yes = law.survival(threshold - answer - 1)
+            no = law.cdf(threshold - answer - 1)
+            grown: dict[tuple[bool, ...], arb] = {}
+            for replies, mass in listed.items():
+                if sum(replies) == self.positives:
+                    grown[replies] = mass
+                else:
+                    grown[*replies, True], grown[*replies, False] = mass * yes, mass * no
+            listed = grown
+        return listed
+
+
+@final
+class Asking:
+    """A run of `AboveThreshold`. It cannot be copied or carried to another process: its threshold is spent once."""
+
+    __slots__ = ("_left", "_lock", "_mechanism", "_process", "_threshold")
+
+    def __init__(self, mechanism: AboveThreshold) -> None:
+        self._mechanism = mechanism
+        self._threshold = mechanism.threshold + noise.discrete_laplace(mechanism.threshold_scale)
+        self._left = mechanism.positives
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def over(self) -> bool:
+        """Whether the last yes is used up; it follows from the replies."""
+        return self._left == 0
+
+    def ask(self, answer: int) -> bool:
+        """Tell whether a private whole number is above the threshold, up to noise on both."""
+        if os.getpid() != self._process:
+            raise Refused("this run belongs to another process: start a new one there")
+        with self._lock:
+            if self._left == 0:
+                raise Refused("this run is over: every yes that was paid for is used; start a new one")
+            drawn = noise.discrete_laplace(self._mechanism.answer_scale)
+            above = integer(answer, name="answer") + drawn >= self._threshold
+            self._left -= above
+            return above
+
+    def __reduce__(self) -> NoReturn:
+        raise Refused("a run cannot be copied or stored: it would answer twice with one threshold")

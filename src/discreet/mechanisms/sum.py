@@ -1,0 +1,78 @@
+"""The total of a bounded column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.column import Data
+from discreet.mechanisms.fields import read_relation
+from discreet.mechanisms.grid import Grid, exact_sum
+from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
+from discreet.mechanisms.release import Release
+from discreet.privacy.events import Event
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["Sum", "sum_query"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """Add up the values, each clamped to the grid.
+
+    Guarantee   what the noise spends on the sensitivity max(|low|, |high|) under add-remove and high - low under
+                replace-one.
+    Theorem     A unit that comes or goes moves the sum by its value; one that changes moves it by the difference
+                of two values. Sums are exact integers, the same in any order. [DMNS06, CSVW22]
+    Utility     that of the noise, plus what clamping takes away.
+    """
+
+    grid: Grid
+    relation: Relation
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The one noisy number behind the answer, in steps of the grid."""
+        return (Measurement(query=sum_query(self.grid, self.relation), noise=self.noise),)
+
+    @property
+    def event(self) -> Event:
+        return joint_event(self.measurements)
+
+    def release(self, data: Data) -> Release[Fraction]:
+        """Add up with noise."""
+        (measurement,) = self.measurements
+        return Release(
+            value=measurement.measure(data)[0] * self.grid.step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=measurement.accuracy(self.grid.step),
+            limits=self._limits(),
+        )
+
+    def distribution(self, data: Data) -> Outcomes:
+        return joint_distribution(self.measurements, data)
+
+    def _limits(self) -> tuple[Fraction | None, Fraction | None]:
+        zero = Fraction(0)
+        return zero if self.grid.low >= 0 else None, zero if self.grid.high <= 0 else None
+
+
+def sum_query(grid: Grid, relation: Relation, *, centre: int = 0) -> BoundedQuery:
+    """The sum of the grid indices, each counted from `centre`."""
+    farthest = max(abs(grid.first - centre), abs(grid.last - centre))
+    size = farthest if relation is Relation.ADD_REMOVE else grid.width
+    return BoundedQuery(
+        evaluate=lambda data: (exact_sum(grid.indices(data) - centre),),
+        sensitivity=Sensitivity.scalar(size),
+        relation=relation,
+    )

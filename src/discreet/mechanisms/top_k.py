@@ -1,0 +1,97 @@
+"""Choose the k best of public candidates, one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from discreet import noise
+from discreet.balls import ball
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, positive, positive_integer
+from discreet.mechanisms.accuracy import NoInterval
+from discreet.mechanisms.exponential import NO_INTERVAL, worst_case_shortfall
+from discreet.mechanisms.fields import read_confidence, settle
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.scores import Scores, check_selection, read_scores, selection_factor
+from discreet.privacy import events
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["TopK"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopK:
+    """Run the exponential mechanism k times, each time without those already chosen.
+
+    Guarantee   k choices of epsilon / k each, of bounded range; in the order chosen.
+    Theorem     Adaptive composition: what is left to choose from depends on earlier choices only. [DR19]
+    Utility     each choice loses more than (2 k sensitivity / epsilon) (ln candidates + t) with chance e^-t at most.
+    """
+
+    epsilon: Fraction  # for all choices together
+    sensitivity: Fraction  # of every score, for one unit
+    candidates: int  # how many; public
+    count: int  # how many to choose
+    relation: Relation
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        check_selection(self)
+        settle(self, sensitivity=positive(self.sensitivity, name="sensitivity"))
+        if positive_integer(self.count, name="count") > self.candidates:
+            raise InvalidParameter("count must not exceed the number of candidates")
+
+    @property
+    def factor(self) -> Fraction:
+        """What scores are multiplied by."""
+        each = self.epsilon / self.count
+        return selection_factor(epsilon=each, sensitivity=self.sensitivity, monotone=self.monotone)
+
+    @property
+    def event(self) -> events.Repeated:
+        return events.Repeated(events.BoundedRange(self.epsilon / self.count), self.count)
+
+    def shortfall(self, confidence: Number = Fraction(95, 100)) -> Fraction:
+        """Return a loss of score, against the best left, that no choice exceeds with this probability. Public."""
+        each = 1 - (1 - read_confidence(confidence)) / self.count
+        return worst_case_shortfall(factor=self.factor, candidates=self.candidates, confidence=each)
+
+    def release(self, scores: Scores) -> Release[tuple[int, ...]]:
+        """Choose, and return the positions of the chosen candidates in the order chosen."""
+        left = dict(enumerate(read_scores(scores, self.candidates)))
+        chosen: list[int] = []
+        for _ in range(self.count):
+            places = list(left)
+            chosen.append(places[noise.categorical(list(left.values()), factor=self.factor)])
+            del left[chosen[-1]]
+        return Release(
+            value=tuple(chosen),
+            event=self.event,
+            relation=self.relation,
+            accuracy=NoInterval(reason=NO_INTERVAL),
+        )
+
+    def distribution(self, scores: Scores) -> Outcomes:
+        read = read_scores(scores, self.candidates)
+        best = max(read)
+        weights = [ball(self.factor * (score - best)).exp() for score in read]
+        return Outcomes(_listed(weights, (), ball(1), self.count))
+
+
+def _listed(weights: list[arb], chosen: tuple[int, ...], mass: arb, count: int) -> dict[tuple[int, ...], arb]:
+    """List all ways to go on from what is chosen, with their probabilities."""
+    if len(chosen) == count:
+        return {chosen: mass}
+    left = [place for place in range(len(weights)) if place not in chosen]
+    total = sum((weights[place] for place in left), ball(0))
+    listed: dict[tuple[int, ...], arb] = {}
+    for place in left:
+        listed |= _listed(weights, (*chosen, place), mass * weights[place] / total, count)
+    return listed

@@ -1,0 +1,139 @@
+"""How far values spread: the mean squared distance from the mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.column import Data, column_of
+from discreet.mechanisms.count import row_query
+from discreet.mechanisms.fields import read_relation
+from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
+from discreet.mechanisms.mean import check_length, check_size
+from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
+from discreet.mechanisms.ratio import VarianceAccuracy, quotient
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.sum import sum_query
+from discreet.privacy.events import Event
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["Variance", "spread_query"]
+
+_THIRD = Fraction(1, 3)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variance:
+    """Release the variance (divisor n) of the values, each clamped to the grid.
+
+    Under add-remove it comes from a noisy sum of squares, a noisy sum, both about the middle of the grid, and a noisy
+    count, each with a third of the budget.
+
+    Guarantee   what the noise spends on the sensitivity (high - low)^2 (n - 1) / n^2 under replace-one, or on the
+                sensitivities (h^2, h, 1) of the three numbers under add-remove, h being half the width.
+    Theorem     The sum of squares about the mean is the sum of squared differences of all pairs over n; one unit is
+                in n - 1 pairs. It is convex in each value, so the largest change is reached at the bounds. [Vad17]
+    Utility     under add-remove the interval is a box around three noises and covers at least what it says.
+    """
+
+    grid: Grid
+    relation: Relation
+    noise: Noise
+    size: int | None = None  # the public number of rows, under replace-one
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        check_size(self.relation, self.size, least=2)
+        _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """The noisy spread under replace-one; noisy squares, sum and count under add-remove."""
+        if self.size is not None:
+            return (Measurement(query=spread_query(self.grid, self.size), noise=self.noise),)
+        third = self.noise.part(_THIRD)
+        return (
+            Measurement(query=_square_query(self.grid), noise=third),
+            Measurement(query=sum_query(self.grid, self.relation, centre=self.grid.middle), noise=third),
+            Measurement(query=row_query(self.relation), noise=third),
+        )
+
+    @property
+    def event(self) -> Event:
+        return joint_event(self.measurements)
+
+    def release(self, data: Data) -> Release[Fraction]:
+        """Release the variance with noise."""
+        column = column_of(data)
+        return self._ratio(column) if self.size is None else self._fixed(column, self.size)
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the noisy numbers behind the answer."""
+        return joint_distribution(self.measurements, data)
+
+    def _fixed(self, data: Data, size: int) -> Release[Fraction]:
+        check_length(data, size)
+        (measurement,) = self.measurements
+        step = (self.grid.step / size) ** 2
+        return Release(
+            value=measurement.measure(data)[0] * step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=measurement.accuracy(step),
+            limits=self._limits(),
+        )
+
+    def _ratio(self, data: Data) -> Release[Fraction]:
+        squaring, summing, counting = self.measurements
+        step = self.grid.step
+        squares, total = squaring.measure(data)[0] * step**2, summing.measure(data)[0] * step
+        (count,) = counting.measure(data)
+        accuracy = VarianceAccuracy(
+            squares=squares,
+            total=total,
+            count=count,
+            squares_accuracy=squaring.accuracy(step**2),
+            total_accuracy=summing.accuracy(step),
+            count_accuracy=counting.accuracy(),
+        )
+        return Release(
+            value=quotient(squares, count) - quotient(total, count) ** 2,
+            event=self.event,
+            relation=self.relation,
+            accuracy=accuracy,
+            limits=self._limits(),
+        )
+
+    def _limits(self) -> tuple[Fraction, Fraction]:
+        return Fraction(0), ((self.grid.high - self.grid.low) / 2) ** 2
+
+
+def spread_query(grid: Grid, size: int) -> BoundedQuery:
+    """The whole number n^2 times the variance, n (sum of k^2) - (sum of k)^2, under replace-one.
+
+    It is the sum of (k_i - k_j)^2 over all pairs i < j. One unit is in n - 1 pairs with terms between 0 and width^2.
+    """
+
+    def evaluate(data: Data) -> tuple[int, ...]:
+        indices = grid.indices(data) - grid.middle
+        return (size * exact_square_sum(indices) - exact_sum(indices) ** 2,)
+
+    return BoundedQuery(
+        evaluate=evaluate,
+        sensitivity=Sensitivity.scalar(grid.width**2 * (size - 1)),
+        relation=Relation.REPLACE_ONE,
+    )
+
+
+def _square_query(grid: Grid) -> BoundedQuery:
+    """The sum of squared distances from the middle, under add-remove."""
+    reach = max(grid.last - grid.middle, grid.middle - grid.first)
+    return BoundedQuery(
+        evaluate=lambda data: (exact_square_sum(grid.indices(data) - grid.middle),),
+        sensitivity=Sensitivity.scalar(reach**2),
+        relation=Relation.ADD_REMOVE,
+    )
