@@ -1,0 +1,69 @@
+"""The vocabulary of privacy: who is a neighbour, what was spent, and what that means."""
+
+from __future__ import annotations
+
+from discreet.privacy import compose, convert, group, subsample
+from discreet.privacy.calibration import calibrate
+from discreet.privacy.events import (
+    GDP,
+    ZCDP,
+    ApproxDP,
+    BoundedRange,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    Grouped,
+    Laplace,
+    Parallel,
+    PoissonSampled,
+    PureDP,
+    RandomizedResponse,
+    Repeated,
+    SampledWithoutReplacement,
+    from_json,
+)
+from discreet.privacy.gdp import gaussian_sigma
+from discreet.privacy.guarantee import delta, epsilon, epsilon_bounds, renyi
+from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.privacy.tradeoffs import best_tpr, gdp_mu, tradeoff
+
+__all__ = [
+    "GDP",
+    "ZCDP",
+    "ApproxDP",
+    "BoundedRange",
+    "Composed",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "Event",
+    "Gaussian",
+    "Grouped",
+    "Laplace",
+    "NotPrivate",
+    "Parallel",
+    "Payer",
+    "PoissonSampled",
+    "PureDP",
+    "RandomizedResponse",
+    "Relation",
+    "Repeated",
+    "SampledWithoutReplacement",
+    "best_tpr",
+    "calibrate",
+    "compose",
+    "convert",
+    "delta",
+    "epsilon",
+    "epsilon_bounds",
+    "from_json",
+    "gaussian_sigma",
+    "gdp_mu",
+    "group",
+    "renyi",
+    "subsample",
+    "tradeoff",
+]

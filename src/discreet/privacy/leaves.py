@@ -70,20 +70,23 @@ def check_relation(event: Event, relation: Relation | None) -> None:
             "Poisson sampling is proven under ADD_REMOVE; for REPLACE_ONE use a sample of fixed size"
         )
     if isinstance(event, SampledWithoutReplacement) and relation is not Relation.REPLACE_ONE:
-        raise UnsupportedEvent(
-            "a sample of fixed size is proven under REPLACE_ONE; for ADD_REMOVE use PoissonSampled"
-        )
+        raise UnsupportedEvent("a sample of fixed size is proven under REPLACE_ONE; for ADD_REMOVE use PoissonSampled")
     if isinstance(event, RandomizedResponse) and relation is Relation.ADD_REMOVE:
-        raise UnsupportedEvent(
-            "randomized response tells how many answered: it has no guarantee under ADD_REMOVE"
-        )
+        raise UnsupportedEvent("randomized response tells how many answered: it has no guarantee under ADD_REMOVE")
     if isinstance(event, (PoissonSampled, SampledWithoutReplacement)):
         for leaf in leaves(event.event, relation=relation):
             if isinstance(leaf, (PoissonSampled, SampledWithoutReplacement, Parallel)):
                 raise UnsupportedEvent(f"no bound is proven for {name} of {type(leaf).__name__}")
     if isinstance(event, Parallel):
         for part in event.events:
-            leaves(part, relation=relation)
+            for leaf in leaves(part, relation=relation):
+                _check_cell(leaf)
+
+
+def _check_cell(leaf: Event) -> None:
+    """Refuse what says nothing about a unit that enters or leaves a cell, which replace-one allows too."""
+    if isinstance(leaf, (RandomizedResponse, SampledWithoutReplacement)):
+        raise UnsupportedEvent(f"{type(leaf).__name__} tells how many units a cell has: it cannot be in Parallel")
 
 
 @singledispatch
@@ -152,16 +155,14 @@ def _(event: ApproxDP, size: int) -> Event:
     """(k epsilon, delta (1 + e^epsilon + … + e^((k-1) epsilon))). [Vad17]"""
     if size == 1 or event.delta == 0:
         return ApproxDP(event.epsilon * size, event.delta)
-    from discreet.balls import ball, bounds, precision
+    from discreet.balls import ball, ball_up, precision
 
     with precision(128):
-        step = ball(event.epsilon).exp()
-        factor = ball(1)
-        for _ in range(size - 1):
-            factor = factor * step + 1
-        delta = bounds(ball(event.delta) * factor)[1] if factor.is_finite() else 1
+        step = ball(event.epsilon)
+        factor = (size * step).expm1() / step.expm1() if event.epsilon else ball(size)
+        delta = ball_up(ball(event.delta) * factor)
     # A group bound above one says nothing; one is still true.
-    return ApproxDP(event.epsilon * size, min(Fraction(delta), Fraction(1)))
+    return ApproxDP(event.epsilon * size, Fraction(min(delta, 1.0)))
 
 
 @grouped.register

@@ -1,0 +1,121 @@
+"""The simplest account: an epsilon and a delta for each event, added up exactly. [DKMMN06]"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from discreet.balls import ball, ball_up
+from discreet.exact import up
+from discreet.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    DiscreteLaplace,
+    Event,
+    Laplace,
+    PoissonSampled,
+    PureDP,
+    RandomizedResponse,
+    SampledWithoutReplacement,
+)
+from discreet.privacy.leaves import leaves
+from discreet.privacy.relation import Relation
+from discreet.privacy.rigorous import enclose
+from discreet.privacy.spent import Choice, Spent
+from discreet.privacy.subsample import amplified
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["Basic", "basic", "point", "reveal"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Basic:
+    """A curve of one point: (epsilon, delta) holds."""
+
+    epsilon: Fraction
+    at: Fraction  # delta
+
+    def upper(self, delta: Fraction) -> float:
+        return up(self.epsilon) if delta >= self.at else math.inf
+
+    def lower(self, delta: Fraction) -> float:
+        return 0.0
+
+    def delta(self, epsilon: Fraction) -> float:
+        return up(self.at) if epsilon >= self.epsilon else 1.0
+
+
+def basic(total: Spent) -> Basic | None:
+    """Add up the epsilons and deltas; None if some event has none."""
+    points = [_all(total.events), *(_worst_cells(choice) for choice in total.choices)]
+    return _added([(each, 1) for each in points])
+
+
+def _all(events: Counter[Event]) -> Basic | None:
+    return _added([(point(event), count) for event, count in events.items()])
+
+
+def _added(points: list[tuple[Basic | None, int]]) -> Basic | None:
+    epsilon, deltas = Fraction(0), Counter[Fraction]()
+    for each, count in points:
+        if each is None:
+            return None
+        epsilon += each.epsilon * count
+        deltas[each.at] += count
+    return Basic(epsilon, reveal(deltas))
+
+
+def _worst_cells(choice: Choice) -> Basic | None:
+    cells = [basic(cell) for cell in choice.cells]
+    known = [cell for cell in cells if cell is not None]
+    if len(known) < len(cells):
+        return None
+    epsilon = sum(sorted((cell.epsilon for cell in known), reverse=True)[: choice.touched], Fraction(0))
+    deltas = sorted((cell.at for cell in known), reverse=True)[: choice.touched]
+    return _added([(Basic(epsilon, reveal(Counter(deltas))), choice.times)])
+
+
+def point(event: Event) -> Basic | None:
+    """Return an epsilon and a delta of one event; None if it has no such pair by itself."""
+    match event:
+        case PureDP() | RandomizedResponse() | BoundedRange():
+            return Basic(event.epsilon, Fraction(0))
+        case ApproxDP():
+            return Basic(event.epsilon, event.delta)
+        case Laplace():
+            return Basic(1 / event.noise_multiplier, Fraction(0))
+        case DiscreteLaplace():
+            return Basic(event.sensitivity / event.scale, Fraction(0))
+        case PoissonSampled():
+            return _sampled(event.event, Relation.ADD_REMOVE, event.probability)
+        case SampledWithoutReplacement():
+            return _sampled(event.event, Relation.REPLACE_ONE, event.probability)
+        case _:
+            return None
+
+
+def _sampled(event: Event, relation: Relation, chance: Fraction) -> Basic | None:
+    whole = _all(leaves(event, relation=relation))
+    if whole is None:
+        return None
+    level = amplified(whole.epsilon, chance)
+    # Beyond the floats the exact epsilon without amplification is still right.
+    return Basic(Fraction(level) if math.isfinite(level) else whole.epsilon, whole.at * chance)
+
+
+def reveal(deltas: Counter[Fraction]) -> Fraction:
+    """Return a bound on 1 - prod (1 - delta)^count, the chance that some part reveals all. [KOV15]"""
+    simple = sum((delta * count for delta, count in deltas.items()), Fraction(0))
+    if simple == 0 or max(deltas) == 1 or sum(deltas.values()) == 1:
+        return min(simple, Fraction(1))
+
+    def none() -> arb:
+        return -sum((count * ball(-delta).log1p() for delta, count in deltas.items()), ball(0)).expm1()
+
+    return min(simple, Fraction(1), Fraction(min(1.0, ball_up(enclose(none)))))

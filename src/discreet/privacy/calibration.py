@@ -1,0 +1,208 @@
+"""Find the parameter that meets a target: the least noise, the most steps, the largest sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Any, Literal, final, overload
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, down, positive
+from discreet.privacy.convert import read_delta
+from discreet.privacy.events import Event
+from discreet.privacy.guarantee import epsilon as epsilon_of
+from discreet.privacy.relation import Relation
+
+__all__ = ["calibrate"]
+
+_TOLERANCE = 1e-4  # Relative, of the epsilon reached or of the parameter.
+_AIM = 3e-5  # How far inside the target to aim, so that a good guess is on the private side.
+_DIGITS = 8  # Significant decimal digits of a parameter.
+_REACH = 60.0  # Parameters from 2^-60 to 2^60 are tried.
+_MOST_EVALUATIONS = 200
+_WOBBLE = 2e-3  # An epsilon that grows by more than this where it should fall shows a mistake.
+
+
+@overload
+def calibrate(
+    make_event: Callable[[Fraction], Event],
+    *,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation | None = None,
+    increasing: bool = False,
+    whole: Literal[False] = False,
+) -> Fraction: ...
+
+
+@overload
+def calibrate(
+    make_event: Callable[[int], Event],
+    *,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation | None = None,
+    increasing: bool = False,
+    whole: Literal[True],
+) -> int: ...
+
+
+def calibrate(
+    make_event: Callable[[Any], Event],
+    *,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation | None = None,
+    increasing: bool = False,
+    whole: bool = False,
+) -> Fraction | int:
+    """Return the parameter x for which `make_event(x)` comes closest to epsilon at delta and does not pass it.
+
+    By default the smallest x, where more x means more privacy, such as a noise multiplier; with `increasing` the
+    largest x, where more x means less privacy, such as a sampling probability. With `whole` x is an int, such as
+    a number of steps, and exactly the last one that holds; else it is within 1e-4 of the best, on the private
+    side. A parameter that `make_event` refuses with `InvalidParameter` is out of bounds.
+    """
+    if not callable(make_event):
+        raise InvalidParameter("make_event must be a function from a parameter to an event")
+    if not isinstance(increasing, bool) or not isinstance(whole, bool):
+        raise InvalidParameter("increasing and whole must be True or False")
+    limit, target = positive(epsilon, name="epsilon"), read_delta(delta)
+    if not Fraction(10) ** -300 < limit < Fraction(10) ** 300:
+        raise InvalidParameter("epsilon must be a number of a sane size")
+
+    def measure(x: Fraction | int) -> float:
+        return _measure(make_event, x, target, relation)
+
+    return _Search(measure, down(limit), -1 if increasing else 1, whole).run()
+
+
+def _measure(
+    make_event: Callable[[Any], Event], x: Fraction | int, delta: Fraction, relation: Relation | None
+) -> float:
+    try:
+        event = make_event(x)
+    except InvalidParameter:
+        return math.inf
+    return epsilon_of(event, delta, relation=relation)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    side: float  # The private direction: log2(x), or -log2(x) for a parameter that costs privacy.
+    x: Fraction | int
+    epsilon: float
+
+    @property
+    def log(self) -> float:
+        return math.log(self.epsilon) if 0 < self.epsilon < math.inf else math.copysign(math.inf, self.epsilon - 1)
+
+
+@final
+@dataclass(slots=True)
+class _Search:
+    """A bracket of one point that fails and one that holds, narrowed by secants."""
+
+    measure: Callable[[Fraction | int], float]
+    target: float
+    sign: int
+    whole: bool
+    points: list[_Point] = field(default_factory=list)
+    fails: _Point | None = None
+    holds: _Point | None = None
+
+    def run(self) -> Fraction | int:
+        self._try(self._at(0.0))
+        while self.holds is None or self.fails is None:
+            self._step_out()
+            if self.whole and self._first_whole_holds():
+                break
+        while not self._is_narrow():
+            self._try(self._inside())
+        assert self.holds is not None
+        return self.holds.x
+
+    def _at(self, side: float) -> Fraction | int:
+        """Return the parameter at a place, rounded to the private side."""
+        up = self.sign > 0
+        value = Fraction(2.0 ** (self.sign * side))
+        if self.whole:
+            return max(1, math.ceil(value) if up else math.floor(value))
+        context = Context(prec=_DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+        return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+
+    def _try(self, x: Fraction | int) -> None:
+        if len(self.points) >= _MOST_EVALUATIONS:
+            raise InvalidParameter("no parameter was found: does epsilon change steadily with it?")
+        point = _Point(self.sign * math.log2(x), x, self.measure(x))
+        self._check_falling(point)
+        self.points.append(point)
+        if point.epsilon <= self.target:
+            self.holds = point
+        else:
+            self.fails = point
+
+    def _check_falling(self, new: _Point) -> None:
+        for old in self.points:
+            private, exposed = (new, old) if new.side > old.side else (old, new)
+            if private.epsilon > exposed.epsilon * (1 + _WOBBLE):
+                word = "fall" if self.sign > 0 else "grow"
+                raise InvalidParameter(f"epsilon does not {word} with the parameter: see `increasing`")
+
+    def _step_out(self) -> None:
+        """Go on in the direction where the other end must be, by the slope seen so far, twice as far each time."""
+        here = self.fails or self.holds
+        assert here is not None
+        direction = 1.0 if self.fails is not None else -1.0
+        if abs(here.side) > _REACH - 0.01:
+            raise InvalidParameter(
+                "no parameter between 2^-60 and 2^60 reaches this target"
+                if self.fails is not None
+                else "every parameter between 2^-60 and 2^60 meets this target: nothing to calibrate"
+            )
+        gap = abs(here.log - math.log(self.target)) / math.log(2)
+        stride = min(max(gap, 0.5), 8.0) if math.isfinite(gap) else 4.0
+        place = here.side + direction * stride * 2.0 ** (len(self.points) - 1)
+        self._try(self._at(min(max(place, -_REACH), _REACH)))
+
+    def _first_whole_holds(self) -> bool:
+        return self.holds is not None and self.holds.x == 1 and self.sign > 0
+
+    def _is_narrow(self) -> bool:
+        assert self.holds is not None
+        if self.fails is None:
+            return True
+        if self.whole:
+            return abs(int(self.holds.x) - int(self.fails.x)) <= 1
+        close = self.holds.epsilon >= self.target * (1 - _TOLERANCE)
+        return close or self.holds.side - self.fails.side <= math.log2(1 + _TOLERANCE)
+
+    def _inside(self) -> Fraction | int:
+        """Return a parameter strictly between the ends: by a secant through the two best points, or the middle."""
+        assert self.holds is not None
+        assert self.fails is not None
+        low, high = self.fails.side, self.holds.side
+        place = self._secant()
+        margin = (high - low) / 64
+        if place is None or len(self.points) % 8 == 7:
+            place = low + (high - low) / 2
+        x = self._at(min(max(place, low + margin), high - margin))
+        return x if x not in (self.holds.x, self.fails.x) else self._between()
+
+    def _between(self) -> Fraction | int:
+        assert self.holds is not None
+        assert self.fails is not None
+        middle = (Fraction(self.holds.x) + Fraction(self.fails.x)) / 2
+        return math.floor(middle) if self.whole else middle
+
+    def _secant(self) -> float | None:
+        goal = math.log(self.target * (1 - _AIM))
+        finite = [point for point in self.points if math.isfinite(point.log)]
+        best = sorted(finite, key=lambda point: abs(point.log - goal))[:2]
+        if len(best) < 2 or best[0].log == best[1].log:
+            return None
+        slope = (best[1].side - best[0].side) / (best[1].log - best[0].log)
+        return best[0].side + slope * (goal - best[0].log)

@@ -1,0 +1,152 @@
+"""From one definition of privacy to another. Each result is an upper bound, rounded up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.balls import ball, ball_up
+from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.exact import Number, exact, nonnegative
+from discreet.privacy.events import Event, RandomizedResponse
+from discreet.privacy.leaves import grouped
+from discreet.privacy.orders import least
+from discreet.privacy.rigorous import enclose
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = [
+    "bounded_range_to_zcdp",
+    "mironov",
+    "pure_to_zcdp",
+    "pure_to_zcdp_simple",
+    "renyi_to_delta",
+    "renyi_to_epsilon",
+    "to_replace_one",
+    "zcdp_simple",
+    "zcdp_to_delta",
+    "zcdp_to_epsilon",
+]
+
+
+def read_order(order: Number) -> Fraction:
+    """Read a Renyi order: an exact number above one."""
+    number = exact(order, name="order")
+    if number <= 1:
+        raise InvalidParameter("order must be above 1")
+    return number
+
+
+def read_delta(delta: Number) -> Fraction:
+    """Read a delta: an exact number in [0, 1)."""
+    number = exact(delta, name="delta")
+    if not 0 <= number < 1:
+        raise InvalidParameter("delta must be at least 0 and below 1")
+    return number
+
+
+def renyi_to_epsilon(order: Number, divergence: Number, delta: Number) -> float:
+    """Convert one Renyi divergence to epsilon: D + log(1 - 1/a) - (log delta + log a) / (a - 1). [CKS20, BBGHS20]
+
+    No better conversion of a single order is known that needs no search.
+    """
+    a, level, target = read_order(order), nonnegative(divergence, name="divergence"), read_delta(delta)
+    return epsilon_at(a, lambda: ball((a - 1) * level), target)
+
+
+def epsilon_at(order: Fraction, log_moment: Callable[[], arb], delta: Fraction) -> float:
+    """Convert the log moment (a - 1) D_a to epsilon. [CKS20]"""
+    if delta == 0:
+        return math.inf
+
+    def formula() -> arb:
+        a = ball(order)
+        return (log_moment() - ball(delta).log() - a.log()) / (a - 1) + (-1 / a).log1p()
+
+    return max(0.0, ball_up(enclose(formula)))
+
+
+def renyi_to_delta(order: Number, divergence: Number, epsilon: Number) -> float:
+    """Convert one Renyi divergence to delta: e^((a-1) (D - epsilon)) (1 - 1/a)^(a-1) / a. [CKS20]"""
+    a, level = read_order(order), nonnegative(divergence, name="divergence")
+    return delta_at(a, lambda: ball((a - 1) * level), nonnegative(epsilon, name="epsilon"))
+
+
+def delta_at(order: Fraction, log_moment: Callable[[], arb], epsilon: Fraction) -> float:
+    """Convert the log moment (a - 1) D_a to delta. [CKS20]"""
+
+    def formula() -> arb:
+        a = ball(order)
+        exponent = log_moment() + (a - 1) * ((-1 / a).log1p() - ball(epsilon)) - a.log()
+        return exponent.exp()
+
+    return min(1.0, ball_up(enclose(formula)))
+
+
+def mironov(order: Number, divergence: Number, delta: Number) -> float:
+    """Convert one Renyi divergence to epsilon the simple way: D + log(1 / delta) / (a - 1). [Mir17]"""
+    a, level, target = read_order(order), nonnegative(divergence, name="divergence"), read_delta(delta)
+    if target == 0:
+        return math.inf
+    return ball_up(enclose(lambda: ball(level) - ball(target).log() / ball(a - 1)))
+
+
+def zcdp_to_epsilon(rho: Number, delta: Number) -> float:
+    """Convert rho-zCDP to epsilon at the best order; right at any order, so the search needs no proof. [CKS20]"""
+    level, target = nonnegative(rho, name="rho"), read_delta(delta)
+    if level == 0:
+        return 0.0
+    return least(lambda a: epsilon_at(a, lambda: ball(a * (a - 1) * level), target))
+
+
+def zcdp_to_delta(rho: Number, epsilon: Number) -> float:
+    """Convert rho-zCDP to delta at the best order. [CKS20]"""
+    level, target = nonnegative(rho, name="rho"), nonnegative(epsilon, name="epsilon")
+    if level == 0:
+        return 0.0
+    return least(lambda a: delta_at(a, lambda: ball(a * (a - 1) * level), target))
+
+
+def zcdp_simple(rho: Number, delta: Number) -> float:
+    """Convert rho-zCDP to epsilon the simple way: rho + 2 sqrt(rho log(1 / delta)). [BS16]"""
+    level, target = nonnegative(rho, name="rho"), read_delta(delta)
+    if level == 0:
+        return 0.0
+    if target == 0:
+        return math.inf
+    return ball_up(enclose(lambda: ball(level) + 2 * (-ball(level) * ball(target).log()).sqrt()))
+
+
+def pure_to_zcdp(epsilon: Number) -> float:
+    """Return the smallest rho that every epsilon-private mechanism has: epsilon tanh(epsilon / 2).
+
+    Theorem     The worst pair is binary randomized response, with (a-1) D_a = h((a-1/2)^2) - h(1/4) for
+                h(t) = log cosh(epsilon sqrt(t)), which is concave. So D_a / a, the slope of a chord of h from
+                1/4 to (a-1/2)^2, falls as a grows, and its limit at a = 1 is h'(1/4).
+    """
+    level = nonnegative(epsilon, name="epsilon")
+    return ball_up(enclose(lambda: ball(level) * (ball(level) / 2).tanh())) if level else 0.0
+
+
+def pure_to_zcdp_simple(epsilon: Number) -> Fraction:
+    """Return epsilon^2 / 2, a rho that every epsilon-private mechanism has. [BS16]"""
+    return nonnegative(epsilon, name="epsilon") ** 2 / 2
+
+
+def bounded_range_to_zcdp(epsilon: Number) -> Fraction:
+    """Return epsilon^2 / 8, a rho that every mechanism with losses of range epsilon has. [DR19]"""
+    return nonnegative(epsilon, name="epsilon") ** 2 / 8
+
+
+def to_replace_one(event: Event) -> Event:
+    """Turn a guarantee under ADD_REMOVE into one under REPLACE_ONE: replacing is removing and adding.
+
+    An (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta). There is no way back: under REPLACE_ONE the
+    number of units is public.
+    """
+    if isinstance(event, RandomizedResponse):
+        raise UnsupportedEvent("randomized response has no guarantee under ADD_REMOVE to start from")
+    return grouped(event, 2)

@@ -1,0 +1,43 @@
+"""What `size` people see together who are each protected by a guarantee. The rules for events are in `leaves`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.balls import ball, ball_up
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, nonnegative, positive_integer, up
+from discreet.privacy.convert import read_order
+from discreet.privacy.events import ApproxDP
+from discreet.privacy.rigorous import enclose
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["approximate", "factor", "renyi"]
+
+
+def approximate(epsilon: Number, delta: Number, size: int) -> tuple[float, float]:
+    """Return (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)). [Vad17]"""
+    guarantee, count = ApproxDP(epsilon, delta), positive_integer(size, name="size")
+    total = enclose(lambda: ball(guarantee.delta) * factor(guarantee.epsilon, count))
+    return up(count * guarantee.epsilon), min(1.0, ball_up(total))
+
+
+def factor(epsilon: Fraction, size: int) -> arb:
+    """Enclose 1 + e^epsilon + … + e^((k-1) epsilon) at the working precision."""
+    return (size * ball(epsilon)).expm1() / ball(epsilon).expm1() if epsilon else ball(size)
+
+
+def renyi(order: Number, divergence: Number, size: int) -> tuple[Fraction, Fraction]:
+    """Return the order and the divergence that a group of 2^c people has: (a / 2^c, 3^c D). [Mir17]
+
+    A group of another size is part of the next power of two. The order that is left must be at least 2.
+    """
+    a, level = read_order(order), nonnegative(divergence, name="divergence")
+    doublings = (positive_integer(size, name="size") - 1).bit_length()
+    left = a / 2**doublings
+    if left < 2 and doublings:
+        raise InvalidParameter(f"order must be at least {2 ** (doublings + 1)} for a group of this size")
+    return left, level * 3**doublings

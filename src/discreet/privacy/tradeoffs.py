@@ -1,0 +1,206 @@
+"""What an attacker can do: the trade-off between false positives and false negatives of any test. [DRS22]"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from discreet.balls import ball, ball_down, ball_up
+from discreet.errors import UnsupportedEvent
+from discreet.exact import Number, probability, up
+from discreet.privacy import gdp
+from discreet.privacy.curves import Closed, Curve
+from discreet.privacy.events import (
+    GDP,
+    BoundedRange,
+    DiscreteLaplace,
+    Event,
+    Laplace,
+    PureDP,
+    RandomizedResponse,
+)
+from discreet.privacy.guarantee import curve
+from discreet.privacy.relation import Relation
+from discreet.privacy.rigorous import enclose
+from discreet.privacy.spent import Choice, Spent, spent
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["best_tpr", "gdp_mu", "tradeoff"]
+
+_GOLDEN = 0.6180339887498949
+
+
+def tradeoff(event: Event, fpr: Number, *, relation: Relation | None = None) -> float:
+    """Return a lower bound on the false negative rate of any test whose false positive rate is `fpr`.
+
+    Theorem     A test that tells two neighbours apart has fnr >= max(1 - delta - e^epsilon fpr,
+                e^-epsilon (1 - delta - fpr), 0) for every (epsilon, delta) that holds. [WZ10, KOV15]
+    """
+    rate = probability(fpr, name="fpr")
+    known = curve(event, relation)
+    normal = _only_gaussian(event, relation)
+    if normal is not None:
+        return max(0.0, ball_down(gdp.tradeoff(normal, rate)))
+    return 0.0 if rate == 1 else _best_point(known, rate)
+
+
+def best_tpr(event: Event, fpr: Number, *, relation: Relation | None = None) -> float:
+    """Return an upper bound on the true positive rate of any attacker whose false positive rate is `fpr`."""
+    return up(1 - Fraction(tradeoff(event, fpr, relation=relation)))
+
+
+def _only_gaussian(event: Event, relation: Relation | None) -> Fraction | None:
+    try:
+        total = spent(event, relation)
+    except UnsupportedEvent:
+        return None
+    events = total.events
+    match [*events.items()]:
+        case [(GDP() as whole, 1)] if not total.choices:
+            return whole.mu_squared
+        case _:
+            return None
+
+
+def _best_point(known: Curve, rate: Fraction) -> float:
+    """Maximise over epsilon; it is a concave function of e^epsilon, and every point of it is a valid bound."""
+
+    def at(x: float) -> float:
+        return _fnr(known, Fraction(x), rate)
+
+    low, high = -_reach(known, (1 - rate) / 1000), _reach(known, rate / 1000)
+    points = [at(x) for x in (low, 0.0, high)] + _edge_points(known, rate)
+    return max(0.0, *points, _golden(at, low, high))
+
+
+def _edge_points(known: Curve, rate: Fraction) -> list[float]:
+    """Evaluate where the profile of a closed form has its corner, exactly."""
+    if not isinstance(known, Closed) or known.edge is None:
+        return []
+    return [_fnr(known, known.edge[0], rate), _fnr(known, -known.edge[0], rate)]
+
+
+def _fnr(known: Curve, x: Fraction, rate: Fraction) -> float:
+    """Return the bound of one epsilon: for x >= 0 the first of the two, for x < 0 the second at epsilon = -x."""
+    room = 1 - Fraction(known.delta(abs(x)))
+    if x >= 0:
+        return ball_down(enclose(lambda: ball(room) - ball(x).exp() * ball(rate)))
+    return ball_down(enclose(lambda: ball(x).exp() * ball(room - rate)))
+
+
+def _reach(known: Curve, delta: Fraction) -> float:
+    """Return an epsilon beyond which little can be won; 0 if no delta gives a finite one."""
+    for target in (delta, Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 10), Fraction(1, 2)):
+        level = known.upper(target)
+        if math.isfinite(level):
+            return min(level, 700.0)
+    return 0.0
+
+
+def _golden(at: Callable[[float], float], low: float, high: float) -> float:
+    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_left, at_right = at(left), at(right)
+    best = max(at_left, at_right)
+    for _ in range(48):
+        if at_left >= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - _GOLDEN * (high - low)
+            at_left = at(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + _GOLDEN * (high - low)
+            at_right = at(right)
+        best = max(best, at_left, at_right)
+    return best
+
+
+def gdp_mu(event: Event, *, relation: Relation | None = None) -> float:
+    """Return a mu such that the event is mu-Gaussian private, rounded up; infinity if none is proven.
+
+    For one event it is the smallest such mu; for a composition the squares add up. [DRS22]
+    """
+    try:
+        total = spent(event, relation)
+    except UnsupportedEvent:
+        curve(event, relation)  # Whatever has no curve either is refused there.
+        return math.inf
+    return max(0.0, ball_up(enclose(lambda: _mu_squared(total).sqrt())))
+
+
+def _mu_squared(total: Spent) -> arb:
+    summed = ball(0)
+    for event, count in total.sure:
+        summed += count * _mu(event) ** 2
+    for choice in total.choices:
+        summed += choice.times * _worst_cells(choice)
+    return summed
+
+
+def _worst_cells(choice: Choice) -> arb:
+    cells = [_mu_squared(cell) for cell in choice.cells]
+    if not all(cell.is_finite() for cell in cells):
+        return sum(cells, ball(0))
+    return sum(sorted((cell.upper() for cell in cells), key=float, reverse=True)[: choice.touched], ball(0))
+
+
+def _quantile(chance: arb) -> arb:
+    """Enclose the point that a normal variable exceeds with this chance, below one half."""
+    from flint import arb
+
+    return arb(2).sqrt() * (2 * chance).erfcinv()
+
+
+@singledispatch
+def _mu(event: Event) -> arb:
+    """Enclose the smallest mu of one event.
+
+    A Gaussian trade-off curve is convex and joins the corners (0, 1) and (1, 0); so it lies below a polygon if it
+    does so at its vertices (fpr, fnr), which means mu >= z(fpr) + z(fnr), z the upper quantile.
+    """
+    from flint import arb
+
+    return arb.pos_inf()
+
+
+@_mu.register(GDP)
+def _(event: GDP) -> arb:
+    return ball(event.mu_squared).sqrt()
+
+
+@_mu.register(PureDP)
+def _(event: PureDP) -> arb:
+    """One vertex, at fpr = fnr = 1 / (1 + e^epsilon)."""
+    return 2 * _quantile(1 / (1 + ball(event.epsilon).exp()))
+
+
+@_mu.register(RandomizedResponse)
+def _(event: RandomizedResponse) -> arb:
+    """Two vertices, mirror images: fpr = q and fnr = (k - 1) q."""
+    q = 1 / (ball(event.epsilon).exp() + event.categories - 1)
+    return _quantile(q) + _quantile((event.categories - 1) * q)
+
+
+@_mu.register(Laplace)
+def _(event: Laplace) -> arb:
+    """Between two straight ends fpr * fnr = e^-E / 4. log z^-1 is convex there, so the middle is the worst."""
+    return 2 * _quantile((-ball(1 / event.noise_multiplier) / 2).exp() / 2)
+
+
+@_mu.register(DiscreteLaplace)
+def _(event: DiscreteLaplace) -> arb:
+    """The vertices have fpr = r^(D+1-i) / (1 + r), fnr = r^i / (1 + r), i = 1 … D; the middle is the worst."""
+    step = ball(-1 / event.scale)
+    middle = (event.sensitivity + 1) // 2
+    ends = (middle, event.sensitivity + 1 - middle)
+    return sum((_quantile((i * step).exp() / (1 + step.exp())) for i in ends), ball(0))
+
+
+@_mu.register(BoundedRange)
+def _(event: BoundedRange) -> arb:
+    """Its trade-off (1 - x) / (1 + x (e^E - 1)) is that of logistic noise shifted by E; the middle is the worst."""
+    return 2 * _quantile(1 / (1 + (ball(event.epsilon) / 2).exp()))
