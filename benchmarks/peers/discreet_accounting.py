@@ -17,7 +17,7 @@ from benchmarks.jobs import (
     TARGET_EPSILON,
 )
 from benchmarks.peers.protocol import account
-from discreet.exact import Number
+from discreet.exact import Number, up
 from discreet.privacy import (
     Composed,
     Event,
@@ -50,6 +50,11 @@ def repeated() -> Event:
 EVENTS: dict[str, Callable[[], Event]] = {"dpsgd": dpsgd, "many": many, "repeated": repeated}
 
 
+def sigma() -> float:
+    """Find the noise of the DP-SGD run that reaches the target."""
+    return up(calibrate(dpsgd, epsilon=TARGET_EPSILON, delta=DELTA, relation=Relation.ADD_REMOVE))
+
+
 def load() -> None:
     """Load the libraries that the peers load when they are imported."""
     other = Composed([Repeated(PoissonSampled(Gaussian(3), "0.2"), 3), Laplace(5)])
@@ -62,8 +67,7 @@ def main(task: str, call: str) -> None:
         load()
     relation = Relation.ADD_REMOVE
     if task == "calibrate":
-        goal = {"epsilon": TARGET_EPSILON, "delta": DELTA}
-        account(lambda: float(calibrate(dpsgd, **goal, relation=relation)), how=call, bound="upper")
+        account(sigma, how=call, bound="upper")
     elif call == "epsilon_bounds":
         account(lambda: epsilon_bounds(EVENTS[task](), DELTA, relation=relation), how=call, bound="interval")
     else:

@@ -27,7 +27,7 @@ def is_quick() -> bool:
 def report_samples(draw: Callable[[int], Iterable[float]], *, job: str, parameter: str, samples: int, how: str) -> None:
     """Time `draw(samples)`; the deviation of what it drew shows that the scale is the one asked for."""
     count = samples // 10 if is_quick() else samples
-    timing = fastest(lambda: draw(count), repetitions=2 if is_quick() else 5, seconds=8)
+    timing = fastest(lambda: draw(count), repetitions=2 if is_quick() else 10, seconds=12)
     deviation = statistics.pstdev(float(value) for value in draw(min(count, 20_000)))
     emit(**noise_row(job, parameter, "vector", timing.per(count), how), samples=count, deviation=deviation)
 
