@@ -1,0 +1,133 @@
+"""Listings of output laws: nothing is lost on the way, and what is left out is bounded."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.balls import ball, bounds, precision
+from discreet.errors import InvalidParameter
+from discreet.noise.laws import (
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
+    GeometricLaw,
+    RoundedGaussianLaw,
+    RoundedLaplaceLaw,
+)
+from discreet.privacy import outcomes
+from discreet.privacy.outcomes import CUTOFF, Outcomes
+
+LAWS = [
+    DiscreteLaplaceLaw(Fraction(3, 2)),
+    RoundedLaplaceLaw(Fraction(3, 2)),
+    GeometricLaw(Fraction(3, 2)),
+    DiscreteGaussianLaw(Fraction(5, 2)),
+    RoundedGaussianLaw(Fraction(5, 2)),
+]
+HALVES = Outcomes({0: ball(Fraction(1, 2)), 1: ball(Fraction(1, 2))})
+
+
+def ends(listed: Outcomes) -> tuple[Fraction, Fraction]:
+    """The least and the largest total that the listing allows."""
+    total = sum(listed.masses.values(), ball(0))
+    low, high = bounds(total)
+    return low, high + listed.tail
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)
+def test_a_listed_law_sums_to_one_with_its_tail(law: Any) -> None:
+    with precision(128):
+        listed = outcomes.from_law(law, 7)
+        low, high = ends(listed)
+        assert low <= 1 <= high
+        assert listed.tail <= CUTOFF * Fraction(1001, 1000)
+        assert listed.masses[8].overlaps(law.pmf(1))
+
+
+def test_a_listed_law_is_moved_to_its_centre_and_no_further() -> None:
+    with precision(64):
+        listed = outcomes.from_law(GeometricLaw(Fraction(1)), 5, cutoff="1e-3")
+    assert min(listed.masses) == 5
+    assert max(listed.masses) < 20
+
+
+def test_a_listing_follows_the_working_precision() -> None:
+    law = DiscreteLaplaceLaw(Fraction(7))
+    radii = []
+    for bits in (64, 256):
+        with precision(bits):
+            radii.append(bounds(outcomes.from_law(law).masses[0].rad())[1])
+    assert radii[1] < radii[0] / 2**180
+
+
+def test_a_product_multiplies_masses_and_adds_tails() -> None:
+    part = Outcomes({"a": ball(Fraction(3, 4))}, Fraction(1, 4))
+    both = outcomes.product(part, part, HALVES)
+    assert set(both.masses) == {("a", "a", 0), ("a", "a", 1)}
+    assert both.masses["a", "a", 0].contains(ball(Fraction(9, 32)))
+    assert both.tail == Fraction(1, 2)
+    assert outcomes.product().masses == {(): ball(1)}
+
+
+def test_a_mixture_weighs_masses_and_tails() -> None:
+    part = Outcomes({0: ball(Fraction(3, 4))}, Fraction(1, 4))
+    mixed = outcomes.mixture([(Fraction(1, 2), HALVES), (ball(Fraction(1, 4)), part)], rest=Fraction(1, 4))
+    assert mixed.masses[0].contains(ball(Fraction(1, 4) + Fraction(3, 16)))
+    assert Fraction(5, 16) <= mixed.tail < Fraction(5, 16) + Fraction(1, 2**20)
+
+
+def test_post_processing_adds_up_what_it_joins() -> None:
+    joined = outcomes.map(Outcomes({-1: ball(Fraction(1, 3)), 1: ball(Fraction(2, 3))}), abs)
+    assert set(joined.masses) == {1}
+    assert joined.masses[1].contains(1)
+
+
+def test_pruning_moves_what_it_drops_into_the_tail() -> None:
+    with precision(128):
+        full = outcomes.from_law(DiscreteLaplaceLaw(Fraction(2)))
+        short = outcomes.prune(full, cutoff="1e-6")
+        assert len(short.masses) < len(full.masses) / 2
+        assert short.tail <= full.tail + Fraction("1e-6")
+        low, high = ends(short)
+        assert low <= 1 <= high
+
+
+def test_a_constant_is_certain() -> None:
+    assert outcomes.point("x") == Outcomes({"x": ball(1)}, Fraction(0))
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5), st.integers(1, 5))
+def test_totals_are_kept_for_all_products_and_images(weights: list[int], modulus: int) -> None:
+    whole = sum(weights) + 1
+    part = Outcomes({i: ball(Fraction(w, whole)) for i, w in enumerate(weights)}, Fraction(1, whole))
+    image = outcomes.map(outcomes.product(part, part), lambda row: sum(row) % modulus)
+    low, high = ends(image)
+    assert low <= 1 <= high + Fraction(1, 2**40)
+
+
+@pytest.mark.parametrize("cutoff", [0, 1, -1, 2, "nan", float("nan"), None, True])
+def test_a_cutoff_that_leaves_nothing_or_everything_is_refused(cutoff: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        outcomes.from_law(DiscreteLaplaceLaw(Fraction(1)), cutoff=cutoff)
+
+
+def test_listings_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="too long"):
+        outcomes.from_law(DiscreteLaplaceLaw(Fraction(10**9)))
+    wide = outcomes.from_law(DiscreteLaplaceLaw(Fraction(10)))
+    with pytest.raises(InvalidParameter, match="too long"):
+        outcomes.product(wide, wide, wide)
+
+
+@pytest.mark.parametrize("tail", [-1, 2, float("inf"), "x", None])
+def test_a_tail_that_is_no_probability_is_refused(tail: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        Outcomes({}, tail)
+
+
+def test_a_listing_shows_no_outcome_when_printed() -> None:
+    assert "secret" not in repr(outcomes.point("secret"))
