@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.exact import up
 from discreet.privacy.events import (
     ApproxDP,
@@ -23,7 +23,7 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.leaves import leaves
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.spent import Choice, Spent
 from discreet.privacy.subsample import amplified
 
@@ -118,4 +118,4 @@ def reveal(deltas: Counter[Fraction]) -> Fraction:
     def none() -> arb:
         return -sum((count * ball(-delta).log1p() for delta, count in deltas.items()), ball(0)).expm1()
 
-    return min(simple, Fraction(1), Fraction(min(1.0, ball_up(enclose(none)))))
+    return min(simple, Fraction(1), Fraction(min(1.0, float_up(enclose(none)))))

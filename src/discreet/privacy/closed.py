@@ -13,10 +13,11 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball
+from discreet.balls import ball, bounds, precision
 from discreet.errors import UnsupportedEvent
 from discreet.exact import up
 from discreet.privacy import gdp
+from discreet.privacy.curves import Closed, Edge
 from discreet.privacy.events import (
     GDP,
     ApproxDP,
@@ -25,15 +26,20 @@ from discreet.privacy.events import (
     Event,
     Gaussian,
     Laplace,
+    PoissonSampled,
     PureDP,
     RandomizedResponse,
+    SampledWithoutReplacement,
 )
+from discreet.privacy.leaves import leaves
+from discreet.privacy.relation import Relation
 from discreet.privacy.rigorous import enclose
+from discreet.privacy.spent import canonical
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["epsilon_ceiling", "has_profile", "profile"]
+__all__ = ["curve", "has_profile", "profile"]
 
 
 @singledispatch
@@ -44,24 +50,44 @@ def profile(event: Event, epsilon: Fraction) -> arb:
 
 def has_profile(event: Event) -> bool:
     """Tell whether `profile` knows the event."""
+    if isinstance(event, (PoissonSampled, SampledWithoutReplacement)):
+        return _inside(event) is not None
     return profile.dispatch(type(event)) is not profile.dispatch(object)
 
 
-def epsilon_ceiling(event: Event, delta: Fraction) -> float:
-    """Return an epsilon at which the profile has surely fallen to `delta`; infinity if there is none."""
+def curve(event: Event) -> Closed:
+    """Return the privacy curve of an event that has a profile."""
+    return Closed(lambda level: profile(event, level), lambda target: _guess(event, target), _edge(event))
+
+
+def _guess(event: Event, delta: Fraction) -> float:
+    """Return an epsilon at which the profile has about fallen to `delta` > 0."""
     match event:
         case Gaussian() | GDP():
-            return gdp.epsilon_ceiling(event.mu_squared, delta) if delta else math.inf
-        case PureDP() | RandomizedResponse() | BoundedRange():
-            return up(event.epsilon)
-        case ApproxDP():
-            return up(event.epsilon) if delta >= event.delta else math.inf
-        case Laplace():
-            return up(1 / event.noise_multiplier)
-        case DiscreteLaplace():
-            return up(event.sensitivity / event.scale)
+            return gdp.epsilon_ceiling(event.mu_squared, delta)
+        case PoissonSampled() | SampledWithoutReplacement():
+            inner = _inside(event)
+            return 0.0 if inner is None or delta >= event.probability else _guess(inner, delta / event.probability)
         case _:
-            raise UnsupportedEvent(f"{type(event).__name__} has no privacy profile in closed form")
+            edge = _edge(event)
+            return math.inf if edge is None else up(edge.high)
+
+
+def _edge(event: Event) -> Edge | None:
+    """Return where the profile stops falling; None if it never does."""
+    match event:
+        case PureDP() | RandomizedResponse() | BoundedRange():
+            return Edge(event.epsilon, event.epsilon)
+        case ApproxDP():
+            return Edge(event.epsilon, event.epsilon, event.delta)
+        case Laplace():
+            return Edge(1 / event.noise_multiplier, 1 / event.noise_multiplier)
+        case DiscreteLaplace():
+            return Edge(event.sensitivity / event.scale, event.sensitivity / event.scale)
+        case PoissonSampled() | SampledWithoutReplacement():
+            return _sampled_edge(event)
+        case _:
+            return None
 
 
 def _below(largest: Fraction, epsilon: Fraction, formula: Callable[[arb], arb]) -> arb:
@@ -132,3 +158,49 @@ def _(event: BoundedRange, epsilon: Fraction) -> arb:
 @profile.register(GDP)
 def _(event: Gaussian | GDP, epsilon: Fraction) -> arb:
     return gdp.profile(event.mu_squared, epsilon)
+
+
+@profile.register(PoissonSampled)
+@profile.register(SampledWithoutReplacement)
+def _(event: PoissonSampled | SampledWithoutReplacement, epsilon: Fraction) -> arb:
+    """A sample taken with chance q has delta'(log(1 + q (e^x - 1))) = q delta(x). [BBG18]
+
+    That is the order of removing the unit. Adding it gives (1 - c (1-q)) delta(log(c q / (1 - c (1-q)))) with
+    c = e^epsilon, which is less: the factor is at most q, and the level is above x.
+    """
+    inner = _inside(event)
+    if inner is None:
+        raise UnsupportedEvent(f"this {type(event).__name__} has no privacy profile in closed form")
+    q = event.probability
+    with precision(256):
+        level = (ball(epsilon).expm1() / ball(q)).log1p()
+    # The level is irrational and not below epsilon; the profile falls, so its values at two ends enclose it.
+    low, high = bounds(level) if level.is_finite() else (epsilon, None)
+    first, last = profile(inner, max(low, epsilon)), ball(0) if high is None else profile(inner, high)
+    return enclose(lambda: ball(q) * first.union(last))
+
+
+def _inside(event: PoissonSampled | SampledWithoutReplacement) -> Event | None:
+    """Return the one event that runs on the sample, if it is one and has a profile."""
+    relation = Relation.ADD_REMOVE if isinstance(event, PoissonSampled) else Relation.REPLACE_ONE
+    events = canonical(leaves(event.event, relation=relation))
+    match [*events.items()]:
+        case [(inner, 1)] if has_profile(inner):
+            return inner
+        case _:
+            return None
+
+
+def _sampled_edge(event: PoissonSampled | SampledWithoutReplacement) -> Edge | None:
+    inner = _inside(event)
+    edge = None if inner is None else _edge(inner)
+    if edge is None:
+        return None
+    low, high = _amplified(edge.low, event.probability), _amplified(edge.high, event.probability)
+    if not (low.is_finite() and high.is_finite()):
+        return Edge(Fraction(0), edge.high, event.probability * edge.delta)
+    return Edge(bounds(low)[0], bounds(high)[1], event.probability * edge.delta)
+
+
+def _amplified(epsilon: Fraction, q: Fraction) -> arb:
+    return enclose(lambda: (ball(q) * ball(epsilon).expm1()).log1p())

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer, up
 from discreet.privacy.convert import read_delta
 from discreet.privacy.events import ApproxDP, PureDP
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb
@@ -43,7 +43,7 @@ def advanced(epsilon: Number, delta: Number, times: int, slack: Number) -> tuple
         level = ball(part.epsilon)
         return level * (-2 * count * ball(spare).log()).sqrt() + count * level * level.expm1()
 
-    total = ball_up(enclose(formula)) if part.epsilon else 0.0
+    total = float_up(enclose(formula)) if part.epsilon else 0.0
     return total, min(1.0, up(count * part.delta + spare))
 
 

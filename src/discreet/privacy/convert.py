@@ -7,13 +7,13 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import Number, exact, nonnegative
 from discreet.privacy.events import Event, RandomizedResponse
 from discreet.privacy.leaves import grouped
 from discreet.privacy.orders import least
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb
@@ -66,24 +66,31 @@ def epsilon_at(order: Fraction, log_moment: Callable[[], arb], delta: Fraction) 
         a = ball(order)
         return (log_moment() - ball(delta).log() - a.log()) / (a - 1) + (-1 / a).log1p()
 
-    return max(0.0, ball_up(enclose(formula)))
+    return max(0.0, float_up(enclose(formula)))
 
 
 def renyi_to_delta(order: Number, divergence: Number, epsilon: Number) -> float:
     """Convert one Renyi divergence to delta: e^((a-1) (D - epsilon)) (1 - 1/a)^(a-1) / a. [CKS20]"""
     a, level = read_order(order), nonnegative(divergence, name="divergence")
-    return delta_at(a, lambda: ball((a - 1) * level), nonnegative(epsilon, name="epsilon"))
+    target = nonnegative(epsilon, name="epsilon")
+    return chance_up(log_delta_at(a, lambda: ball((a - 1) * level), target))
 
 
-def delta_at(order: Fraction, log_moment: Callable[[], arb], epsilon: Fraction) -> float:
-    """Convert the log moment (a - 1) D_a to delta. [CKS20]"""
+def log_delta_at(order: Fraction, log_moment: Callable[[], arb], epsilon: Fraction) -> float:
+    """Convert the log moment (a - 1) D_a to the logarithm of delta, which may be above 0. [CKS20]"""
 
     def formula() -> arb:
         a = ball(order)
-        exponent = log_moment() + (a - 1) * ((-1 / a).log1p() - ball(epsilon)) - a.log()
-        return exponent.exp()
+        return log_moment() + (a - 1) * ((-1 / a).log1p() - ball(epsilon)) - a.log()
 
-    return min(1.0, ball_up(enclose(formula)))
+    return float_up(enclose(formula))
+
+
+def chance_up(logarithm: float) -> float:
+    """Return a probability from its logarithm, rounded up; one at most."""
+    if logarithm >= 0:
+        return 1.0
+    return min(1.0, float_up(enclose(lambda: ball(Fraction(logarithm)).exp())))
 
 
 def mironov(order: Number, divergence: Number, delta: Number) -> float:
@@ -91,7 +98,7 @@ def mironov(order: Number, divergence: Number, delta: Number) -> float:
     a, level, target = read_order(order), nonnegative(divergence, name="divergence"), read_delta(delta)
     if target == 0:
         return math.inf
-    return ball_up(enclose(lambda: ball(level) - ball(target).log() / ball(a - 1)))
+    return float_up(enclose(lambda: ball(level) - ball(target).log() / ball(a - 1)))
 
 
 def zcdp_to_epsilon(rho: Number, delta: Number) -> float:
@@ -107,7 +114,7 @@ def zcdp_to_delta(rho: Number, epsilon: Number) -> float:
     level, target = nonnegative(rho, name="rho"), nonnegative(epsilon, name="epsilon")
     if level == 0:
         return 0.0
-    return least(lambda a: delta_at(a, lambda: ball(a * (a - 1) * level), target))
+    return chance_up(least(lambda a: log_delta_at(a, lambda: ball(a * (a - 1) * level), target)))
 
 
 def zcdp_simple(rho: Number, delta: Number) -> float:
@@ -117,7 +124,7 @@ def zcdp_simple(rho: Number, delta: Number) -> float:
         return 0.0
     if target == 0:
         return math.inf
-    return ball_up(enclose(lambda: ball(level) + 2 * (-ball(level) * ball(target).log()).sqrt()))
+    return float_up(enclose(lambda: ball(level) + 2 * (-ball(level) * ball(target).log()).sqrt()))
 
 
 def pure_to_zcdp(epsilon: Number) -> float:
@@ -128,7 +135,7 @@ def pure_to_zcdp(epsilon: Number) -> float:
                 1/4 to (a-1/2)^2, falls as a grows, and its limit at a = 1 is h'(1/4).
     """
     level = nonnegative(epsilon, name="epsilon")
-    return ball_up(enclose(lambda: ball(level) * (ball(level) / 2).tanh())) if level else 0.0
+    return float_up(enclose(lambda: ball(level) * (ball(level) / 2).tanh())) if level else 0.0
 
 
 def pure_to_zcdp_simple(epsilon: Number) -> Fraction:

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, final
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.exact import down, up
 from discreet.privacy import group
-from discreet.privacy.rigorous import crossing, enclose
+from discreet.privacy.rigorous import crossing, enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb
 
     from discreet.privacy.pld import Profile
 
-__all__ = ["Best", "Closed", "Curve", "Group", "Numerical", "Worst"]
+__all__ = ["Best", "Closed", "Curve", "Edge", "Group", "Numerical", "Worst"]
 
 
 class Curve(Protocol):
@@ -40,12 +40,22 @@ class Curve(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Edge:
+    """The profile falls until an epsilon between `low` and `high`, and stays at `delta` from there on."""
+
+    low: Fraction
+    high: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Closed:
-    """A profile in closed form. It falls to `edge[1]` at epsilon `edge[0]`, not before, and no further."""
+    """A profile in closed form. Without an edge it falls to zero and never reaches it."""
 
     profile: Callable[[Fraction], arb]
     guess: Callable[[Fraction], float]
-    edge: tuple[Fraction, Fraction] | None = None
+    edge: Edge | None = None
 
     def upper(self, delta: Fraction) -> float:
         return self._bounds(delta)[1]
@@ -54,17 +64,18 @@ class Closed:
         return self._bounds(delta)[0]
 
     def _bounds(self, delta: Fraction) -> tuple[float, float]:
-        if self.edge is not None and delta == self.edge[1]:
-            return down(self.edge[0]), up(self.edge[0])
-        if delta <= (self.edge[1] if self.edge is not None else 0):
+        edge = self.edge
+        if edge is not None and delta == edge.delta:
+            return down(edge.low), up(edge.high)
+        if delta <= (0 if edge is None else edge.delta):
             return math.inf, math.inf
-        return crossing(self.profile, delta, self.guess(delta))
+        lower, upper = crossing(self.profile, delta, self.guess(delta))
+        return lower, upper if edge is None else min(upper, up(edge.high))
 
     def delta(self, epsilon: Fraction) -> float:
-        return min(1.0, max(0.0, ball_up(self.profile(epsilon)))) if not self._is_past(epsilon) else 0.0
-
-    def _is_past(self, epsilon: Fraction) -> bool:
-        return self.edge is not None and self.edge[1] == 0 and epsilon >= self.edge[0]
+        if self.edge is not None and epsilon >= self.edge.high:
+            return up(self.edge.delta)
+        return min(1.0, max(0.0, float_up(self.profile(epsilon))))
 
 
 @final
@@ -154,4 +165,4 @@ class Group:
     def delta(self, epsilon: Fraction) -> float:
         share = epsilon / self.size
         single = Fraction(self.curve.delta(share))
-        return min(1.0, ball_up(enclose(lambda: ball(single) * group.factor(share, self.size)))) if single else 0.0
+        return min(1.0, float_up(enclose(lambda: ball(single) * group.factor(share, self.size)))) if single else 0.0

@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer, up
 from discreet.privacy.convert import read_order
 from discreet.privacy.events import ApproxDP
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb
@@ -22,7 +22,7 @@ def approximate(epsilon: Number, delta: Number, size: int) -> tuple[float, float
     """Return (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)). [Vad17]"""
     guarantee, count = ApproxDP(epsilon, delta), positive_integer(size, name="size")
     total = enclose(lambda: ball(guarantee.delta) * factor(guarantee.epsilon, count))
-    return up(count * guarantee.epsilon), min(1.0, ball_up(total))
+    return up(count * guarantee.epsilon), min(1.0, float_up(total))
 
 
 def factor(epsilon: Fraction, size: int) -> arb:

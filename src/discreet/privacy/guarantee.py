@@ -7,18 +7,18 @@ from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, nonnegative, up
 from discreet.privacy import closed
 from discreet.privacy.basic import basic
 from discreet.privacy.convert import read_delta, read_order
-from discreet.privacy.curves import Best, Closed, Curve, Group, Numerical, Worst
+from discreet.privacy.curves import Best, Curve, Group, Numerical, Worst
 from discreet.privacy.events import ApproxDP, Event, Grouped, PureDP
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
 from discreet.privacy.renyi_curve import log_moment, renyi_curve
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.spent import Choice, Spent, spent
 
 __all__ = ["curve", "delta", "epsilon", "epsilon_bounds", "renyi"]
@@ -63,7 +63,7 @@ def renyi(event: Event, order: Number, *, relation: Relation | None = None) -> f
         if not isinstance(event, Grouped):
             raise
         return _grouped_renyi(event, a, relation)
-    return max(0.0, ball_up(enclose(lambda: log_moment(total, a) / ball(a - 1))))
+    return max(0.0, float_up(enclose(lambda: log_moment(total, a) / ball(a - 1))))
 
 
 def _grouped_renyi(event: Grouped, order: Fraction, relation: Relation | None) -> float:
@@ -132,17 +132,8 @@ def _closed(events: Counter[Event]) -> Curve | None:
         return None
     ((event, count),) = events.items()
     if count == 1 and closed.has_profile(event):
-        return _single(event)
+        return closed.curve(event)
     if isinstance(event, (PureDP, ApproxDP)) and count <= LONGEST:
         part_delta = event.delta if isinstance(event, ApproxDP) else Fraction(0)
         return Homogeneous(event.epsilon, part_delta, count).curve()
     return None
-
-
-def _single(event: Event) -> Closed:
-    edge = basic(Spent(frozenset({(event, 1)})))
-    return Closed(
-        lambda level: closed.profile(event, level),
-        lambda target: closed.epsilon_ceiling(event, target),
-        None if edge is None else (edge.epsilon, edge.at),
-    )

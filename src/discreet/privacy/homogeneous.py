@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.balls import ball
 from discreet.exact import up
-from discreet.privacy.curves import Closed
+from discreet.privacy.curves import Closed, Edge
 from discreet.privacy.rigorous import enclose
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ class Homogeneous:
         total = self.times * self.epsilon
         return Closed(self.profile, lambda _: up(total), self._edge(total))
 
-    def _edge(self, total: Fraction) -> tuple[Fraction, Fraction] | None:
-        if self.times * self.delta.denominator.bit_length() > _LARGEST_EDGE:
-            return None if self.delta else (total, Fraction(0))
-        return total, 1 - (1 - self.delta) ** self.times
+    def _edge(self, total: Fraction) -> Edge | None:
+        if self.delta and self.times * self.delta.denominator.bit_length() > _LARGEST_EDGE:
+            return None
+        return Edge(total, total, 1 - (1 - self.delta) ** self.times)
 
     def profile(self, epsilon: Fraction) -> arb:
         """Enclose delta(epsilon) of all repetitions together."""

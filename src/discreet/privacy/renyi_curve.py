@@ -12,7 +12,7 @@ from discreet.balls import ball
 from discreet.exact import up
 from discreet.privacy import moments
 from discreet.privacy.basic import point, reveal
-from discreet.privacy.convert import delta_at, epsilon_at
+from discreet.privacy.convert import chance_up, epsilon_at, log_delta_at
 from discreet.privacy.events import Event, PoissonSampled, PureDP, SampledWithoutReplacement
 from discreet.privacy.orders import least
 from discreet.privacy.spent import Choice, Spent
@@ -61,14 +61,14 @@ class RenyiCurve:
         return 0.0
 
     def delta(self, epsilon: Fraction) -> float:
-        rest = Fraction(least(lambda order: self._delta(order, epsilon)))
+        rest = Fraction(chance_up(least(lambda order: self._log_delta(order, epsilon))))
         return up(reveal(self.revealed + Counter({rest: 1})))
 
     def _epsilon(self, order: Fraction, delta: Fraction) -> float:
         return math.inf if self._is_too_high(order) else epsilon_at(order, lambda: self._moment(order), delta)
 
-    def _delta(self, order: Fraction, epsilon: Fraction) -> float:
-        return 1.0 if self._is_too_high(order) else delta_at(order, lambda: self._moment(order), epsilon)
+    def _log_delta(self, order: Fraction, epsilon: Fraction) -> float:
+        return math.inf if self._is_too_high(order) else log_delta_at(order, lambda: self._moment(order), epsilon)
 
     def _moment(self, order: Fraction) -> arb:
         return log_moment(self.rest, order)

@@ -12,7 +12,7 @@ from discreet.balls import ball, precision
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["crossing", "enclose", "log_of"]
+__all__ = ["crossing", "enclose", "float_down", "float_up", "log_of"]
 
 _MOST_BITS = 8192
 _ACCURACY = 60  # Bits; enough for a double and the rounding after it.
@@ -36,6 +36,22 @@ def enclose(compute: Callable[[], arb], *, accuracy: int = _ACCURACY) -> arb:
         if good or bits >= _MOST_BITS:
             return value
         bits *= 4
+
+
+def float_up(enclosure: arb) -> float:
+    """Return the smallest float not below a ball; infinity if the ball is not finite."""
+    from flint import arb
+
+    if not enclosure.is_finite():
+        return math.inf
+    end = enclosure.upper()
+    nearest = float(end)
+    return nearest if arb(nearest) >= end else math.nextafter(nearest, math.inf)
+
+
+def float_down(enclosure: arb) -> float:
+    """Return the largest float not above a ball; minus infinity if the ball is not finite."""
+    return -float_up(-enclosure)
 
 
 def log_of(value: Fraction) -> float:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball, ball_up
+from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive_integer, probability, up
 from discreet.privacy import closed
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.leaves import grouped
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb
@@ -52,12 +52,12 @@ def with_replacement(epsilon: Number, delta: Number, sample_size: int, populatio
     guarantee = ApproxDP(epsilon, delta)
     chance = enclose(lambda: -(ball(size) * ball(Fraction(-1, total)).log1p()).expm1()) if total > 1 else ball(1)
     level = enclose(lambda: (chance * ball(guarantee.epsilon).expm1()).log1p())
-    return min(ball_up(level), up(guarantee.epsilon)), _mean_group_delta(guarantee, size, total)
+    return min(float_up(level), up(guarantee.epsilon)), _mean_group_delta(guarantee, size, total)
 
 
 def amplified(epsilon: Fraction, q: Fraction) -> float:
     """Return log(1 + q (e^epsilon - 1)), rounded up and never above epsilon. [BBG18]"""
-    return min(up(epsilon), ball_up(enclose(lambda: (ball(q) * ball(epsilon).expm1()).log1p())))
+    return min(up(epsilon), float_up(enclose(lambda: (ball(q) * ball(epsilon).expm1()).log1p())))
 
 
 def _sizes(sample_size: int, population: int) -> tuple[int, int]:
@@ -75,7 +75,7 @@ def _mean_group_delta(guarantee: ApproxDP, size: int, total: int) -> float:
         # By the union bound over the draws, P[more than K copies] <= C(m, K+1) n^-(K+1).
         return mean + ball(size).bin(copies + 1) * ball(Fraction(1, total)) ** (copies + 1)
 
-    return min(1.0, ball_up(enclose(formula)))
+    return min(1.0, float_up(enclose(formula)))
 
 
 def _chance_of(k: int, size: int, total: int) -> arb:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball, ball_down, ball_up
+from discreet.balls import ball
 from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, probability, up
 from discreet.privacy import gdp
@@ -24,7 +24,7 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.guarantee import curve
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.rigorous import enclose, float_down, float_up
 from discreet.privacy.spent import Choice, Spent, spent
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def tradeoff(event: Event, fpr: Number, *, relation: Relation | None = None) -> 
     known = curve(event, relation)
     normal = _only_gaussian(event, relation)
     if normal is not None:
-        return max(0.0, ball_down(gdp.tradeoff(normal, rate)))
+        return max(0.0, float_down(gdp.tradeoff(normal, rate)))
     return 0.0 if rate == 1 else _best_point(known, rate)
 
 
@@ -82,15 +82,15 @@ def _edge_points(known: Curve, rate: Fraction) -> list[float]:
     """Evaluate where the profile of a closed form has its corner, exactly."""
     if not isinstance(known, Closed) or known.edge is None:
         return []
-    return [_fnr(known, known.edge[0], rate), _fnr(known, -known.edge[0], rate)]
+    return [_fnr(known, known.edge.high, rate), _fnr(known, -known.edge.high, rate)]
 
 
 def _fnr(known: Curve, x: Fraction, rate: Fraction) -> float:
     """Return the bound of one epsilon: for x >= 0 the first of the two, for x < 0 the second at epsilon = -x."""
     room = 1 - Fraction(known.delta(abs(x)))
     if x >= 0:
-        return ball_down(enclose(lambda: ball(room) - ball(x).exp() * ball(rate)))
-    return ball_down(enclose(lambda: ball(x).exp() * ball(room - rate)))
+        return float_down(enclose(lambda: ball(room) - ball(x).exp() * ball(rate)))
+    return float_down(enclose(lambda: ball(x).exp() * ball(room - rate)))
 
 
 def _reach(known: Curve, delta: Fraction) -> float:
@@ -129,7 +129,7 @@ def gdp_mu(event: Event, *, relation: Relation | None = None) -> float:
     except UnsupportedEvent:
         curve(event, relation)  # Whatever has no curve either is refused there.
         return math.inf
-    return max(0.0, ball_up(enclose(lambda: _mu_squared(total).sqrt())))
+    return max(0.0, float_up(enclose(lambda: _mu_squared(total).sqrt())))
 
 
 def _mu_squared(total: Spent) -> arb:
