@@ -1,1 +1,102 @@
-"""Answers about sensitive data, with a proven bound on what anyone can learn about one person."""
+"""Answers about sensitive data, with a proven bound on what anyone can learn about one person.
+
+    import discreet as dp
+
+    dp.mean(ages, bounds=(0, 120), epsilon=0.5, relation=dp.Relation.ADD_REMOVE)
+
+Functions for people in a hurry, `Relation`, `Release` and the errors are here. The parts are `dp.noise`, `dp.privacy`,
+`dp.mechanisms`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet import errors, mechanisms, noise, plots, privacy, statistics, verify
+    from discreet.errors import (
+        BudgetExceeded,
+        DiscreetError,
+        InvalidParameter,
+        NoiseOverflow,
+        Refused,
+        UnsupportedEvent,
+    )
+    from discreet.mechanisms.release import Release
+    from discreet.privacy.notprivate import NotPrivate
+    from discreet.privacy.relation import Relation
+    from discreet.statistics import (
+        count,
+        histogram,
+        mean,
+        median,
+        mode,
+        proportion,
+        quantile,
+        randomized_response,
+        select,
+        sum,
+        top_k,
+        variance,
+        vector_mean,
+    )
+
+__all__ = [
+    "BudgetExceeded",
+    "DiscreetError",
+    "InvalidParameter",
+    "NoiseOverflow",
+    "NotPrivate",
+    "Refused",
+    "Relation",
+    "Release",
+    "UnsupportedEvent",
+    "count",
+    "errors",
+    "histogram",
+    "mean",
+    "mechanisms",
+    "median",
+    "mode",
+    "noise",
+    "plots",
+    "privacy",
+    "proportion",
+    "quantile",
+    "randomized_response",
+    "select",
+    "statistics",
+    "sum",
+    "top_k",
+    "variance",
+    "vector_mean",
+    "verify",
+]
+
+_PARTS = ("errors", "mechanisms", "noise", "plots", "privacy", "statistics", "verify")
+_HOMES = {
+    "BudgetExceeded": "errors",
+    "DiscreetError": "errors",
+    "InvalidParameter": "errors",
+    "NoiseOverflow": "errors",
+    "NotPrivate": "privacy.notprivate",
+    "Refused": "errors",
+    "Relation": "privacy.relation",
+    "Release": "mechanisms.release",
+    "UnsupportedEvent": "errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    if name in _PARTS:
+        return import_module(f"discreet.{name}")
+    found = getattr(import_module(f"discreet.{_HOMES.get(name, 'statistics')}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -67,8 +67,8 @@ class CorrelatedGaussian:
     def charged(self) -> Fraction:
         """The squared sensitivity after rounding, in units of the noise.
 
-        Rounding adds a vector whose whitened squared norm is at most r = sum of step^2 / variance <= d / 4^fineness. The
-        square of the sum of two norms is s + r + 2 sqrt(s r), the root being rounded up.
+        Rounding adds a vector whose whitened squared norm is at most r, the sum of step^2 / variance, that is at most
+        d / 4^fineness. The square of the sum of two norms is s + r + 2 sqrt(s r), the root being rounded up.
         """
         _, variances = matrices.factor(self.covariance)
         rounding = sum((step**2 / variance for step, variance in zip(self.steps, variances, strict=True)), Fraction(0))

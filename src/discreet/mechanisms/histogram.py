@@ -22,7 +22,7 @@ from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
-__all__ = ["Histogram", "bin_counts", "read_bins"]
+__all__ = ["Histogram", "bin_counts", "canonical", "read_bins"]
 
 _OUTSIDE = object()  # The key of everything that can be in no bin.
 
@@ -103,19 +103,20 @@ def bin_counts(column: Column, bins: tuple[Hashable, ...]) -> tuple[int, ...]:
         here = values if column.missing is None else values[~column.missing]
         distinct, times = np.unique(here, return_counts=True)
         for value, count in zip(distinct.tolist(), times.tolist(), strict=True):
-            counts[_datum(value)] += count
+            counts[canonical(value)] += count
         counts[None] += len(values) - len(here)
     else:
-        counts.update(map(_datum, column.objects()))
+        counts.update(map(canonical, column.objects()))
     return tuple(counts[key] for key in bins)
 
 
-def _datum(value: object) -> Hashable:
+def canonical(value: object) -> Hashable:
+    """Return the one form in which a datum is compared with bins."""
     return None if is_missing(value) else _key(value)
 
 
 def _key(value: object) -> Hashable:
-    """Return the one form in which a value is compared."""
+    """Return the form of a value that is there; what cannot be compared gets a form that equals no bin."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):

@@ -50,7 +50,7 @@ def significant_up(value: Fraction, digits: int = 4) -> str:
         return "0"
     power = exponent(value)
     places = max(0, digits - 1 - power)
-    if places > _MOST_PLACES:
+    if power < -4:
         return f"{decimal_up(value / Fraction(10) ** power, digits - 1).rstrip('0').rstrip('.')}e{power}"
     written = decimal_up(value, places)
     return written.rstrip("0").rstrip(".") if "." in written else written

@@ -1,0 +1,34 @@
+"""Private statistics for people in a hurry: a column in, a `Release` out.
+
+Every function names what it spends and who is a neighbour; nothing is charged by default and nothing is guessed from
+the data. With a `session` the cost is charged before the first value is read.
+"""
+
+from __future__ import annotations
+
+from discreet.statistics.choices import mode, select, top_k
+from discreet.statistics.columns import as_column
+from discreet.statistics.counts import count, proportion
+from discreet.statistics.means import mean, variance
+from discreet.statistics.ranks import median, quantile
+from discreet.statistics.sums import sum
+from discreet.statistics.surveys import randomized_response
+from discreet.statistics.tables import histogram
+from discreet.statistics.vectors import vector_mean
+
+__all__ = [
+    "as_column",
+    "count",
+    "histogram",
+    "mean",
+    "median",
+    "mode",
+    "proportion",
+    "quantile",
+    "randomized_response",
+    "select",
+    "sum",
+    "top_k",
+    "variance",
+    "vector_mean",
+]

@@ -1,0 +1,100 @@
+"""The most frequent of public candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact
+from discreet.mechanisms.histogram import bin_counts, read_bins
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.scores import Scores
+from discreet.mechanisms.top_k import TopK
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.statistics.paying import answer, pay
+
+__all__ = ["mode", "select", "top_k"]
+
+C = TypeVar("C")
+
+
+def mode(
+    column: Any,
+    *,
+    relation: Relation,
+    candidates: Iterable[Hashable],
+    epsilon: Number,
+    session: Payer | None = None,
+) -> Release[Any]:
+    """Name one of the public candidates that is about as frequent in the column as any other."""
+    names = read_bins(tuple(candidates))
+    mechanism = PermuteAndFlip(
+        epsilon=exact(epsilon, name="epsilon"),
+        sensitivity=exact(1),
+        candidates=len(names),
+        relation=relation,
+        monotone=relation is Relation.ADD_REMOVE,
+    )
+    chosen = answer(mechanism, column, session=session, purpose="mode", prepare=partial(bin_counts, bins=names))
+    return _named(chosen, names[chosen.value])
+
+
+def top_k(
+    column: Any,
+    k: int,
+    *,
+    relation: Relation,
+    candidates: Iterable[Hashable],
+    epsilon: Number,
+    session: Payer | None = None,
+) -> Release[tuple[Any, ...]]:
+    """Name k of the public candidates that are about as frequent in the column as any others, best first."""
+    names = read_bins(tuple(candidates))
+    mechanism = TopK(
+        epsilon=exact(epsilon, name="epsilon"),
+        sensitivity=exact(1),
+        candidates=len(names),
+        count=k,
+        relation=relation,
+        monotone=relation is Relation.ADD_REMOVE,
+    )
+    chosen = answer(mechanism, column, session=session, purpose="top k", prepare=partial(bin_counts, bins=names))
+    return _named(chosen, tuple(names[place] for place in chosen.value))
+
+
+def select(
+    candidates: Iterable[C],
+    scores: Scores,
+    *,
+    sensitivity: Number,
+    relation: Relation,
+    epsilon: Number,
+    monotone: bool = False,
+    session: Payer | None = None,
+) -> Release[C]:
+    """Name a public candidate with about the best private score.
+
+    `sensitivity` is how far one unit can move any score. Scores are monotone if one unit moves them all the same way.
+    """
+    names = tuple(candidates)
+    mechanism = PermuteAndFlip(
+        epsilon=exact(epsilon, name="epsilon"),
+        sensitivity=exact(sensitivity, name="sensitivity"),
+        candidates=len(names),
+        relation=relation,
+        monotone=monotone,
+    )
+    if len(scores) != len(names):
+        raise InvalidParameter("there must be one score for each of the public candidates")
+    pay(mechanism.event, relation=relation, session=session, purpose="select")
+    chosen = mechanism.release(scores)
+    return _named(chosen, names[chosen.value])
+
+
+def _named(chosen: Release[Any], value: Any) -> Release[Any]:
+    return replace(chosen, value=value)
