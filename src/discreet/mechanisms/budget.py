@@ -42,7 +42,7 @@ class Sensitivity:
     def coarser(self, unit: int) -> Sensitivity:
         """The sensitivity of the same number, rounded to a multiple of `unit` and counted in that unit.
 
-        Two numbers at most s apart round to multiples that are at most ceil(s / unit) apart.
+        Two numbers at most s apart, both rounded half up, are at most ceil(s / unit) multiples apart.
         """
         if unit == 1:
             return self

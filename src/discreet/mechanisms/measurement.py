@@ -77,8 +77,9 @@ class Measurement:
         return outcomes.map(outcomes.product(*cells), lambda row: tuple(unit * value for value in row))
 
     def _exact(self, data: Any) -> tuple[int, ...]:
-        exact = self.query.evaluate(data)
-        return exact if self.unit == 1 else tuple(round(Fraction(value, self.unit)) for value in exact)
+        exact, unit = self.query.evaluate(data), self.unit
+        # Half a unit is rounded up, always: half to even would move two values by one unit more than they are apart.
+        return exact if unit == 1 else tuple((2 * value + unit) // (2 * unit) for value in exact)
 
 
 def joint_event(measurements: Sequence[Measurement]) -> Event:
