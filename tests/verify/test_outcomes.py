@@ -131,3 +131,13 @@ def test_a_tail_that_is_no_probability_is_refused(tail: Any) -> None:
 
 def test_a_listing_shows_no_outcome_when_printed() -> None:
     assert "secret" not in repr(outcomes.point("secret"))
+
+
+def test_a_long_product_leaves_out_dust_and_counts_it() -> None:
+    with precision(128):
+        part = outcomes.from_law(DiscreteLaplaceLaw(Fraction(1)))
+        both = outcomes.product(part, part)
+        assert len(both.masses) < len(part.masses) ** 2
+        assert 2 * part.tail < both.tail <= 2 * part.tail + CUTOFF
+        low, high = ends(both)
+        assert low <= 1 <= high

@@ -36,6 +36,7 @@ __all__ = [
 ]
 
 CUTOFF = Fraction(1, 2**96)  # What a listing may leave out unless it says otherwise.
+_SHORT = 1 << 12  # Outcomes; a shorter listing is left whole.
 _LONGEST = 1 << 20  # Outcomes in one listing; more do not fit a verification of small worlds.
 
 
@@ -105,14 +106,27 @@ def _window(law: IntegerLaw, rest: Fraction, bits: int) -> tuple[Mapping[int, ar
 
 
 def product(*parts: Outcomes) -> Outcomes:
-    """List the tuples of independent outcomes; what is missed is missed in some coordinate."""
+    """List the tuples of independent outcomes; what is missed is missed in some coordinate.
+
+    Rows of a long listing that together weigh less than `CUTOFF` are left out as well.
+    """
     rows: dict[tuple[Any, ...], arb] = {(): ball(1)}
+    tail = Fraction(0)
     for part in parts:
-        _check_length(len(rows) * len(part.masses))
-        rows = {
-            (*row, value): mass * more for row, mass in rows.items() for value, more in part.masses.items()
-        }
-    return Outcomes(rows, _capped(sum((part.tail for part in parts), Fraction(0))))
+        rows, lost = _times(rows, part)
+        tail += part.tail + lost
+    return Outcomes(rows, _capped(tail))
+
+
+def _times(rows: Mapping[tuple[Any, ...], arb], part: Outcomes) -> tuple[dict[tuple[Any, ...], arb], Fraction]:
+    """Multiply a listing by one more coordinate; also tell how much it lost at most."""
+    length = len(rows) * len(part.masses)
+    _check_length(length)
+    share = CUTOFF / length if length > _SHORT else Fraction(0)
+    least = ball(share)
+    longer = (((*row, value), one * other) for row, one in rows.items() for value, other in part.masses.items())
+    kept = {row: mass for row, mass in longer if not mass < least}
+    return kept, (length - len(kept)) * share
 
 
 def mixture(parts: Iterable[tuple[arb | Fraction | int, Outcomes]], *, rest: Number = 0) -> Outcomes:
@@ -139,9 +153,7 @@ def map(outcomes: Outcomes, function: Callable[[Any], Hashable]) -> Outcomes:
 def prune(outcomes: Outcomes, *, cutoff: Number = CUTOFF) -> Outcomes:
     """Move the least likely outcomes into the tail, `cutoff` of probability at most; keeps products small."""
     left = probability(cutoff, name="cutoff")
-    ranked = sorted(
-        ((_upper(mass), value) for value, mass in outcomes.masses.items()), key=lambda pair: pair[0]
-    )
+    ranked = sorted(((_upper(mass), value) for value, mass in outcomes.masses.items()), key=lambda pair: pair[0])
     dropped: set[Hashable] = set()
     for mass, value in ranked:
         if mass > left:

@@ -128,9 +128,7 @@ def _finding(
         kinds.setdefault((id(known[one]), id(known[other])), (one, other))
     examples = list(kinds.values())
     with precision(bits):
-        result = _EXAMINE[claim.measure](
-            [(known[one], known[other]) for one, other in examples], claim, slack
-        )
+        result = _EXAMINE[claim.measure]([(known[one], known[other]) for one, other in examples], claim, slack)
     one, other = examples[result.pair]
     pair = worlds.data_sets[one], worlds.data_sets[other]
     return Finding(claim, result.lower, result.upper, pair, slack)

@@ -90,9 +90,7 @@ def _of_event(
 def _epsilons_of(event: Event, pure: float) -> list[Fraction]:
     """Choose where to look at the profile: below a pure epsilon, at the epsilon named, or as usual."""
     if not math.isinf(pure):
-        return [
-            Fraction(pure) * part for part in (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
-        ]
+        return [Fraction(pure) * part for part in (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))]
     return [event.epsilon] if isinstance(event, ApproxDP) else list(_USUAL)
 
 

@@ -58,7 +58,4 @@ def log_above(ratio: Real) -> Real:
 
 def total(masses: Iterable[arb]) -> arb:
     """Add up balls."""
-    result = ball(0)
-    for mass in masses:
-        result += mass
-    return result
+    return sum(masses, ball(0))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["examine", "sharp"]
 
 _ROUNDING = 2.0**-51  # Per outcome: two roundings of a term and one of the sum, of numbers that sum to 1.
-_CLEAR = 1 - 2.0**-40  # A term this far below zero in floats is below zero.
+_CLEAR = 1 - 2.0**-40  # Terms that differ by more in floats differ.
 
 
 def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> Enclosure:
@@ -56,18 +56,21 @@ def _quick(pair: Aligned, least: float, most: float, index: int) -> Enclosure:
 
 
 def sharp(pair: Aligned, factor: arb, index: int = 0) -> Enclosure:
-    """Enclose the divergence in balls; terms that are clearly below zero are not looked at."""
+    """Enclose the divergence in balls; only terms whose sign floats leave open are looked at one by one."""
     first, second = pair.first, pair.second
-    candidates = pair.shared & (first.upper >= ball_down(factor) * pair.lower * _CLEAR)
-    certain, doubtful = ball(0), Fraction(0)
-    for here in np.flatnonzero(candidates):
-        gap = first.masses[here] - factor * second.masses[pair.place[here]]
+    above_zero = pair.shared & (first.lower * _CLEAR > ball_up(factor) * pair.upper)
+    below_zero = pair.shared & (first.upper < ball_down(factor) * pair.lower * _CLEAR)
+    certain = total(pair.of_first(above_zero)) - factor * total(pair.of_second(above_zero))
+    open_gaps = pair.shared & ~above_zero & ~below_zero
+    doubtful = ball(0)
+    for one, other in zip(pair.of_first(open_gaps), pair.of_second(open_gaps), strict=True):
+        gap = one - factor * other
         if gap > 0:
             certain += gap
         else:
-            doubtful += max(Fraction(0), Fraction(above(gap)))
-    alone = total(first.masses[here] for here in np.flatnonzero(~pair.shared))
+            doubtful += gap.max(ball(0))
+    alone = total(pair.of_first(~pair.shared))
     unseen = Fraction(below(alone - factor * ball(second.outcomes.tail)))
     lower = Fraction(below(certain)) + max(Fraction(0), unseen)
-    upper = Fraction(above(certain + alone)) + doubtful + first.outcomes.tail
+    upper = Fraction(above(certain + doubtful + alone)) + first.outcomes.tail
     return Enclosure(max(Fraction(0), lower), min(Fraction(1), upper), index)

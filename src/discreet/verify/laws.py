@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
@@ -57,6 +58,15 @@ class Aligned:
     place: NDArray[np.int64]  # in the second law, where shared
     lower: NDArray[np.float64]  # of the second law; 0 where not shared
     upper: NDArray[np.float64]  # of the second law; 0 where not shared
+
+    def of_first(self, chosen: NDArray[np.bool_]) -> Iterable[arb]:
+        """The chosen probabilities in the first law."""
+        return compress(self.first.masses, chosen.tolist())
+
+    def of_second(self, chosen: NDArray[np.bool_]) -> Iterable[arb]:
+        """The chosen probabilities, all shared, in the second law."""
+        masses = self.second.masses
+        return (masses[place] for place in self.place[chosen].tolist())
 
 
 def laws(mechanism: Lawful, inputs: Sequence[Any], *, bits: int) -> list[Law]:

@@ -87,7 +87,7 @@ def _sharp_lower(pair: Aligned, rough: float) -> Real:
 
 def _alone(pair: Aligned) -> Real:
     """Outcomes that only the first law lists have, in the second, its tail at most, all together."""
-    listed = below(total(pair.first.masses[here] for here in np.flatnonzero(~pair.shared)))
+    listed = below(total(pair.of_first(~pair.shared)))
     if listed <= 0:
         return Fraction(0)
     tail = pair.second.outcomes.tail

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from discreet.balls import ball
 from discreet.verify.claim import Claim
 from discreet.verify.enclosure import Enclosure, Real, above, below, log_above, log_below, total, worst
@@ -31,14 +29,13 @@ def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> 
 
 def sharp(pair: Aligned, order: Fraction, slack: Fraction, index: int = 0) -> Enclosure:
     """Enclose the divergence of one pair in balls."""
-    first, second = pair.first, pair.second
+    first = pair.first
     comparable = pair.shared & (first.lower > 0) & (pair.lower > 0)
     power, rest = ball(order), ball(order - 1)
     known = ball(0)
-    for here in np.flatnonzero(comparable):
-        p, q = first.masses[here], second.masses[pair.place[here]]
+    for p, q in zip(pair.of_first(comparable), pair.of_second(comparable), strict=True):
         known += (power * p.log() - rest * q.log()).exp()
-    apart = total(first.masses[here] for here in np.flatnonzero(~comparable)) + ball(first.outcomes.tail)
+    apart = total(pair.of_first(~comparable)) + ball(first.outcomes.tail)
     upper = log_above(above(known)) / (order - 1) if above(apart) <= slack else math.inf
     lower = log_below(_least(pair, known, power, rest)) / (order - 1)
     return Enclosure(lower, max(lower, upper), index)
@@ -46,7 +43,7 @@ def sharp(pair: Aligned, order: Fraction, slack: Fraction, index: int = 0) -> En
 
 def _least(pair: Aligned, known: arb, power: arb, rest: arb) -> Real:
     """Bound the sum from below: outcomes that only the first lists are one, as likely as the tail."""
-    alone = below(total(pair.first.masses[here] for here in np.flatnonzero(~pair.shared)))
+    alone = below(total(pair.of_first(~pair.shared)))
     if alone <= 0:
         return below(known)
     tail = pair.second.outcomes.tail
