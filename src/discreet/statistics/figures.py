@@ -1,0 +1,137 @@
+"""Pictures of what events guarantee and of what accuracy they leave, from public facts only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from discreet import plots
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, positive, up
+from discreet.mechanisms.accuracy import NoiseAccuracy
+from discreet.mechanisms.fields import read_confidence
+from discreet.mechanisms.text import plain
+from discreet.noise.laws import Law
+from discreet.plots.curves import Floats, Read
+from discreet.privacy import guarantee
+from discreet.privacy.curves import Curve
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["plot_accuracy", "plot_profile", "plot_tradeoff"]
+
+# From an epsilon: the law of the noise, an accuracy, or a mechanism that makes one measurement.
+Maker: TypeAlias = Callable[[Fraction], Any]
+
+_POINTS = 48  # Of a profile; every one of them is a proven bound, and lines between them are as good as the eye.
+_RATES = 101  # Of a trade-off curve.
+_NEAR_THE_END = (0.99, 0.999, 0.99999)
+_SMALLEST_DELTAS = (1e-10, 1e-6, 1e-3, 0.1, 0.5)  # The first that has a finite epsilon ends a profile.
+_NEAR_THE_END = (0.99, 0.999, 0.99999)
+
+
+def plot_profile(
+    events: Event | Mapping[str, Event], *, relation: Relation | None = None, title: str | None = None
+) -> alt.LayerChart:
+    """Draw delta against epsilon of one event, or of several by name; every point is a proven upper bound."""
+    named = _named(events)
+    known = {name: guarantee.curve(event, relation) for name, event in named.items()}
+    curves = {name: _profile(curve) for name, curve in known.items()}
+    widest = max(float(epsilons[-1]) for epsilons, _ in curves.values())
+    return plots.profile({name: _flat_until(widest, *pair) for name, pair in curves.items()}, title=title)
+
+
+def plot_tradeoff(
+    events: Event | Mapping[str, Event], *, relation: Relation | None = None, title: str | None = None
+) -> alt.LayerChart:
+    """Draw the least false negative rate of any attacker against the false positive rate: a proven lower bound."""
+    curves: Read = {}
+    for name, event in _named(events).items():
+        curves[name] = _tradeoff(*_profile(guarantee.curve(event, relation)))
+    return plots.tradeoff(curves, title=title)
+
+
+def plot_accuracy(
+    makers: Maker | Mapping[str, Maker],
+    epsilons: Sequence[Number],
+    *,
+    confidence: Number = Fraction(95, 100),
+    step: Number = 1,
+    unit: str = "grid steps",
+    title: str | None = None,
+) -> alt.LayerChart:
+    """Draw the half width of an interval against epsilon, as public facts predict it before any data is read.
+
+    A maker takes an epsilon and returns the law of the noise, or a mechanism whose answer is one noisy number a
+    cell. One grid step of the answer is worth `step` of `unit`: for a mean over n rows, the grid's step over n.
+    """
+    level, size = read_confidence(confidence), positive(step, name="step")
+    spent = [positive(epsilon, name="epsilon") for epsilon in epsilons]
+    named = {"±": makers} if callable(makers) else makers
+    curves = {
+        name: ([up(epsilon) for epsilon in spent], [up(_half_width(make(epsilon), level, size)) for epsilon in spent])
+        for name, make in named.items()
+    }
+    return plots.accuracy(curves, unit=unit, confidence=f"{plain(100 * level)} %", title=title)
+
+
+def _named(events: Event | Mapping[str, Event]) -> Mapping[str, Event]:
+    named = {type(events).__name__: events} if isinstance(events, Event) else events
+    if not isinstance(named, Mapping) or not all(isinstance(event, Event) for event in named.values()) or not named:
+        raise InvalidParameter("events must be an event of discreet.privacy, or a mapping from names to events")
+    return named
+
+
+def _last_epsilon(known: Curve) -> float:
+    """Return where a profile has fallen far enough to be drawn."""
+    for delta in _SMALLEST_DELTAS:
+        epsilon = known.upper(Fraction(str(delta)))
+        if 0 < epsilon < math.inf:
+            return epsilon
+    raise InvalidParameter("this event has no finite epsilon at any delta worth drawing")
+
+
+def _profile(known: Curve) -> tuple[Floats, Floats]:
+    """Follow a curve to its end, with some points close to it: there a pure profile falls off a cliff."""
+    end = _last_epsilon(known)
+    epsilons = end * np.sort(np.append(np.linspace(0, 1, _POINTS), _NEAR_THE_END))
+    deltas = [known.delta(Fraction(float(epsilon))) for epsilon in epsilons]
+    return epsilons, np.minimum.accumulate(deltas)  # A delta holds at every larger epsilon too.
+
+
+def _flat_until(widest: float, epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
+    """Draw what is left of an approximate guarantee to the edge: delta never grows with epsilon."""
+    if deltas[-1] <= _SMALLEST_DELTAS[0] or epsilons[-1] == widest:
+        return epsilons, deltas
+    return np.append(epsilons, widest), np.append(deltas, deltas[-1])
+
+
+def _tradeoff(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
+    """Take the best of the bounds that each (epsilon, delta) implies; any subset of them is right. [WZ10, KOV15]"""
+    fpr = np.linspace(0, 1, _RATES)
+    room, ratio = (1 - deltas)[:, None], np.exp(epsilons)[:, None]
+    lines = np.concatenate([room - ratio * fpr, (room - fpr) / ratio])
+    return fpr, np.clip(lines.max(axis=0), 0, 1)
+
+
+def _half_width(made: Any, confidence: Fraction, step: Fraction) -> Fraction:
+    if isinstance(made, Law):
+        return made.half_width(confidence) * step
+    accuracy = made if isinstance(made, NoiseAccuracy) else _only_measurement(made).accuracy(step)
+    return Fraction(accuracy.interval(Fraction(0), confidence)[1])
+
+
+def _only_measurement(mechanism: Any) -> Any:
+    measurements: tuple[Any, ...] = getattr(mechanism, "measurements", ())
+    if len(measurements) != 1:
+        raise InvalidParameter(
+            "a maker must return a law of discreet.noise, or a mechanism whose answer is one noisy number a cell"
+        )
+    return measurements[0]
