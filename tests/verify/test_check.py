@@ -178,6 +178,13 @@ def test_precision_is_raised_until_the_claim_is_decided() -> None:
     assert not verify.check(Blurred(500), PAIR, relation=REPLACE_ONE, claim=0).holds
 
 
+def test_a_large_epsilon_is_followed_far_into_the_tails() -> None:
+    mechanism = Noisy(counts(1), [DiscreteLaplaceLaw(Fraction(1, 100))], PureDP(100), ADD_REMOVE)
+    result = verify.check(mechanism, PEOPLE, claim=100)
+    assert result.holds
+    assert result.bits > 128
+
+
 def test_a_query_may_stand_before_the_mechanism() -> None:
     class Answer:
         def distribution(self, answer: int) -> Outcomes:

@@ -30,12 +30,13 @@ __all__ = [
     "from_law",
     "map",
     "mixture",
+    "negligible",
     "point",
     "product",
     "prune",
 ]
 
-CUTOFF = Fraction(1, 2**96)  # What a listing may leave out unless it says otherwise.
+CUTOFF = Fraction(1, 2**96)  # What a listing may leave out at the usual precision of 128 bits.
 _SHORT = 1 << 12  # Outcomes; a shorter listing is left whole.
 _LONGEST = 1 << 20  # Outcomes in one listing; more do not fit a verification of small worlds.
 
@@ -84,13 +85,23 @@ def point(value: Hashable) -> Outcomes:
     return Outcomes({value: ball(1)})
 
 
-def from_law(law: IntegerLaw, centre: int = 0, *, cutoff: Number = CUTOFF) -> Outcomes:
-    """List `centre` plus noise, in a window that misses about `cutoff` of probability at most."""
-    rest = probability(cutoff, name="cutoff")
-    if not 0 < rest < 1:
-        raise InvalidParameter("cutoff must lie strictly between 0 and 1")
+def negligible() -> Fraction:
+    """Return what a listing may leave out at the working precision: `CUTOFF` at 128 bits, less with more.
+
+    So a verifier that asks again with more bits also sees further into the tails.
+    """
     from flint import ctx
 
+    return Fraction(1, 2 ** (3 * ctx.prec // 4))
+
+
+def from_law(law: IntegerLaw, centre: int = 0, *, cutoff: Number | None = None) -> Outcomes:
+    """List `centre` plus noise, in a window that misses `cutoff`, or what is negligible, of probability."""
+    from flint import ctx
+
+    rest = negligible() if cutoff is None else probability(cutoff, name="cutoff")
+    if not 0 < rest < 1:
+        raise InvalidParameter("cutoff must lie strictly between 0 and 1")
     noise, tail = _window(law, rest, ctx.prec)
     return Outcomes({centre + k: mass for k, mass in noise.items()}, tail)
 
@@ -108,7 +119,7 @@ def _window(law: IntegerLaw, rest: Fraction, bits: int) -> tuple[Mapping[int, ar
 def product(*parts: Outcomes) -> Outcomes:
     """List the tuples of independent outcomes; what is missed is missed in some coordinate.
 
-    Rows of a long listing that together weigh less than `CUTOFF` are left out as well.
+    Rows of a long listing that together weigh next to nothing are left out as well.
     """
     rows: dict[tuple[Any, ...], arb] = {(): ball(1)}
     tail = Fraction(0)
@@ -122,7 +133,7 @@ def _times(rows: Mapping[tuple[Any, ...], arb], part: Outcomes) -> tuple[dict[tu
     """Multiply a listing by one more coordinate; also tell how much it lost at most."""
     length = len(rows) * len(part.masses)
     _check_length(length)
-    share = CUTOFF / length if length > _SHORT else Fraction(0)
+    share = negligible() / length if length > _SHORT else Fraction(0)
     least = ball(share)
     longer = (((*row, value), one * other) for row, one in rows.items() for value, other in part.masses.items())
     kept = {row: mass for row, mass in longer if not mass < least}
@@ -150,7 +161,7 @@ def map(outcomes: Outcomes, function: Callable[[Any], Hashable]) -> Outcomes:
     return Outcomes(masses, outcomes.tail)
 
 
-def prune(outcomes: Outcomes, *, cutoff: Number = CUTOFF) -> Outcomes:
+def prune(outcomes: Outcomes, *, cutoff: Number) -> Outcomes:
     """Move the least likely outcomes into the tail, `cutoff` of probability at most; keeps products small."""
     left = probability(cutoff, name="cutoff")
     ranked = sorted(((_upper(mass), value) for value, mass in outcomes.masses.items()), key=lambda pair: pair[0])

@@ -31,17 +31,17 @@ def sharp(pair: Aligned, order: Fraction, slack: Fraction, index: int = 0) -> En
     """Enclose the divergence of one pair in balls."""
     first = pair.first
     comparable = pair.shared & (first.lower > 0) & (pair.lower > 0)
-    power, rest = ball(order), ball(order - 1)
+    rest = ball(order - 1)
     known = ball(0)
     for p, q in zip(pair.of_first(comparable), pair.of_second(comparable), strict=True):
-        known += (power * p.log() - rest * q.log()).exp()
+        known += (p / q) ** rest * p
     apart = total(pair.of_first(~comparable)) + ball(first.outcomes.tail)
     upper = log_above(above(known)) / (order - 1) if above(apart) <= slack else math.inf
-    lower = log_below(_least(pair, known, power, rest)) / (order - 1)
+    lower = log_below(_least(pair, known, rest)) / (order - 1)
     return Enclosure(lower, max(lower, upper), index)
 
 
-def _least(pair: Aligned, known: arb, power: arb, rest: arb) -> Real:
+def _least(pair: Aligned, known: arb, rest: arb) -> Real:
     """Bound the sum from below: outcomes that only the first lists are one, as likely as the tail."""
     alone = below(total(pair.of_first(~pair.shared)))
     if alone <= 0:
@@ -49,4 +49,5 @@ def _least(pair: Aligned, known: arb, power: arb, rest: arb) -> Real:
     tail = pair.second.outcomes.tail
     if tail == 0:
         return math.inf
-    return below(known + (power * ball(Fraction(alone)).log() - rest * ball(tail).log()).exp())
+    merged = ball(Fraction(alone))
+    return below(known + (merged / ball(tail)) ** rest * merged)
