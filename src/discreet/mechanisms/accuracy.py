@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol, TypeAlias, final
 
 from discreet.errors import Refused
@@ -40,8 +41,14 @@ class NoiseAccuracy:
     slack: Fraction = Fraction(0)
 
     def interval(self, value: Fraction | int, confidence: Fraction) -> Interval:
-        reach = self.noise.half_width(confidence) * self.step + self.slack
+        reach = _half_width(self.noise, confidence) * self.step + self.slack
         return value - reach, value + reach
+
+
+@lru_cache(1024)
+def _half_width(law: Law, confidence: Fraction) -> int:
+    """Remember what a law says: a table asks the same for each of its cells."""
+    return law.half_width(confidence)
 
 
 @final

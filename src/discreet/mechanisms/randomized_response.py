@@ -12,7 +12,9 @@ from discreet import noise
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.fields import settle
+from discreet.mechanisms.release import Release
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
@@ -97,6 +99,15 @@ class RandomizedResponse:
             truth if keeps else other + (other >= truth)
             for truth, keeps, other in zip(truths, kept, others, strict=True)
         ]
+
+    def release(self, answers: Sequence[int]) -> Release[tuple[int, ...]]:
+        """Randomise one answer of each of many people; `estimate` turns the answers into shares."""
+        return Release(
+            value=tuple(self.respond_all(answers)),
+            event=self.event,
+            relation=self.relation,
+            accuracy=NoInterval(reason="a randomised answer has no interval; `estimate` gives one for the shares"),
+        )
 
     def distribution(self, answers: Sequence[int]) -> Outcomes:
         """List the law of the answers of several people, one tuple an outcome."""

@@ -13,7 +13,9 @@ from discreet import noise
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer, positive, positive_integer
+from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.fields import check_noise_scale, read_relation, read_share, settle
+from discreet.mechanisms.release import Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes
@@ -82,6 +84,19 @@ class AboveThreshold:
         if session is not None:
             session.charge(self.event, relation=self.relation, purpose="above threshold")
         return Asking(self)
+
+    def release(self, answers: Sequence[int]) -> Release[tuple[bool, ...]]:
+        """Ask for a list of private answers, in order, until the run is over."""
+        run, replies = self.start(), []
+        for answer in answers:
+            if not run.over:
+                replies.append(run.ask(answer))
+        return Release(
+            value=tuple(replies),
+            event=self.event,
+            relation=self.relation,
+            accuracy=NoInterval(reason="yes or no has no interval: nothing more was paid for"),
+        )
 
     def distribution(self, answers: Sequence[int]) -> Outcomes:
         """List the law of the replies to these answers, asked in this order until the run is over."""

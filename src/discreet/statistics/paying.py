@@ -18,7 +18,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.statistics.columns import reader_for
 
-__all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "public_size"]
+__all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "public_size", "quoted"]
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
@@ -104,5 +104,9 @@ def answer(
     """Refuse what is no column, pay, read, release. `prepare` turns each row into another, by itself."""
     reader = reader_for(data)
     pay(mechanism.event, relation=mechanism.relation, session=session, purpose=purpose)
-    release = mechanism.release(prepare(reader(data)))
+    return quoted(mechanism.release(prepare(reader(data))), noise)
+
+
+def quoted(release: Release[T], noise: Noise | None) -> Release[T]:
+    """Quote the cost at the delta that the noise was made for, if it was made for one."""
     return replace(release, delta=noise.delta) if isinstance(noise, GaussianNoise) else release

@@ -13,7 +13,7 @@ from discreet.mechanisms.release import Release
 from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.paying import noise_from, pay, public_size
+from discreet.statistics.paying import noise_from, pay, public_size, quoted
 
 __all__ = ["vector_mean"]
 
@@ -60,4 +60,5 @@ def vector_mean(
     if not isinstance(rows, (np.ndarray, list, tuple)) and not hasattr(rows, "to_numpy"):
         raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
     pay(mechanism.event, relation=relation, session=session, purpose="vector mean")
-    return mechanism.release(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+    release = mechanism.release(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+    return quoted(release, noise)
