@@ -57,8 +57,9 @@ def sigma() -> float:
 
 def load() -> None:
     """Load the libraries that the peers load when they are imported."""
-    other = Composed([Repeated(PoissonSampled(Gaussian(3), "0.2"), 3), Laplace(5)])
-    epsilon(other, "1e-3", relation=Relation.ADD_REMOVE)
+    mixed = Composed([Repeated(PoissonSampled(Gaussian(3), "0.2"), 3), Laplace(5)])
+    for other in (mixed, Gaussian(3)):
+        epsilon(other, "1e-3", relation=Relation.ADD_REMOVE)
 
 
 def main(task: str, call: str) -> None:
