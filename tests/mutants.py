@@ -35,9 +35,7 @@ class Noisy:
 
     def distribution(self, data: World) -> Outcomes:
         exact = self.query(data)
-        return outcomes.product(
-            *(outcomes.from_law(law, value) for law, value in zip(self.laws, exact, strict=True))
-        )
+        return outcomes.product(*(outcomes.from_law(law, value) for law, value in zip(self.laws, exact, strict=True)))
 
 
 def counts(*cells: Hashable) -> Callable[[World], Sequence[int]]:
@@ -183,10 +181,7 @@ class RepeatedResponse:
         (bit,) = data
         one = odds / (1 + odds) if bit else 1 / (1 + odds)
         return Outcomes(
-            {
-                k: math.comb(self.times, k) * one**k * (1 - one) ** (self.times - k)
-                for k in range(self.times + 1)
-            }
+            {k: math.comb(self.times, k) * one**k * (1 - one) ** (self.times - k) for k in range(self.times + 1)}
         )
 
 

@@ -13,6 +13,7 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,14 +48,14 @@ def p_value(sample: Any, law: AnyLaw) -> float:
     values = np.asarray(sample, dtype=np.int64).ravel()
     if not _possible(law, values):
         return 0.0
-    bins = Bins.of(law, len(values))
+    bins = Bins.of(_frozen(law), len(values))
     return bins.p_value(bins.counts(values))
 
 
 def expected_p_value(truth: AnyLaw, law: AnyLaw, size: int) -> float:
     """Return the p-value of `law` for counts that follow `truth` exactly: how surely it will be rejected."""
-    bins = Bins.of(law, size)
-    return bins.p_value(np.rint(size * _chances(truth, bins.ends)).astype(np.int64))
+    bins = Bins.of(_frozen(law), size)
+    return bins.p_value(np.rint(size * _chances(_frozen(truth), bins.ends)).astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class Bins:
     chances: Floats
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, law: AnyLaw, size: int) -> Bins:
         """Cut at 16 even levels, and on in powers of two into the tails while ten values are expected."""
         levels = _levels(size)
@@ -111,7 +113,8 @@ def _quantiles(law: AnyLaw, levels: Sequence[float]) -> Integers:
 
 
 def _quantile(law: Any, level: float) -> int:
-    low, high = -(2**62), 2**62
+    high = law.half_width(_ALMOST)
+    low = -high - 1
     with precision(64):
         while high - low > 1:
             middle = (low + high) // 2
@@ -129,9 +132,15 @@ def _chances(law: AnyLaw, ends: Integers) -> Floats:
         return np.array([float(b - a) for a, b in zip([0, *below], [*below, 1], strict=True)])
 
 
+def _frozen(law: AnyLaw) -> AnyLaw:
+    """Make a list of probabilities a value, so that what is known about a law can be kept."""
+    return law if callable(law) or hasattr(law, "pmf") else tuple(float(chance) for chance in law)
+
+
+@lru_cache(maxsize=64)
 def _listing(law: AnyLaw) -> tuple[Integers, Floats]:
     """List a law from end to end."""
-    if not callable(law) and not hasattr(law, "pmf"):
+    if isinstance(law, tuple):
         return np.arange(len(law)), np.asarray(law, dtype=np.float64)
     if hasattr(law, "half_width"):
         reach = law.half_width(_ALMOST)

@@ -81,7 +81,7 @@ def same(data: tuple[int, ...]) -> list[int]:
 
 
 BITS = worlds([0, 1], range(4))
-THREE = worlds(["a", "b", "c"], range(1, 6))
+THREE = worlds("abc", [2, 4])
 PEOPLE = worlds([1], range(4))
 PAIRS = worlds([0, 1], [1, 2, 3])
 E = Fraction(2)

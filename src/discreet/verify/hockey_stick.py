@@ -1,4 +1,4 @@
-"""The hockey-stick divergence: the least delta for which a pair of laws is (epsilon, delta) close. [BW18]
+"""The hockey-stick divergence: the least delta for which a pair of laws is (epsilon, delta) close. [BBG18]
 
 H(P, Q) = sum over outcomes of max(P - e^epsilon Q, 0). What a listing leaves out of P counts in full above
 and not at all below; what Q leaves out may be anything up to its tail.

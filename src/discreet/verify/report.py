@@ -9,7 +9,7 @@ from html import escape
 from typing import final
 
 from discreet.privacy.relation import Relation
-from discreet.verify.claim import Claim
+from discreet.verify.claim import Claim, Measure
 from discreet.verify.enclosure import Real
 from discreet.verify.small_worlds import World
 
@@ -61,7 +61,7 @@ class Verification:
 
     @property
     def worst(self) -> Finding:
-        """The finding that matters most: a violation, else one left open, else the tightest claim."""
+        """The finding that matters most: a violation, else one left open, else the pure or tightest claim."""
         return max(self.findings, key=_rank)
 
     @property
@@ -123,10 +123,12 @@ class Verification:
         return f"{words}<table><tr>{head}</tr>{rows}</table>"
 
 
-def _rank(finding: Finding) -> tuple[bool, bool, float]:
+def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
+    """Violations first, then what is open; of equals the pure epsilon, which people know, then the tightest."""
     claimed = float(finding.claim.value)
     tightness = float(finding.lower) / claimed if claimed else 0.0
-    return finding.violated, not finding.holds, tightness
+    pure = finding.claim.measure is Measure.EPSILON
+    return finding.violated, not finding.holds, pure, tightness
 
 
 def _row(finding: Finding) -> str:
