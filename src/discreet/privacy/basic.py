@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from discreet.balls import ball
-from discreet.exact import up
+from discreet.exact import down, up
 from discreet.privacy.events import (
     ApproxDP,
     BoundedRange,
@@ -40,12 +40,13 @@ class Basic:
 
     epsilon: Fraction
     at: Fraction  # delta
+    reached: bool = False  # at delta 0 no smaller epsilon holds
 
     def upper(self, delta: Fraction) -> float:
         return up(self.epsilon) if delta >= self.at else math.inf
 
     def lower(self, delta: Fraction) -> float:
-        return 0.0
+        return down(self.epsilon) if self.reached and delta == 0 else 0.0
 
     def delta(self, epsilon: Fraction) -> float:
         return up(self.at) if epsilon >= self.epsilon else 1.0
@@ -62,13 +63,14 @@ def _all(events: Counter[Event]) -> Basic | None:
 
 
 def _added(points: list[tuple[Basic | None, int]]) -> Basic | None:
-    epsilon, deltas = Fraction(0), Counter[Fraction]()
+    epsilon, deltas, reached = Fraction(0), Counter[Fraction](), True
     for each, count in points:
         if each is None:
             return None
         epsilon += each.epsilon * count
         deltas[each.at] += count
-    return Basic(epsilon, reveal(deltas))
+        reached = reached and each.reached
+    return Basic(epsilon, reveal(deltas), reached)
 
 
 def _worst_cells(choice: Choice) -> Basic | None:
@@ -85,13 +87,13 @@ def point(event: Event) -> Basic | None:
     """Return an epsilon and a delta of one event; None if it has no such pair by itself."""
     match event:
         case PureDP() | RandomizedResponse() | BoundedRange():
-            return Basic(event.epsilon, Fraction(0))
+            return Basic(event.epsilon, Fraction(0), True)
         case ApproxDP():
             return Basic(event.epsilon, event.delta)
         case Laplace():
-            return Basic(1 / event.noise_multiplier, Fraction(0))
+            return Basic(1 / event.noise_multiplier, Fraction(0), True)
         case DiscreteLaplace():
-            return Basic(event.sensitivity / event.scale, Fraction(0))
+            return Basic(event.sensitivity / event.scale, Fraction(0), True)
         case PoissonSampled():
             return _sampled(event.event, Relation.ADD_REMOVE, event.probability)
         case SampledWithoutReplacement():

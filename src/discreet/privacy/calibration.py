@@ -157,9 +157,9 @@ class _Search:
         here = self.fails or self.holds
         assert here is not None
         direction = 1.0 if self.fails is not None else -1.0
-        if abs(here.side) > _REACH - 0.01:
+        if abs(here.side) > _REACH - 0.01 or (self.whole and self.sign < 0 and self.fails is not None):
             raise InvalidParameter(
-                "no parameter between 2^-60 and 2^60 reaches this target"
+                "no parameter, down to 1 if whole and else between 2^-60 and 2^60, reaches this target"
                 if self.fails is not None
                 else "every parameter between 2^-60 and 2^60 meets this target: nothing to calibrate"
             )

@@ -8,11 +8,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.balls import ball
-from discreet.errors import InvalidParameter, UnsupportedEvent
+from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative
-from discreet.privacy.events import Event, RandomizedResponse
-from discreet.privacy.leaves import grouped
+from discreet.privacy.events import Event
+from discreet.privacy.leaves import grouped, leaves
 from discreet.privacy.orders import least
+from discreet.privacy.relation import Relation
 from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
@@ -154,6 +155,5 @@ def to_replace_one(event: Event) -> Event:
     An (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta). There is no way back: under REPLACE_ONE the
     number of units is public.
     """
-    if isinstance(event, RandomizedResponse):
-        raise UnsupportedEvent("randomized response has no guarantee under ADD_REMOVE to start from")
+    leaves(event, relation=Relation.ADD_REMOVE)  # Refuses what has no guarantee to start from.
     return grouped(event, 2)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, final
 
 from discreet.balls import ball
+from discreet.errors import UnsupportedEvent
 from discreet.exact import down, up
 from discreet.privacy import group
 from discreet.privacy.rigorous import crossing, enclose, float_up
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
     from discreet.privacy.pld import Profile
 
-__all__ = ["Best", "Closed", "Curve", "Edge", "Group", "Numerical", "Worst"]
+_SMALLEST, _LARGEST = Fraction(1, 10**280), Fraction(10**15)  # deltas and epsilons for which floats will do
+
+__all__ = ["Best", "Closed", "Curve", "Edge", "Group", "Numerical", "Split", "Worst"]
 
 
 class Curve(Protocol):
@@ -81,18 +84,30 @@ class Closed:
 @final
 @dataclass(frozen=True, slots=True)
 class Numerical:
-    """A loss distribution composed on a grid."""
+    """A loss distribution composed on a grid of floats, and what to ask where that gives no answer."""
 
     profile: Profile
+    otherwise: Curve
 
     def upper(self, delta: Fraction) -> float:
-        return self.profile.epsilon_upper(delta)
+        found = _or_infinity(lambda: self.profile.epsilon_upper(delta)) if delta >= _SMALLEST else math.inf
+        return found if found < math.inf else self.otherwise.upper(delta)
 
     def lower(self, delta: Fraction) -> float:
-        return self.profile.epsilon_lower(delta)
+        found = _or_infinity(lambda: self.profile.epsilon_lower(delta)) if delta >= _SMALLEST else math.inf
+        return found if found < math.inf else 0.0
 
     def delta(self, epsilon: Fraction) -> float:
-        return self.profile.delta_upper(epsilon)
+        found = _or_infinity(lambda: self.profile.delta_upper(epsilon)) if epsilon <= _LARGEST else math.inf
+        return found if found < 1 else self.otherwise.delta(epsilon)
+
+
+def _or_infinity(compute: Callable[[], float]) -> float:
+    """Return infinity where the numerical account says that it does not reach that far."""
+    try:
+        return compute()
+    except UnsupportedEvent:
+        return math.inf
 
 
 @final
@@ -110,6 +125,24 @@ class Best:
 
     def delta(self, epsilon: Fraction) -> float:
         return min(curve.delta(epsilon) for curve in self.curves)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A curve that holds for every mechanism with an event, and the curve of one such mechanism."""
+
+    above: Curve
+    below: Curve
+
+    def upper(self, delta: Fraction) -> float:
+        return self.above.upper(delta)
+
+    def lower(self, delta: Fraction) -> float:
+        return self.below.lower(delta)
+
+    def delta(self, epsilon: Fraction) -> float:
+        return self.above.delta(epsilon)
 
 
 @final
@@ -138,25 +171,10 @@ class Group:
     size: int
 
     def upper(self, delta: Fraction) -> float:
-        start = self.curve.upper(delta / self.size)
-        if delta == 0 or not math.isfinite(start):
-            return up(self.size * Fraction(start)) if math.isfinite(start) else math.inf
-        low, high = 0.0, self._enough(start, delta)
-        while math.isfinite(high) and high - low > 1e-9 * high:
-            middle = low + (high - low) / 2
-            low, high = (low, middle) if self._holds(middle, delta) else (middle, high)
-        return up(self.size * Fraction(high)) if math.isfinite(high) else math.inf
-
-    def _enough(self, start: float, delta: Fraction) -> float:
-        level = max(start, 2.0**-60)
-        for _ in range(12):
-            if self._holds(level, delta):
-                return level
-            level *= 2
-        return math.inf
-
-    def _holds(self, level: float, delta: Fraction) -> bool:
-        return Fraction(self.delta(self.size * Fraction(level))) <= delta
+        if delta == 0:
+            return _times(self.curve.upper(delta), self.size)
+        start = _times(self.curve.upper(delta / self.size), self.size)
+        return crossing(lambda level: ball(Fraction(self.delta(level))), delta, start, tolerance=1e-6)[1]
 
     def lower(self, delta: Fraction) -> float:
         """A group is at least as exposed as each of its members."""
@@ -166,3 +184,7 @@ class Group:
         share = epsilon / self.size
         single = Fraction(self.curve.delta(share))
         return min(1.0, float_up(enclose(lambda: ball(single) * group.factor(share, self.size)))) if single else 0.0
+
+
+def _times(level: float, size: int) -> float:
+    return up(size * Fraction(level)) if math.isfinite(level) else math.inf

@@ -13,13 +13,13 @@ from discreet.exact import Number, nonnegative, up
 from discreet.privacy import closed
 from discreet.privacy.basic import basic
 from discreet.privacy.convert import read_delta, read_order
-from discreet.privacy.curves import Best, Curve, Group, Numerical, Worst
+from discreet.privacy.curves import Best, Curve, Group, Numerical, Split, Worst
 from discreet.privacy.events import ApproxDP, Event, Grouped, PureDP
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
 from discreet.privacy.renyi_curve import log_moment, renyi_curve
 from discreet.privacy.rigorous import enclose, float_up
-from discreet.privacy.spent import Choice, Spent, spent
+from discreet.privacy.spent import Choice, Spent, example, spent
 
 __all__ = ["curve", "delta", "epsilon", "epsilon_bounds", "renyi"]
 
@@ -115,19 +115,32 @@ def _fixed(total: Spent, relation: Relation | None) -> Curve:
     exact = _closed(total.events)
     if exact is not None:
         return exact
+    examples: Counter[Event] = Counter()
+    for event, count in total.sure:
+        examples[example(event)] += count
+    if examples == total.events:
+        return _composed(total, relation)
+    # The worst pair of a bounded range depends on the level, so many of them are better than many worst pairs.
+    above = Best([_composed(total, relation), renyi_curve(total)])
+    return Split(above, _fixed(Spent(frozenset(examples.items())), relation))
+
+
+def _composed(total: Spent, relation: Relation | None) -> Curve:
     from discreet.privacy import pld  # It brings FFTs along, which a closed form does not need.
 
-    simple = basic(total)
+    simple, divergences = basic(total), renyi_curve(total)
     known: list[Curve] = [simple] if simple is not None else []
     try:
-        return Best([*known, Numerical(pld.profile(total.events, relation))])
+        return Best([*known, Numerical(pld.profile(total.events, relation), divergences)])
     except UnsupportedEvent:
-        return Best([*known, renyi_curve(total)])
+        return Best([*known, divergences])
 
 
 def _closed(events: Counter[Event]) -> Curve | None:
     if not events:
         events = Counter({PureDP(0): 1})
+    if any(isinstance(event, ApproxDP) and event.delta == 1 for event in events):
+        events = Counter({ApproxDP(0, 1): 1})  # Whatever else happens, all is revealed.
     if len(events) > 1:
         return None
     ((event, count),) = events.items()

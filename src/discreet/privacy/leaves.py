@@ -37,21 +37,23 @@ def leaves(event: Event, *, relation: Relation | None) -> Counter[Event]:
     A leaf is a basic event, a sampled event or a `Parallel`. Its count is applied here and nowhere else.
     """
     found: Counter[Event] = Counter()
-    _collect(event, 1, found)
+    _collect(event, 1, found, relation)
     for leaf in found:
         check_relation(leaf, relation)
     return found
 
 
-def _collect(event: Event, times: int, found: Counter[Event]) -> None:
+def _collect(event: Event, times: int, found: Counter[Event], relation: Relation | None) -> None:
     match event:
         case Repeated():
-            _collect(event.event, times * event.times, found)
+            _collect(event.event, times * event.times, found, relation)
         case Composed():
             for part in event.events:
-                _collect(part, times, found)
+                _collect(part, times, found, relation)
         case Grouped():
-            _collect(grouped(event.event, event.size), times, found)
+            # What one member may not have under this relation, a group may not have in another form.
+            leaves(event.event, relation=relation)
+            _collect(grouped(event.event, event.size), times, found, relation)
         case Event():
             found[event] += times
         case _:

@@ -59,7 +59,9 @@ def log_of(value: Fraction) -> float:
     return math.log(value.numerator) - math.log(value.denominator)
 
 
-def crossing(height: Callable[[Fraction], arb], target: Fraction, high: float) -> tuple[float, float]:
+def crossing(
+    height: Callable[[Fraction], arb], target: Fraction, high: float, *, tolerance: float = _TOLERANCE
+) -> tuple[float, float]:
     """Bracket the point where a falling function on [0, infinity) passes `target` > 0.
 
     Returns (lower, upper): at `upper` the function is proven to be at most `target` (infinity if no such point
@@ -73,7 +75,8 @@ def crossing(height: Callable[[Fraction], arb], target: Fraction, high: float) -
     upper, at_upper = _first_below(height, level, high)
     if upper == math.inf:
         return 0.0, math.inf
-    return _narrow(height, level, _Ends(0.0, upper, _log_ratio(value, level), _log_ratio(at_upper, level)))
+    ends = _Ends(0.0, upper, _log_ratio(value, level), _log_ratio(at_upper, level))
+    return _narrow(height, level, ends, tolerance)
 
 
 def _first_below(height: Callable[[Fraction], arb], level: arb, high: float) -> tuple[float, arb]:
@@ -124,10 +127,10 @@ class _Ends:
         self.moved = 1
 
 
-def _narrow(height: Callable[[Fraction], arb], level: arb, ends: _Ends) -> tuple[float, float]:
+def _narrow(height: Callable[[Fraction], arb], level: arb, ends: _Ends, tolerance: float) -> tuple[float, float]:
     proven = 0.0
     for step in range(_STEPS):
-        if ends.high - ends.low <= _TOLERANCE * ends.high:
+        if ends.high - ends.low <= tolerance * ends.high:
             break
         point = ends.probe(step)
         if not ends.low < point < ends.high:

@@ -19,6 +19,7 @@ from discreet.privacy.events import (
     ZCDP,
     ApproxDP,
     BoundedRange,
+    Composed,
     DiscreteGaussian,
     DiscreteLaplace,
     Event,
@@ -28,12 +29,13 @@ from discreet.privacy.events import (
     PoissonSampled,
     PureDP,
     RandomizedResponse,
+    Repeated,
     SampledWithoutReplacement,
 )
 from discreet.privacy.leaves import leaves
 from discreet.privacy.relation import Relation
 
-__all__ = ["Choice", "Spent", "canonical", "spent"]
+__all__ = ["Choice", "Spent", "canonical", "example", "spent"]
 
 
 @final
@@ -170,5 +172,25 @@ def _plain(event: Event) -> Event:
             return PureDP(1 / event.scale)  # One step apart, only two losses are left: plus and minus 1 / scale.
         case ApproxDP(delta=0):
             return PureDP(event.epsilon)
+        case _:
+            return event
+
+
+def example(event: Event) -> Event:
+    """Return an event of which one worst pair is known and that some mechanism with the given event has.
+
+    Losses of plus and minus epsilon / 2 have the range epsilon. Other events are their own example.
+    """
+    match event:
+        case BoundedRange():
+            return PureDP(event.epsilon / 2)
+        case PoissonSampled():
+            return PoissonSampled(example(event.event), event.probability)
+        case SampledWithoutReplacement():
+            return SampledWithoutReplacement(example(event.event), event.sample_size, event.population)
+        case Repeated():
+            return Repeated(example(event.event), event.times)
+        case Composed():
+            return Composed(example(part) for part in event.events)
         case _:
             return event

@@ -75,7 +75,7 @@ def _best_point(known: Curve, rate: Fraction) -> float:
 
     low, high = -_reach(known, (1 - rate) / 1000), _reach(known, rate / 1000)
     points = [at(x) for x in (low, 0.0, high)] + _edge_points(known, rate)
-    return max(0.0, *points, _golden(at, low, high))
+    return max(0.0, *points, _golden(at, low, high, 48 if isinstance(known, Closed) else 14))
 
 
 def _edge_points(known: Curve, rate: Fraction) -> list[float]:
@@ -102,11 +102,11 @@ def _reach(known: Curve, delta: Fraction) -> float:
     return 0.0
 
 
-def _golden(at: Callable[[float], float], low: float, high: float) -> float:
+def _golden(at: Callable[[float], float], low: float, high: float, steps: int) -> float:
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     at_left, at_right = at(left), at(right)
     best = max(at_left, at_right)
-    for _ in range(48):
+    for _ in range(steps):
         if at_left >= at_right:
             high, right, at_right = right, left, at_left
             left = high - _GOLDEN * (high - low)
