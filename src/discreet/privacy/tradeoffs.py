@@ -187,7 +187,7 @@ def _(event: RandomizedResponse) -> arb:
 
 @_mu.register(Laplace)
 def _(event: Laplace) -> arb:
-    """Between two straight ends fpr * fnr = e^-E / 4. log z^-1 is convex there, so the middle is the worst."""
+    """Between two straight ends fpr * fnr = e^-E / 4; z(e^x) is concave in x, so the middle is the worst."""
     return 2 * _quantile((-ball(1 / event.noise_multiplier) / 2).exp() / 2)
 
 
