@@ -202,6 +202,18 @@ def test_a_query_may_stand_before_the_mechanism() -> None:
     assert unhashable.holds
 
 
+def test_a_mechanism_that_looks_at_the_order_is_not_verified_on_multisets() -> None:
+    class Newest:
+        """Answers about the last record only: a multiset has none."""
+
+        def distribution(self, data: tuple[int, ...]) -> Outcomes:
+            return Outcomes({data[-1]: ball(Fraction(3, 4)), "else": ball(Fraction(1, 4))})
+
+    with pytest.raises(InvalidParameter, match="ordered=True"):
+        verify.check(Newest(), worlds([0, 1], [2]), relation=REPLACE_ONE, claim=1)
+    assert verify.check(Newest(), worlds([0, 1], [2], ordered=True), relation=REPLACE_ONE, claim=1).violated
+
+
 def test_counts_of_worlds_and_pairs_are_reported() -> None:
     mechanism = Exponential("ab", Fraction(1, 2), PureDP(1), REPLACE_ONE)
     result = verify.check(mechanism, worlds("ab", [2]), claim=1)
