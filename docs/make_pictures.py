@@ -1,0 +1,42 @@
+"""Draw the pictures of the documentation: `python docs/make_pictures.py`."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+from discreet import plots, privacy
+from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
+from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
+
+PICTURES = Path(__file__).parent / "pictures"
+EVENTS = {
+    "Laplace, ε = 1": privacy.Laplace(1),
+    "Gaussian, σ = 4": privacy.Gaussian(4),
+    "10 × pure, ε = 0.1": privacy.Repeated(privacy.PureDP("0.1"), 10),
+}
+
+
+def _laplace(epsilon: Fraction) -> Count:
+    return Count(relation=privacy.Relation.ADD_REMOVE, noise=LaplaceNoise(epsilon=epsilon))
+
+
+def _gaussian(epsilon: Fraction) -> Count:
+    return Count(relation=privacy.Relation.ADD_REMOVE, noise=GaussianNoise.for_epsilon(epsilon, "1e-6"))
+
+
+def main() -> None:
+    """Write every picture."""
+    PICTURES.mkdir(exist_ok=True)
+    epsilons = [Fraction(round(10 ** (k / 10) * 1000), 1000) for k in range(-20, 5)]
+    charts = {
+        "profile": plot_profile(EVENTS),
+        "tradeoff": plot_tradeoff(EVENTS),
+        "accuracy": plot_accuracy({"Laplace": _laplace, "Gaussian, δ = 1e-6": _gaussian}, epsilons, unit="people"),
+    }
+    for name, chart in charts.items():
+        plots.save(chart, PICTURES / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main()

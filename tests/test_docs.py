@@ -1,0 +1,137 @@
+"""The documentation is true: its examples run, its links lead somewhere, and nothing public is left out."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import discreet as dp
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted(DOCS.rglob("*.md"))
+
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_PROMISE = re.compile(r"\s# → (.*)$")
+_LINK = re.compile(r"!?\[[^]\n]*\]\(([^)\s]+)\)")
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[str]:
+    """The Python examples of a page, each on the lines where it stands."""
+    text = page.read_text()
+    return ["\n" * text.count("\n", 0, found.start(1)) + found[1] for found in _BLOCK.finditer(text)]
+
+
+WITH_EXAMPLES = [page for page in PAGES if blocks(page)]
+
+
+def run(block: str, namespace: dict[str, Any], page: str) -> int:
+    """Run an example; where a line ends in `# → x`, its value must print as x. Return how many did."""
+    lines, kept = block.splitlines(), 0
+    for statement in ast.parse(block, page).body:
+        promise = _PROMISE.search(lines[(statement.end_lineno or 0) - 1])
+        if not isinstance(statement, ast.Expr):
+            assert promise is None, f"line {statement.lineno}: only an expression can promise a value"
+            exec(compile(ast.Module([statement], []), page, "exec"), namespace)
+            continue
+        value = eval(compile(ast.Expression(statement.value), page, "eval"), namespace)
+        if promise is not None:
+            assert str(value) == promise[1], f"{page}, line {statement.lineno}"
+            kept += 1
+    return kept
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name_of)
+def test_every_example_runs_and_prints_what_it_says(page, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {}
+    promised = sum(len(_PROMISE.findall(line)) for block in blocks(page) for line in block.splitlines())
+    assert sum(run(block, namespace, name_of(page)) for block in blocks(page)) == promised
+
+
+def test_the_pages_people_start_from_have_examples():
+    names = {name_of(page) for page in WITH_EXAMPLES}
+    assert names >= {"README.md", "docs/quickstart.md", "docs/accounting.md", "docs/verify.md", "docs/plots.md"}
+
+
+def test_a_wrong_promise_is_noticed():
+    with pytest.raises(AssertionError):
+        run("1 + 1  # → 3", {}, "nowhere")
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that the headings of a page have, as the site generator makes them."""
+    from markdown import Markdown
+
+    converter = Markdown(extensions=["toc", "tables", "fenced_code", "attr_list"])
+    html = converter.convert(page.read_text())
+    return set(re.findall(r"id=[\"']([^\"']+)[\"']", html))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_inside_the_project_leads_somewhere(page):
+    for target in _LINK.findall(re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.DOTALL)):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (page.parent / path).resolve() if path else page
+        assert there.exists(), f"{target} leads nowhere"
+        if anchor and there.suffix == ".md":
+            assert anchor in anchors(there), f"{target} has no such heading"
+
+
+MECHANISMS = {
+    name: found
+    for name in dp.mechanisms.__all__
+    if inspect.isclass(found := getattr(dp.mechanisms, name)) and hasattr(found, "release")
+}
+
+
+def test_mechanisms_are_found():
+    assert {"Laplace", "Mean", "TopK"} <= set(MECHANISMS)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_every_mechanism_has_a_page_with_its_theorem(name):
+    pages = [page for page in (DOCS / "mechanisms").glob("*.md") if f"`mechanisms.{name}`" in head(page)]
+    assert len(pages) == 1, "one page names it at its head"
+    text = pages[0].read_text()
+    for heading in ("## Guarantee", "## Theorem", "## Utility", "## Relation", "## Example"):
+        assert heading in text
+    assert blocks(pages[0])
+
+
+def head(page: Path) -> str:
+    """What stands above the first section of a page."""
+    return page.read_text().partition("\n## ")[0]
+
+
+def test_the_list_of_mechanisms_links_every_page():
+    listed = (DOCS / "mechanisms" / "index.md").read_text()
+    pages = {page.name for page in (DOCS / "mechanisms").glob("*.md")} - {"index.md"}
+    assert {name for name in pages if f"({name})" in listed} == pages
+
+
+@pytest.mark.parametrize("name", dp.statistics.__all__)
+def test_every_statistic_is_mentioned(name):
+    text = "\n".join(page.read_text() for page in PAGES)
+    assert re.search(rf"\b(dp|statistics)\.{name}\b|`{name}`", text)
+
+
+def test_every_page_is_in_the_navigation():
+    listed = (ROOT / "mkdocs.yml").read_text()
+    assert [name for page in DOCS.rglob("*.md") if (name := page.relative_to(DOCS).as_posix()) not in listed] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_has_a_path_of_one_machine(page):
+    assert not re.search(r"(?<![\w.])/(home|tmp|work|root|Users)/", page.read_text())
