@@ -115,11 +115,7 @@ def up(value: Fraction) -> float:
         nearest = float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.nextafter(math.inf, 0)
-    return (
-        nearest
-        if math.isfinite(nearest) and Fraction(nearest) >= value
-        else math.nextafter(nearest, math.inf)
-    )
+    return nearest if math.isfinite(nearest) and Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def down(value: Fraction) -> float:
