@@ -7,6 +7,7 @@ do not overlap is exact, and the rest is asked again with more bits.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
 __all__ = ["ball", "ball_down", "ball_up", "bounds", "normal_cdf", "precision"]
 
 _lock = threading.RLock()  # The working precision is one global of the library underneath.
+_FINEST = 1 << 20  # Bits; exp(-10^12) written out as a ratio would fill the memory.
+
+
+def _unlock() -> None:
+    """Give a forked child a lock of its own: a thread that it does not have may have held the parent's."""
+    global _lock
+    _lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_unlock)
 
 
 @contextmanager
@@ -43,14 +54,17 @@ def ball(value: Fraction | int) -> arb:
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
-def _dyadic(end: Any) -> Fraction:
+def _dyadic_up(end: Any) -> Fraction:
+    """Return an exact ball as a ratio; one that is too close to zero to be written out is rounded up."""
     mantissa, exponent = (int(part) for part in end.man_exp())
+    if exponent < -_FINEST:
+        mantissa, exponent = -(-mantissa >> min(-_FINEST - exponent, mantissa.bit_length())), -_FINEST
     return Fraction(mantissa * 2**exponent) if exponent >= 0 else Fraction(mantissa, 2**-exponent)
 
 
 def bounds(enclosure: arb) -> tuple[Fraction, Fraction]:
-    """Return the two ends of a finite ball as exact numbers."""
-    return _dyadic(enclosure.lower()), _dyadic(enclosure.upper())
+    """Return the two ends of a finite ball as exact numbers, moved outward if they are below 2^-1000000."""
+    return -_dyadic_up(-enclosure.lower()), _dyadic_up(enclosure.upper())
 
 
 def ball_up(enclosure: arb) -> float:
