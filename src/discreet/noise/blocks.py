@@ -68,7 +68,8 @@ class Blocks:
             word = int.from_bytes(read(8), "little")
             low, top = word & self._mask, word >> (64 - _CHECK)
             place = self._mask - low if block < 0 else low
-            if self._accepts(block, place, top, _CHECK):
+            sure = top < self._sure and not self._inversion.unsure(block)
+            if sure or self._accepts(block, place, top, _CHECK):
                 return (block << self._shift) + low
 
     def array(self, count: int) -> NDArray[np.int64]:
@@ -91,7 +92,7 @@ class Blocks:
         first_unsure = self._word(self._sure << (8 * self._bytes - _CHECK))
         open_ = np.flatnonzero((blocks == FLAG) | (words >= first_unsure))
         np.left_shift(blocks, self._shift, out=drawn, dtype=np.int64)
-        drawn += (words & self._word(self._mask)).view(f"<i{self._bytes}")
+        drawn += (words & self._word(self._mask)).view(f"i{self._bytes}")
         return open_ + start, blocks[open_], prefixes[open_], words[open_]
 
     def _settle(self, small: NDArray[np.int16], prefixes: NDArray[np.uint16], words: NDArray[Any]) -> NDArray[np.int64]:
@@ -132,8 +133,6 @@ class Blocks:
 
     def _accepts(self, block: int, place: int, prefix: int, bits: int, inside: int = 0, inside_bits: int = 0) -> bool:
         """Decide exactly whether a uniform number that starts with `prefix` accepts this place."""
-        if bits == _CHECK and prefix < self._sure:
-            return True
         while True:
             with precision(bits + 128):
                 exact_place = self._enclosed(place, inside, inside_bits)

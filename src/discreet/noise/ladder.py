@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -21,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.balls import precision
-from discreet.noise.lazy import compare, extend, revealed
+from discreet.noise.lazy import DOUBT, compare, extend, revealed, thresholds
 from discreet.noise.source import read
 
 if TYPE_CHECKING:
@@ -31,8 +30,7 @@ __all__ = ["CHUNK", "FEW", "FLAG", "Inversion", "Ladder", "Rungs"]
 
 FLAG = np.iinfo(np.int16).min  # Stands in a table where 16 bits do not decide.
 _DEPTH = 64  # Bits of the thresholds.
-_WORK = 192  # Bits of precision with which they are computed.
-_TIE = 1  # A threshold is the floor of a ball: a draw on it or one above is not decided by 64 bits.
+_WORK = 192  # Bits of precision beyond those revealed with which a draw on a threshold is decided.
 FEW = 2048  # Below this many samples a search beats the gather, whose table must first be made.
 CHUNK = 1 << 16  # Samples drawn at a time, so that what is at hand stays in the cache.
 
@@ -55,11 +53,17 @@ class Inversion:
 
     def __init__(self, ladder: Ladder, *, unsure: Callable[[int], bool] = lambda outcome: False) -> None:
         self._ladder = ladder
-        self._unsure = unsure
-        with precision(_WORK):
-            rungs = ladder(_DEPTH)
-            self._thresholds = [_floor(top) for top in _tops(rungs, 1 << _DEPTH)]
+        self.unsure = unsure
+        self._outcomes: list[int] = []
+        self._thresholds = thresholds(self._listed)
+        self._array = np.array(self._thresholds, np.uint64)
+        self._values = np.array(self._outcomes, np.int64)
+        self._kept: _Buckets | None = None
+
+    def _listed(self) -> list[arb]:
+        rungs = self._ladder(_DEPTH)
         self._outcomes = list(rungs.outcomes)
+        return _tops(rungs)
 
     def one(self) -> int:
         """Draw one outcome."""
@@ -73,16 +77,16 @@ class Inversion:
     def flagged(self, count: int) -> tuple[NDArray[np.int16], NDArray[np.uint16]]:
         """Draw `count` outcomes by table, FLAG where 16 bits do not decide, and the bits themselves."""
         words = np.frombuffer(read(2 * count), "<u2")
-        return self._table.take(words), words
+        return self._buckets.table.take(words), words
 
     def settle(self, words: NDArray[np.uint16]) -> NDArray[np.int64]:
         """Decide the flagged draws that began with these 16 bits."""
         more = np.frombuffer(read(8 * words.size), "<u8")
         full = (words.astype(np.uint64) << np.uint64(48)) | (more >> np.uint64(16))
         # Most open buckets hold one threshold: look at it, and search only where that was not the end.
-        rungs = self._first[words]
-        rungs += self._padded[rungs] <= full
-        wrong = np.flatnonzero(self._padded[rungs] <= full)
+        rungs, padded = self._buckets.first[words], self._buckets.padded
+        rungs += padded[rungs] <= full
+        wrong = np.flatnonzero(padded[rungs] <= full)
         rungs[wrong] = np.searchsorted(self._array, full[wrong], "right")
         return self._landed(rungs, full)
 
@@ -104,7 +108,7 @@ class Inversion:
 
     def _climb(self, prefix: int, bits: int) -> int:
         rung = bisect_right(self._thresholds, prefix)
-        if rung == len(self._thresholds) or (rung and prefix - self._thresholds[rung - 1] <= _TIE):
+        if rung == len(self._thresholds) or (rung and prefix - self._thresholds[rung - 1] <= DOUBT):
             return self._resolve(prefix, bits)
         return self._outcomes[rung]
 
@@ -113,7 +117,7 @@ class Inversion:
 
     def _landed(self, rungs: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the outcomes on these rungs, having resolved the draws that hit a threshold."""
-        near = words - self._array[np.maximum(rungs, 1) - 1] <= _TIE
+        near = words - self._array[np.maximum(rungs, 1) - 1] <= DOUBT
         ties = np.flatnonzero((near & (rungs > 0)) | (rungs == self._array.size))
         drawn = self._values[np.minimum(rungs, self._array.size - 1)]
         for index in ties:  # About one in 2^50 draws.
@@ -125,52 +129,44 @@ class Inversion:
         while True:
             with precision(bits + _WORK):
                 rungs = self._ladder(bits + _DEPTH)
-                rung = _first_above(_tops(rungs, 1), prefix, bits)
+                rung = _first_above(_tops(rungs), prefix, bits)
             if rung is not None and rung < len(rungs.outcomes):
                 return rungs.outcomes[rung]
             prefix, bits = extend(prefix, bits)
 
-    @cached_property
-    def _array(self) -> NDArray[np.uint64]:
-        return np.array(self._thresholds, np.uint64)
+    @property
+    def _buckets(self) -> _Buckets:
+        # Not a cached_property: on Python 3.11 that has a lock, which a forked child may inherit locked for good.
+        if self._kept is None:
+            unsure = np.array([self.unsure(outcome) for outcome in self._outcomes])
+            self._kept = _Buckets.of(self._array, np.where(unsure, FLAG, self._values))
+        return self._kept
 
-    @cached_property
-    def _values(self) -> NDArray[np.int64]:
-        return np.array(self._outcomes, np.int64)
 
-    @cached_property
-    def _padded(self) -> NDArray[np.uint64]:
-        return np.append(self._array, np.full(2, np.iinfo(np.uint64).max, np.uint64))
+@dataclass(frozen=True, slots=True)
+class _Buckets:
+    """What the first 16 bits of a draw say."""
 
-    @cached_property
-    def _first(self) -> NDArray[np.int64]:
-        """The first rung that a draw in each bucket can land on."""
+    table: NDArray[np.int16]  # The outcome, or FLAG.
+    first: NDArray[np.int64]  # The first rung that the draw can land on.
+    padded: NDArray[np.uint64]  # The thresholds, and two that are never reached.
+
+    @classmethod
+    def of(cls, thresholds: NDArray[np.uint64], values: NDArray[np.int64]) -> _Buckets:
         low = np.arange(1 << 16, dtype=np.uint64) << np.uint64(48)
-        # Ties reach one above a threshold, so a threshold just below the bucket leaves it open too.
-        return np.searchsorted(self._array, low - (low > 0).astype(np.uint64) * np.uint64(_TIE), "left")
-
-    @cached_property
-    def _table(self) -> NDArray[np.int16]:
-        high = (np.arange(1, (1 << 16) + 1, dtype=np.uint64) << np.uint64(48)) - np.uint64(1)
-        first, last = self._first, np.searchsorted(self._array, high, "right")
-        values = np.where([self._unsure(outcome) for outcome in self._outcomes], FLAG, self._values)
-        decided = (first == last) & (last < self._array.size)
-        return np.where(decided, values[np.minimum(first, values.size - 1)], FLAG).astype(np.int16)
+        # A draw one above its threshold is in doubt, so a threshold just below a bucket leaves that open too.
+        first = np.searchsorted(thresholds, low - (low > 0).astype(np.uint64) * np.uint64(DOUBT), "left")
+        last = np.searchsorted(thresholds, low + np.uint64((1 << 48) - 1), "right")
+        decided = (first == last) & (last < thresholds.size)
+        table = np.where(decided, values[np.minimum(first, values.size - 1)], FLAG).astype(np.int16)
+        return cls(table, first, np.append(thresholds, np.full(2, np.iinfo(np.uint64).max, np.uint64)))
 
 
-def _tops(rungs: Rungs, unit: int) -> list[Any]:
-    """Enclose the cumulated probabilities, times `unit`."""
+def _tops(rungs: Rungs) -> list[Any]:
+    """Enclose the cumulated probabilities."""
     sums = list(accumulate(rungs.masses))
-    factor = unit / (sums[-1] + rungs.rest)
+    factor = 1 / (sums[-1] + rungs.rest)
     return [top * factor for top in sums]
-
-
-def _floor(top: Any) -> int:
-    """Return the floor of a ball, or of its lower end if it encloses an integer."""
-    floor = top.floor().unique_fmpz()
-    if floor is None:
-        floor = top.lower().floor().unique_fmpz()
-    return max(0, min(int(floor), (1 << _DEPTH) - 1))
 
 
 def _first_above(tops: Sequence[arb], prefix: int, bits: int) -> int | None:

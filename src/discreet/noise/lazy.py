@@ -7,7 +7,8 @@ more bits on average, and the answer is exact: no float decides a probability.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
 
 from discreet.balls import ball, precision
@@ -16,12 +17,14 @@ from discreet.noise.source import read
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Real", "below", "compare", "extend", "revealed"]
+__all__ = ["DOUBT", "Real", "below", "compare", "extend", "revealed", "thresholds"]
 
 Real: TypeAlias = "Callable[[], arb]"  # Encloses one real number at the working precision.
 
 _STEP = 8  # Bytes revealed at a time.
 _GUARD = 64  # Bits of precision beyond those revealed.
+_WORK = 192  # Bits of precision to begin with for a threshold of 64 bits.
+DOUBT = 1  # A draw that is at its threshold or one above is not decided by 64 bits.
 
 
 def revealed() -> tuple[int, int]:
@@ -42,6 +45,28 @@ def compare(real: arb, prefix: int, bits: int) -> bool | None:
     if scaled <= prefix:
         return False
     return None
+
+
+def thresholds(reals: Callable[[], Sequence[arb]]) -> list[int]:
+    """Return T with T <= 2^64 real <= T + 2 for each of some real numbers in [0, 1] that do not fall.
+
+    So a draw of 64 bits is below the real number if it is below T, and not if it is T + 2 or more.
+    """
+    bits = _WORK
+    while True:
+        with precision(bits):
+            scaled = [real * ball(1 << 64) for real in reals()]
+            floors = [_floor(number) for number in scaled]
+            if all(number <= floor + 2 for number, floor in zip(scaled, floors, strict=True)):
+                # Neighbours that differ by less than the radius of their balls may be out of order.
+                return list(accumulate(floors, max))
+        bits *= 2
+
+
+def _floor(number: arb) -> int:
+    """Return the floor of the lower end of a ball, as 64 bits; 0, which is not above it, if that is not known."""
+    floor = number.lower().floor().unique_fmpz()
+    return 0 if floor is None else max(0, min(int(floor), (1 << 64) - 1))
 
 
 def below(real: Real, prefix: int, bits: int) -> bool:
