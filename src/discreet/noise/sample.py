@@ -43,7 +43,8 @@ __all__ = [
 
 Integers: TypeAlias = NDArray[np.int64]
 Size: TypeAlias = int | tuple[int, ...]
-_MOST = 1 << 40  # Samples in one call; more is a mistake.
+_MOST = 1 << 32  # Samples in one call; more is a mistake. Among so many random keys there are mostly no equal ones.
+_DIMENSIONS = 32
 _CANDIDATES = 1 << 26  # To choose among.
 _LISTED = 32  # Candidates up to which balls alone are quicker than arrays.
 
@@ -228,34 +229,47 @@ def _draw(sampler: Sampler, size: Size | None) -> int | Integers:
 def _count(value: int, name: str) -> int:
     count = integer(value, name=name)
     if not 0 <= count <= _MOST:
-        raise InvalidParameter(f"{name} must lie between 0 and 2^40")
+        raise InvalidParameter(f"{name} must lie between 0 and 2^32")
     return count
 
 
 def _shape(size: Size) -> tuple[int, ...]:
     shape = tuple(_count(part, "size") for part in (size if isinstance(size, tuple) else (size,)))
+    if len(shape) > _DIMENSIONS:
+        raise InvalidParameter("size must not have more than 32 dimensions")
     _count(math.prod(shape), "size")
     return shape
 
 
-def _scores(scores: Sequence[Number] | Integers) -> Integers | list[Fraction]:
+def _scores(scores: Sequence[Number] | NDArray[Any]) -> Integers | list[Fraction]:
     """Return 64-bit scores as an array and all others as exact numbers."""
-    if isinstance(scores, np.ndarray):
-        if scores.ndim != 1 or not np.issubdtype(scores.dtype, np.signedinteger):
-            raise InvalidParameter("scores must be a one-dimensional array of signed integers, or a list of numbers")
-        listed: Integers | list[Fraction] = scores.astype(np.int64)
-    else:
-        listed = [exact(score, name="score") for score in scores]
-    if not 1 <= len(listed) <= _CANDIDATES:
+    values = _listed(scores, "scores")
+    if not 1 <= len(values) <= _CANDIDATES:
         raise InvalidParameter("scores must name at least one candidate and at most 2^26")
-    return listed
+    if not isinstance(values, np.ndarray):
+        return [exact(value, name="score") for value in values]
+    if not np.issubdtype(values.dtype, np.signedinteger):
+        raise InvalidParameter("scores in an array must be signed integers; give others as a list")
+    return values.astype(np.int64)
 
 
-def _multiplicities(values: Sequence[int] | Integers, count: int) -> Integers:
-    listed = np.array([integer(value, name="multiplicity") for value in values], object)
-    if len(listed) != count or not all(0 <= value < 1 << 53 for value in listed) or not any(listed):
-        raise InvalidParameter("multiplicities must be one for each score, from 0 to 2^53, and not all 0")
+def _multiplicities(values: Sequence[int] | NDArray[Any], count: int) -> Integers:
+    listed = _listed(values, "multiplicities")
+    if not isinstance(listed, np.ndarray) or not np.issubdtype(listed.dtype, np.integer):
+        listed = np.array([integer(value, name="multiplicity") for value in listed], object)
+    if len(listed) != count or not count or not 0 <= listed.min() <= listed.max() < 1 << 53 or not listed.any():
+        raise InvalidParameter("multiplicities must be one for each score, from 0 to below 2^53, and not all 0")
     return listed.astype(np.int64)
+
+
+def _listed(values: Any, name: str) -> Sequence[Any] | NDArray[Any]:
+    """Return a list as one, long lists of 64-bit integers as an array, which is quicker."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values.tolist() if values.dtype == object else values
+    if isinstance(values, np.ndarray | str | bytes) or not isinstance(values, Sequence):
+        raise InvalidParameter(f"{name} must be a list or a one-dimensional array, not {type(values).__name__}")
+    whole = len(values) > _LISTED and all(type(value) is int and abs(value) < 1 << 63 for value in values)
+    return np.array(values, np.int64) if whole else values
 
 
 def _gaps(scores: Integers) -> NDArray[np.uint64]:

@@ -23,11 +23,14 @@ __all__ = ["choose", "choose_listed", "permute_and_flip", "permute_and_flip_list
 _BLOCK = 4096  # Weights summed pairwise; keeps the error of a sum of any length near that of one term.
 _FLIPS = 4096  # Coins flipped at a time.
 _LOWEST = -700.0  # exp of less is below 1e-304 and counts as an error, not as a weight.
+_STEEPEST = Fraction(
+    10**250
+)  # A larger factor does the same to every gap but 0, and this one times a gap is still a float.
 
 
 def choose(gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction) -> int:
     """Choose by P[i] ~ multiplicities[i] * exp(-factor * gaps[i]); multiplicities are whole numbers below 2^53."""
-    weights = multiplicities * np.exp(np.maximum(gaps * -float(factor), _LOWEST))
+    weights = multiplicities * np.exp(np.maximum(gaps * -_rate(factor), _LOWEST))
     sums = np.add.reduceat(weights, np.arange(0, weights.size, _BLOCK))
     tops = np.cumsum(sums)
     prefix, bits = revealed()
@@ -45,6 +48,10 @@ def choose(gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor
     return _choose_exactly(gaps, multiplicities, factor, prefix, bits, index)
 
 
+def _rate(factor: Fraction) -> float:
+    return float(min(factor, _STEEPEST))
+
+
 def _relative_error(count: int) -> float:
     """Bound the error of a cumulated weight relative to the total.
 
@@ -59,43 +66,55 @@ def _relative_error(count: int) -> float:
 def _choose_exactly(
     gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction, prefix: int, bits: int, guess: int
 ) -> int:
-    """Walk from the guess to the candidate that the draw lands on, with weights in balls."""
-    tops = _Tops(gaps, multiplicities, factor)
-    while True:
-        above = tops.compare(guess + 1, prefix, bits)
-        below_it = False if guess == 0 else tops.compare(guess, prefix, bits)
-        if above is None or below_it is None:
-            prefix, bits = extend(prefix, bits)
-        elif above and not below_it:
-            return guess
-        else:
-            guess += -1 if below_it else 1
+    """Find the candidate that the draw lands on, from the guess outward by doubled steps, with weights in balls."""
+    draw = _Draw(gaps, multiplicities, factor, prefix, bits)
+    low, high, step = guess - 1, guess, 1
+    while not draw.below(high):
+        low, high, step = high, min(high + step, gaps.size - 1), 2 * step
+    while low >= 0 and draw.below(low):
+        low, high, step = max(low - step, -1), low, 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if draw.below(middle) else (middle, high)
+    return high
 
 
-class _Tops:
-    """Cumulated weights, as short sums over the distinct gaps that matter at a precision."""
+class _Draw:
+    """A uniform number, as many of its bits as were needed so far, and the cumulated weights to compare it with.
 
-    def __init__(self, gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction) -> None:
+    A weight is a short sum over the distinct gaps that matter at the precision of the bits.
+    """
+
+    def __init__(
+        self, gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction, prefix: int, bits: int
+    ) -> None:
         self._levels, self._which = np.unique(gaps, return_inverse=True)
         self._counts = multiplicities.astype(np.int64)
         self._factor = factor
-        self._bits = 0
+        self._reveal(prefix, bits)
 
-    def compare(self, end: int, prefix: int, bits: int) -> bool | None:
-        """Tell whether the draw is below the share of the first `end` candidates."""
-        if end == self._which.size:
+    def below(self, index: int) -> bool:
+        """Decide whether the draw lands on this candidate or one before it."""
+        if index == self._which.size - 1:
             return True
+        while True:
+            with precision(self._bits + 128):
+                share = (self._weight(index + 1) + self._rest) / self._total
+                answer = compare(share, self._prefix, self._bits)
+            if answer is not None:
+                return answer
+            self._reveal(*extend(self._prefix, self._bits))
+
+    def _reveal(self, prefix: int, bits: int) -> None:
+        self._prefix, self._bits = prefix, bits
         with precision(bits + 128):
-            if bits != self._bits:
-                self._terms, self._rest = self._enclose(bits)
-                self._total = self._weight(self._which.size) + self._rest
-                self._bits = bits
-            return compare((self._weight(end) + self._rest) / self._total, prefix, bits)
+            self._terms, self._rest = self._enclose(bits)
+            self._total = self._weight(self._which.size) + self._rest
 
     def _enclose(self, bits: int) -> tuple[list[Any], Any]:
         """Enclose exp(-factor * gap) of the gaps that matter, and the weight of all the others together."""
         # There are fewer than 2^40 candidates of multiplicity below 2^53: what is cut is below 2^-(bits + 64).
-        cut = (bits + 64 + 53 + 40) * 0.6932 / max(float(self._factor), 1e-300)
+        cut = (bits + 64 + 53 + 40) * 0.6932 / max(_rate(self._factor), 1e-300)
         kept = self._levels[: int(np.searchsorted(self._levels, cut, "right"))]
         rest = ball(Fraction(1, 1 << (bits + 64))) if kept.size < self._levels.size else ball(0)
         return [ball(-self._factor * int(level)).exp() for level in kept], ball(0).union(rest)
@@ -148,7 +167,7 @@ def permute_and_flip(gaps: NDArray[np.uint64], factor: Fraction) -> int:
 
 def _first_heads(gaps: NDArray[np.uint64], factor: Fraction) -> int | None:
     uniform = np.frombuffer(read(8 * gaps.size), "<u8")
-    exponents = gaps * float(factor)
+    exponents = gaps * _rate(factor)
     ahead = np.exp(-exponents) * 2.0**64 - uniform
     # The exponent is right to three units in the last place, the rest to a few more.
     doubt = (exponents * np.exp(-exponents) + 8) * 2.0**14
