@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -66,6 +68,31 @@ def test_the_pages_people_start_from_have_examples():
 def test_a_wrong_promise_is_noticed():
     with pytest.raises(AssertionError):
         run("1 + 1  # → 3", {}, "nowhere")
+
+
+def test_the_measured_figures_are_the_ones_in_the_results():
+    """If this fails, the benchmarks were run again: `python docs/make_measured.py` renews the table."""
+    text = (ROOT / "README.md").read_text()
+    assert script("make_measured").renewed(text) == text
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_TEST = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_test_that_is_named_exists(page):
+    for path, law in _TEST.findall(page.read_text()):
+        assert (ROOT / path).exists(), f"{path} is not there"
+        assert not law or re.search(rf"^ *(def|class) {law}\b", (ROOT / path).read_text(), re.MULTILINE), law
 
 
 def anchors(page: Path) -> set[str]:
