@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.balls import ball, normal_cdf, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive
+from discreet.noise import sums
 
 if TYPE_CHECKING:
     from flint import arb
@@ -27,7 +28,7 @@ __all__ = [
     "RoundedLaplaceLaw",
 ]
 
-_LONGEST_SUM = 4096  # Terms; a longer sum is enclosed by integrals.
+_LARGEST = Fraction(10**300)  # Of a parameter or its inverse; so it fits a float.
 
 
 class Law(ABC):
@@ -57,7 +58,7 @@ class Law(ABC):
         level = exact(confidence, name="confidence")
         if not 0 <= level < 1:
             raise InvalidParameter("confidence must be at least 0 and below 1")
-        return _first(lambda t: self._outside(t), 1 - level)
+        return _first(self._outside, 1 - level)
 
     def _outside(self, t: int) -> arb:
         return 2 * self.survival(t)
@@ -86,6 +87,13 @@ def _at_most(outside: Any, t: int, allowed: Fraction) -> bool:
     return False  # Too close to call: a wider interval is still right.
 
 
+def _sized(value: Number, name: str) -> Fraction:
+    number = positive(value, name=name)
+    if not 1 / _LARGEST <= number <= _LARGEST:
+        raise InvalidParameter(f"{name} must lie between 1e-300 and 1e300")
+    return number
+
+
 def _power(k: int, scale: Fraction) -> arb:
     """Enclose exp(-k / scale)."""
     return ball(-Fraction(k) / scale).exp()
@@ -99,7 +107,7 @@ class DiscreteLaplaceLaw(Law):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, name="scale"))
+        object.__setattr__(self, "scale", _sized(self.scale, "scale"))
 
     def survival(self, k: int) -> arb:
         if k < 0:
@@ -124,7 +132,7 @@ class GeometricLaw(Law):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, name="scale"))
+        object.__setattr__(self, "scale", _sized(self.scale, "scale"))
 
     def survival(self, k: int) -> arb:
         return _power(max(k + 1, 0), self.scale)
@@ -152,7 +160,7 @@ class RoundedLaplaceLaw(Law):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, name="scale"))
+        object.__setattr__(self, "scale", _sized(self.scale, "scale"))
 
     def survival(self, k: int) -> arb:
         if k < 0:
@@ -170,7 +178,7 @@ class RoundedLaplaceLaw(Law):
             return 0.0
         mass = math.exp(-0.5 / scale)  # P[X != 0]; then |X| - 1 is geometric.
         ratio = math.exp(-1 / scale)
-        return math.sqrt(mass * (1 + ratio)) / (1 - ratio)
+        return math.sqrt(mass * (1 + ratio)) / -math.expm1(-1 / scale)
 
 
 @final
@@ -181,7 +189,7 @@ class RoundedGaussianLaw(Law):
     variance: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", positive(self.variance, name="variance"))
+        object.__setattr__(self, "variance", _sized(self.variance, "variance"))
 
     def survival(self, k: int) -> arb:
         return normal_cdf(-ball(k + Fraction(1, 2)) / ball(self.variance).sqrt())
@@ -208,64 +216,15 @@ class DiscreteGaussianLaw(Law):
     variance: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", positive(self.variance, name="variance"))
-
-    def weight(self, k: int | Fraction) -> arb:
-        """Enclose exp(-k^2 / (2 variance))."""
-        return ball(-(Fraction(k) ** 2) / (2 * self.variance)).exp()
+        object.__setattr__(self, "variance", _sized(self.variance, "variance"))
 
     def pmf(self, k: int) -> arb:
-        return self.weight(k) / self._total()
+        return sums.weight(self.variance, k) / sums.total(self.variance)
 
     def survival(self, k: int) -> arb:
         if k < 0:
             return 1 - self.survival(-k - 1)
-        return self._sum_above(k) / self._total()
-
-    def _total(self) -> arb:
-        """Enclose the sum of all weights, by the Poisson summation formula when sigma is large."""
-        if self.variance < 4:
-            return 1 + 2 * self._sum_above(0)
-        from flint import arb
-
-        pi, variance = arb.pi(), ball(self.variance)
-        first = (-2 * pi**2 * variance).exp()
-        # 1 + 2 (q + q^4 + q^9 + …) lies between 1 + 2 q and 1 + 2 q / (1 - q).
-        dual = (1 + 2 * first).union(1 + 2 * first / (1 - first))
-        return (2 * pi * variance).sqrt() * dual
-
-    def _sum_above(self, k: int) -> arb:
-        """Enclose the sum of the weights of k + 1, k + 2, …"""
-        from flint import ctx
-
-        sigma = math.sqrt(self.variance) + 1
-        # Beyond `last` the terms fall below the working precision relative to the first one.
-        last = k + 2 + int(2 * ctx.prec * min(sigma, float(self.variance) / (k + 1) + 1))
-        if last - k > _LONGEST_SUM:
-            return self._integral_above(k)
-        total = ball(0)
-        for j in range(last, k, -1):
-            total += self.weight(j)
-        return total + self._geometric_rest(last)
-
-    def _geometric_rest(self, last: int) -> arb:
-        """Enclose what lies above `last`: ratios of neighbours are at most w(last + 1) / w(last)."""
-        first = self.weight(last + 1)
-        bound = first / (1 - ball(-Fraction(2 * last + 3, 2) / self.variance).exp())
-        return ball(0).union(bound)
-
-    def _integral_above(self, k: int) -> arb:
-        """Enclose the sum by integrals; tight where the weights are convex, that is beyond sigma."""
-        root = ball(self.variance).sqrt()
-        from flint import arb
-
-        def area(x: Fraction) -> arb:
-            return normal_cdf(-ball(x) / root) * root * (2 * arb.pi()).sqrt()
-
-        if Fraction(k) ** 2 >= self.variance:
-            # A convex function: the midpoint rule gives too little, the trapezoid rule too much.
-            return (area(Fraction(k + 1)) + self.weight(k + 1) / 2).union(area(k + Fraction(1, 2)))
-        return area(Fraction(k + 1)).union(area(Fraction(k)))
+        return sums.above(self.variance, k) / sums.total(self.variance)
 
     @property
     def standard_deviation(self) -> float:
