@@ -103,6 +103,15 @@ def test_a_label_hides_no_curve_where_there_is_room():
             assert label.covered(*frame.inside(x, y)) == 0
 
 
+@pytest.mark.parametrize("slope", [0.1, 0.4, 0.8])
+def test_labels_of_falling_lines_hide_nothing(slope):
+    frame = Frame(x=Axis(low=0, high=1, pixels=460), y=Axis(low=0, high=1, pixels=320, upward=True))
+    curves = {"Laplace": (RATES, 0.85 - slope * RATES), "Gaussian, δ = 1e-6": (RATES, 0.99 - slope * RATES)}
+    for label in place(curves, frame):
+        for x, y in curves.values():
+            assert label.covered(*frame.inside(x, y)) == 0
+
+
 @pytest.mark.parametrize("pixel", [0.0, 17.0, 320.0])
 @pytest.mark.parametrize("log", [False, True])
 def test_an_axis_finds_back_what_it_places(pixel, log):

@@ -69,7 +69,7 @@ def _best(
         """Reward distance from the other curves; what hides a line or a label costs more than any distance."""
         clear = min(label.distance(rest[0], rest[1]), _ENOUGH) - label.covered(rest[0], rest[1])
         clear -= 1000 * sum(label.overlap(other) for other in placed)
-        return clear - 100 * (label.distance(*own) < _GAP - 2) - 1000 * _outside(label, frame)
+        return clear - 100 * (label.distance(*own) < _GAP / 2) - 1000 * _outside(label, frame)
 
     return max(_candidates(name, own), key=score, default=_centre(name, frame))
 
@@ -78,7 +78,8 @@ def _candidates(name: str, own: tuple[Floats, Floats]) -> list[Label]:
     """List places on both sides of the curve."""
     wide, high = len(name) * _LETTER / 2, _LINE / 2
     sides = [(1, -1), (1, 1), (-1, 1), (-1, -1)]
-    shifts = [(right * (wide + _GAP), down * high) for right, down in sides] + [(0, -high - _GAP), (0, high + _GAP)]
+    shifts = [(right * (wide + _GAP), down * (high + _GAP / 2)) for right, down in sides]
+    shifts += [(0, -high - _GAP), (0, high + _GAP)]
     points = zip(own[0][::3], own[1][::3], strict=True)
     return [Label(text=name, x=float(x) + dx, y=float(y) + dy) for x, y in points for dx, dy in shifts]
 
