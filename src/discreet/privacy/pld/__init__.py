@@ -1,0 +1,7 @@
+"""Privacy-loss distributions: numerical accounts with a proven upper and a proven lower end."""
+
+from __future__ import annotations
+
+from discreet.privacy.pld.privacy_profile import Profile, profile
+
+__all__ = ["Profile", "profile"]

@@ -1,0 +1,108 @@
+"""Dominating pairs in closed form: randomized response in its disguises, and Laplace noise."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+
+import numpy as np
+
+from discreet.errors import UnsupportedEvent
+from discreet.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Laplace,
+    PureDP,
+    RandomizedResponse,
+)
+from discreet.privacy.pld.lattice import discrete_gaussian, discrete_laplace
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float
+
+__all__ = ["dominating_pair", "ends"]
+
+
+@singledispatch
+def dominating_pair(event: Event, ticks: Ticks, tail: float) -> Pair:
+    """Return a pair that dominates `event`, cut into cells at `ticks`, losing at most the mass `tail`."""
+    raise UnsupportedEvent(f"no dominating pair is known for {type(event).__name__}: account for it by Renyi")
+
+
+@dominating_pair.register
+def _(event: PureDP, ticks: Ticks, tail: float) -> Pair:
+    """Binary randomized response dominates every epsilon-private mechanism. [KOV15]"""
+    return _answers(as_float(event.epsilon, "epsilon"), others=0, delta=0.0)
+
+
+@dominating_pair.register
+def _(event: BoundedRange, ticks: Ticks, tail: float) -> Pair:
+    """Bounded range implies pure privacy; the pair is not attained by one mechanism."""
+    return _answers(as_float(event.epsilon, "epsilon"), others=0, delta=0.0)
+
+
+@dominating_pair.register
+def _(event: ApproxDP, ticks: Ticks, tail: float) -> Pair:
+    """With probability delta everything is told, else randomized response answers. [KOV15]"""
+    return _answers(as_float(event.epsilon, "epsilon"), others=0, delta=float(event.delta))
+
+
+@dominating_pair.register
+def _(event: RandomizedResponse, ticks: Ticks, tail: float) -> Pair:
+    """Two answers are the true one of either neighbour; the others carry no loss. [KBR16]"""
+    if event.categories > 10**15:
+        raise UnsupportedEvent("numerical accounting takes at most 1e15 categories")
+    return _answers(as_float(event.epsilon, "epsilon"), others=event.categories - 2, delta=0.0)
+
+
+def _answers(epsilon: float, *, others: int, delta: float) -> Pair:
+    odds = math.exp(-epsilon)
+    truth = (1 - delta) / (1 + (1 + others) * odds)
+    p = np.array([truth, others * truth * odds, truth * odds])
+    return Pair(
+        loss=np.array([epsilon, 0.0, -epsilon]),
+        p=p,
+        q=p[::-1],
+        top=epsilon,
+        infinite=delta,
+        vanishing=delta,
+    )
+
+
+@dominating_pair.register
+def _(event: Laplace, ticks: Ticks, tail: float) -> Pair:
+    """One number shifted by the whole sensitivity is the worst case, as for `DiscreteLaplace`."""
+    return _laplace(as_float(1 / event.noise_multiplier, "1 / noise_multiplier"), ticks)
+
+
+def _laplace(reach: float, ticks: Ticks) -> Pair:
+    """P is centred at 0, Q at `reach`; half of P has the loss `reach`, a density falls to -`reach`.
+
+    Its density at the loss l is exp((l - reach) / 2) / 4. Splitting a cell of length w onto its ends gives each of
+    them exp((l - reach) / 2) tanh(w / 4) / 2, where l is that end.
+    """
+    loss = ends(-reach, reach, ticks)
+    half = np.tanh(np.diff(loss) / 4) / 2
+    mass = np.zeros_like(loss)
+    mass[1:] += half
+    mass[:-1] += half
+    mass[0] += 0.5
+    mass[-1] += 0.5
+    return Pair(loss=loss, p=np.exp((loss - reach) / 2) * mass, q=np.exp(-(loss + reach) / 2) * mass, top=reach)
+
+
+def ends(low: float, high: float, ticks: Ticks) -> Floats:
+    """Return the ticks with both ends, in increasing order, each once."""
+    inner = ticks(low, high)
+    return np.concatenate(([low], inner[(inner > low) & (inner < high)], [high]))
+
+
+@dominating_pair.register
+def _(event: DiscreteLaplace, ticks: Ticks, tail: float) -> Pair:
+    return discrete_laplace(event, ticks)
+
+
+@dominating_pair.register
+def _(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pair:
+    return discrete_gaussian(event, tail)

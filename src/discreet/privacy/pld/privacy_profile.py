@@ -1,0 +1,121 @@
+"""The privacy profile of a composition: epsilon(delta) and delta(epsilon), each from above and from below."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain
+from typing import final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import down, nonnegative, probability, up
+from discreet.privacy.events import Event
+from discreet.privacy.pld.account import aim_at_delta, aim_at_epsilon, divergences, sketches
+from discreet.privacy.pld.divergence import Divergence
+from discreet.privacy.pld.plan import LOWER, UPPER, Goal
+from discreet.privacy.pld.terms import Term, terms
+from discreet.privacy.relation import Relation
+
+__all__ = ["Profile", "profile"]
+
+_CUT = 1e-10  # of delta, may be cut off in all steps together
+_LEAST = 1e-290  # A tail below it is no float.
+_SLACKS = (1e-8, 1e-6, 1e-4, 1e-2, 0.3, 0.9)
+_ETA = 1e-3  # of delta, may be given away by the lower bounds
+
+
+def profile(leaves: Counter[Event], relation: Relation | None) -> Profile:
+    """Return the profile of a composition of counted leaves under `relation`.
+
+    An event without a known dominating pair raises `UnsupportedEvent`.
+    """
+    if not leaves or any(count < 1 for count in leaves.values()):
+        raise InvalidParameter("leaves must name at least one event, each at least once")
+    return Profile(terms(leaves, relation))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Bounds on the hockey-stick divergence of composed dominating pairs.
+
+    Guarantee   No neighbours are easier to tell apart than the upper bounds say.
+    Theorem     Domination composes, adaptively [ZDW22]; the grid dominates [DGKKM22]; the rest is in `compose`
+                and `divergence`. The lower bounds hold for the dominating pairs. Some neighbours attain those, except
+                for `BoundedRange`, and for noise vectors where no neighbours differ in one coordinate only.
+    """
+
+    terms: tuple[Term, ...]
+
+    def epsilon_upper(self, delta: Fraction) -> float:
+        """Return at least the smallest epsilon that goes with `delta`; infinity if there is none."""
+        limit = down(probability(delta, name="delta"))
+        return max(_epsilon_upper(found, limit) for found in self._at_delta(limit, UPPER)) if limit < 1 else 0.0
+
+    def epsilon_lower(self, delta: Fraction) -> float:
+        """Return at most the smallest epsilon that goes with `delta`."""
+        limit = up(probability(delta, name="delta"))
+        return max(_epsilon_lower(found, limit) for found in self._at_delta(limit, LOWER)) if limit < 1 else 0.0
+
+    def delta_upper(self, epsilon: Fraction) -> float:
+        """Return at least the smallest delta that goes with `epsilon`."""
+        at = min(down(nonnegative(epsilon, name="epsilon")), 1e300)
+        return max(found.upper(at) for found in self._at_epsilon(at, UPPER))
+
+    def delta_lower(self, epsilon: Fraction) -> float:
+        """Return at most the smallest delta that goes with `epsilon`."""
+        at = up(nonnegative(epsilon, name="epsilon"))
+        return max(_delta_lower(found, at) for found in self._at_epsilon(min(at, 1e300), LOWER))
+
+    def _at_delta(self, delta: float, goal: Goal) -> list[Divergence]:
+        tail = max(delta * _CUT / self._steps, _LEAST)
+        aims = [aim_at_delta(sketch, delta) for sketch in sketches(self.terms, tail)]
+        return divergences(self.terms, aims, tail, goal)
+
+    def _at_epsilon(self, epsilon: float, goal: Goal) -> list[Divergence]:
+        aims = [aim_at_epsilon(sketch, epsilon) for sketch in sketches(self.terms, 1e-100)]
+        tail = max(max(aim.delta for aim in aims) * _CUT / self._steps, _LEAST)
+        return divergences(self.terms, aims, tail, goal)
+
+    @property
+    def _steps(self) -> int:
+        return sum(term.count for term in self.terms)
+
+
+def _epsilon_upper(found: Divergence, delta: float) -> float:
+    """Guess and test: what is returned has a proven delta, or is the largest loss there can be."""
+    highest = found.top if found.infinite <= delta else math.inf
+    left = delta - found.infinite - found.lost
+    if left <= 0:
+        return highest
+    guesses = (found.epsilon_at(left * (1 - slack)) for slack in _SLACKS)
+    for guess in chain(guesses, [found.lowest]):
+        epsilon = max(0.0, guess)
+        if found.upper(epsilon) <= delta:
+            return min(epsilon, highest)
+    return min(found.chernoff(left), highest)
+
+
+def _epsilon_lower(found: Divergence, delta: float) -> float:
+    """Guess and test: what is returned has a delta that is proven to be above `delta`."""
+    left = delta - found.infinite_surely
+    if left < 0 or delta == 0:
+        return math.inf if left < 0 else found.top * (1 - 1e-13)
+    for slack in (1e-9, 2 * _ETA, 10 * _ETA, 100 * _ETA, 0.9):
+        guess = found.epsilon_at(left * (1 + slack))
+        gap, eta = found.shortfall(guess, left * _ETA)
+        if found.lower(guess) - eta > left * (1 + 1e-12):
+            return max(0.0, guess - gap)
+    return 0.0
+
+
+def _delta_lower(found: Divergence, epsilon: float) -> float:
+    small = found.lower(epsilon) * _ETA
+    if small == 0:
+        return found.infinite_surely
+    gap, _ = found.shortfall(epsilon, small)
+    # Further to the right the gap is smaller, and delta falls with epsilon.
+    _, eta = found.shortfall(epsilon + gap, small)
+    return min(1.0, found.infinite_surely + max(0.0, found.lower(epsilon + gap) - eta) * (1 - 1e-12))
