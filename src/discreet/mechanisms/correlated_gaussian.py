@@ -154,8 +154,6 @@ def _normal_quantile_up(confidence: Fraction) -> Fraction:
     low, high, unit = 0, 1, 1 << 20
     while not _outside_at_most(Fraction(high, unit), outside):
         high *= 2
-        if high > 1 << 40:
-            raise InvalidParameter("confidence is too near to 1")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if _outside_at_most(Fraction(middle, unit), outside) else (middle, high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import TypeAlias
 
 from discreet.errors import InvalidParameter
@@ -25,6 +26,7 @@ def read_covariance(rows: Sequence[Sequence[Number]]) -> Matrix:
     return matrix
 
 
+@lru_cache(64)
 def factor(covariance: Matrix) -> tuple[Matrix, tuple[Fraction, ...]]:
     """Return L and D with covariance = L D L^T: L lower triangular with ones, D positive. No root is taken."""
     size = len(covariance)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, final
 
 from discreet import noise
@@ -78,15 +80,19 @@ class ReportNoisyMax:
         law = DiscreteLaplaceLaw(self.scale)
         reach = law.half_width(1 - CUTOFF)
         window = range(max(read) - reach, max(read) + reach + 1)
+        equal, below = lru_cache(None)(law.pmf), lru_cache(None)(law.cdf)  # Candidates share most of the values.
         masses = {
-            place: sum((_win_at(read, place, best, law) for best in window), ball(0)) for place in range(len(read))
+            place: sum((_win_at(read, place, best, equal, below) for best in window), ball(0))
+            for place in range(len(read))
         }
         # The winning score is at least that of the best candidate, and some noise must be large for it to be high.
         tail = len(read) * bounds(law.survival(reach))[1] + bounds(law.cdf(-reach - 1))[1]
         return Outcomes(masses, min(tail, Fraction(1)))
 
 
-def _win_at(scores: list[int], place: int, best: int, law: DiscreteLaplaceLaw) -> arb:
+def _win_at(
+    scores: list[int], place: int, best: int, equal: Callable[[int], arb], below: Callable[[int], arb]
+) -> arb:
     """Enclose the chance that `place` wins with the noisy score `best`.
 
     A tie among m + 1 is won with chance 1 / (m + 1), the integral of s^m; so each other candidate brings the factor
@@ -95,5 +101,5 @@ def _win_at(scores: list[int], place: int, best: int, law: DiscreteLaplaceLaw) -
     product = [ball(1)]
     for other, score in enumerate(scores):
         if other != place:
-            product = times_linear(product, law.cdf(best - score - 1), law.pmf(best - score))
-    return law.pmf(best - scores[place]) * integral(product)
+            product = times_linear(product, below(best - score - 1), equal(best - score))
+    return equal(best - scores[place]) * integral(product)
