@@ -96,7 +96,7 @@ def two(data: Any) -> list[int]:
     return letter_counts(data)[:2]
 
 
-def laplace(epsilon: int | str) -> LaplaceNoise:
+def laplace(epsilon: int | str | Fraction) -> LaplaceNoise:
     return LaplaceNoise(epsilon=Fraction(epsilon))
 
 

@@ -12,7 +12,18 @@ from subjects import ADD_REMOVE, REPLACE_ONE, laplace
 
 from discreet import privacy
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import Count, GaussianNoise, Grid, LaplaceNoise, Mean, Sensitivity, Sum, Variance
+from discreet.mechanisms import (
+    BoundedQuery,
+    Count,
+    GaussianNoise,
+    Grid,
+    LaplaceNoise,
+    Mean,
+    Measurement,
+    Sensitivity,
+    Sum,
+    Variance,
+)
 from discreet.mechanisms.cost import pure_epsilon
 from discreet.mechanisms.fields import small_delta
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
@@ -74,10 +85,16 @@ def test_very_wide_noise_is_drawn_on_a_coarser_grid_and_charged_for_it() -> None
     assert accuracy.slack == Fraction(measurement.unit, 2)
 
 
-@given(st.integers(-(10**9), 10**9), st.integers(0, 10**6), st.integers(1, 10**5))
-def test_coarser_sensitivities_dominate_brute_force_for_all_units(answer: int, size: int, unit: int) -> None:
-    moved = abs(round(Fraction(answer, unit)) - round(Fraction(answer + size, unit)))
-    assert moved <= (Sensitivity.scalar(size).coarser(unit).l1 if size else 0)
+@given(st.integers(-(2**60), 2**60), st.integers(0, 40))
+def test_coarse_answers_move_within_the_coarse_sensitivity_for_all_answers(answer: int, less: int) -> None:
+    """Next to halves and far from them; the largest move is a multiple of the unit, where half to even would fail."""
+    size = 5 << 22
+    query = BoundedQuery(evaluate=lambda data: (data,), sensitivity=Sensitivity.scalar(size), relation=ADD_REMOVE)
+    measurement = Measurement(query=query, noise=laplace(Fraction(1, 2**22)))
+    assert measurement.unit == 20
+    for start in (answer, answer // 20 * 20 + 10, answer // 20 * 20 + 9):
+        (one,), (other,) = (measurement._exact(value) for value in (start, start + size - less))
+        assert 0 <= other - one <= measurement.sensitivity.l1 == size // 20
 
 
 def test_a_count_is_never_made_coarser() -> None:

@@ -17,7 +17,7 @@ from discreet.privacy.events import Event
 
 __all__ = ["GaussianNoise", "LaplaceNoise", "Noise", "Sensitivity"]
 
-_FINEST = 1 << 40  # Noise is drawn on a grid at most this fine, relative to its scale.
+_FINEST = 1 << 38  # Steps to the scale of noise, up to twice as many: then samplers still take it.
 _ROUNDED_UP = 1 << 20  # Rounding a sensitivity up to a unit costs at most this part of it.
 
 

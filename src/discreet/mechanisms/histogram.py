@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -80,7 +80,7 @@ class Histogram:
         return joint_distribution(self.measurements, data)
 
 
-def read_bins(bins: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
+def read_bins(bins: Iterable[Hashable]) -> tuple[Hashable, ...]:
     """Read public bins: distinct, hashable, at least one."""
     if isinstance(bins, (str, bytes)):
         raise InvalidParameter("bins must be a sequence of values, not one text")

@@ -40,7 +40,7 @@ class Measurement:
     """Noisy whole numbers.
 
     A single number with very wide noise is first rounded to a multiple of a public unit, for which its sensitivity
-    is rounded up: samplers have a limit, and 2^40 units to one scale lose nothing.
+    is rounded up: samplers have a limit, and 2^38 units to one scale lose nothing.
     """
 
     query: BoundedQuery

@@ -90,9 +90,7 @@ class ReportNoisyMax:
         return Outcomes(masses, min(tail, Fraction(1)))
 
 
-def _win_at(
-    scores: list[int], place: int, best: int, equal: Callable[[int], arb], below: Callable[[int], arb]
-) -> arb:
+def _win_at(scores: list[int], place: int, best: int, equal: Callable[[int], arb], below: Callable[[int], arb]) -> arb:
     """Enclose the chance that `place` wins with the noisy score `best`.
 
     A tie among m + 1 is won with chance 1 / (m + 1), the integral of s^m; so each other candidate brings the factor

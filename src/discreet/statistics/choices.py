@@ -32,7 +32,7 @@ def mode(
     session: Payer | None = None,
 ) -> Release[Any]:
     """Name one of the public candidates that is about as frequent in the column as any other."""
-    names = read_bins(tuple(candidates))
+    names = read_bins(candidates)
     mechanism = PermuteAndFlip(
         epsilon=exact(epsilon, name="epsilon"),
         sensitivity=exact(1),
@@ -54,7 +54,7 @@ def top_k(
     session: Payer | None = None,
 ) -> Release[tuple[Any, ...]]:
     """Name k of the public candidates that are about as frequent in the column as any others, best first."""
-    names = read_bins(tuple(candidates))
+    names = read_bins(candidates)
     mechanism = TopK(
         epsilon=exact(epsilon, name="epsilon"),
         sensitivity=exact(1),

@@ -41,7 +41,7 @@ def randomized_response(
             "randomised answers tell how many people answered, which is private under ADD_REMOVE: use REPLACE_ONE, "
             "or `histogram`"
         )
-    names = read_bins(tuple(categories))
+    names = read_bins(categories)
     mechanism = RandomizedResponse.for_epsilon(epsilon, categories=len(names))
     reader = reader_for(column)
     pay(mechanism.event, relation=relation, session=session, purpose="randomised answers")

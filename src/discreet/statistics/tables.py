@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, down, exact
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.grid import exact_number
-from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.histogram import Histogram, read_bins
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.text import plain
 from discreet.privacy.payer import Payer
@@ -51,7 +51,7 @@ def histogram(
         epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
     )
     if edges is None:
-        mechanism = Histogram(bins=tuple(bins or ()), relation=relation, noise=noise)
+        mechanism = Histogram(bins=read_bins(bins or ()), relation=relation, noise=noise)
         return answer(mechanism, column, session=session, purpose="histogram", noise=noise)
     ends = _read_edges(edges)
     mechanism = Histogram(bins=tuple(range(len(ends) - 1)), relation=relation, noise=noise)

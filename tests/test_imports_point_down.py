@@ -1,0 +1,88 @@
+"""Imports point down: a floor knows only the floors below it and its own folder."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import discreet
+
+SOURCE = Path(discreet.__file__).parent
+FLOORS = {
+    "errors": 0,
+    "exact": 0,
+    "balls": 1,
+    "noise": 2,
+    "plots": 2,
+    "privacy": 3,
+    "mechanisms": 4,
+    "verify": 4,
+    "adaptive": 5,
+    "ledger": 5,
+    "robust": 6,
+    "statistics": 7,
+    "query": 8,
+    "learn": 8,
+    "synth": 9,
+    "attacks": 9,
+    "audit": 9,
+    "release": 10,
+    "demo": 11,
+    "cli": 11,
+    "server": 11,
+}
+# The two at the bottom are one floor and one idea: an exact number refuses with an error.
+SAME_FLOOR = {("exact", "errors")}
+
+
+def part_of(path: Path) -> str:
+    """Return the folder or file right below the package to which a source file belongs."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0]
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Find every part that is imported anywhere in a file, inside functions too."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            whole = node.module == "discreet"
+            names = [f"discreet.{alias.name}" for alias in node.names] if whole else [node.module or ""]
+        else:
+            continue
+        for name in names:
+            top, _, rest = name.partition(".")
+            if top == "discreet":
+                assert rest, "the package root is not imported inside the package"
+                yield rest.partition(".")[0]
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
+def test_imports_point_down(path: Path) -> None:
+    here = part_of(path)
+    assert here in FLOORS, "give this folder a floor"
+    for there in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        below = FLOORS[there] < FLOORS[here] or there == here or (here, there) in SAME_FLOOR
+        assert below, f"{here} must not import {there}"
+
+
+def test_the_walk_sees_imports_of_every_form() -> None:
+    """The wrong neighbours: each of these lines would be found."""
+    for line, part in (
+        ("import discreet.query", "query"),
+        ("from discreet import query", "query"),
+        ("from discreet.query.plan import Plan", "query"),
+        ("def f():\n    from discreet.server import app", "server"),
+        ("if TYPE_CHECKING:\n    import discreet.cli as c", "cli"),
+    ):
+        assert list(imported(ast.parse(line))) == [part]
+    for line in ("from . import x", "import discreet"):
+        with pytest.raises(AssertionError):
+            list(imported(ast.parse(line)))
