@@ -20,9 +20,11 @@ _NOISE = {
 }
 _ACCOUNTS = {
     ("discreet", "epsilon"): "Discreet: proven upper bound",
+    ("dp-accounting", "PLD 1e-3"): "dp-accounting, PLD, grid 1e-3",
     ("dp-accounting", "PLD 1e-4"): "dp-accounting, PLD, grid 1e-4",
-    ("prv-accountant", "PRV"): "prv-accountant",
-    ("opacus", "RDP"): "Opacus, RDP",
+    ("prv-accountant", "error 0.01"): "prv-accountant, upper end, error 0.01",
+    ("opacus", "prv"): "Opacus, PRV",
+    ("opacus", "rdp"): "Opacus, RDP",
 }
 
 
