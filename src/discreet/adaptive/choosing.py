@@ -1,0 +1,178 @@
+"""Choose among candidates without number, of which each record supports only a few."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.adaptive.charging import charge
+from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE
+from discreet.adaptive.thresholds import least_excess, reliable
+from discreet.balls import ball, bounds, precision
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, positive, positive_integer
+from discreet.mechanisms.accuracy import NoInterval
+from discreet.mechanisms.exponential import exponential_outcomes
+from discreet.mechanisms.fields import check_noise_scale, read_relation, read_share, settle, small_delta
+from discreet.mechanisms.release import Release
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy import outcomes
+from discreet.privacy.events import ApproxDP
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["Choosing", "halved"]
+
+_BITS = 256
+_CHOSEN = NoInterval(reason="a choice has no interval: how far it is from the best depends on the data")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choosing:
+    """Choose one of the candidates that have any support, the better supported exponentially more often.
+
+    A quality is a whole number, 0 without data. One record more raises the qualities of at most `growth`
+    candidates, by one each, and lowers none. First the best quality is tested, with noise, against a threshold;
+    then a candidate of quality 1 or more is chosen, with weight e^(rate quality).
+
+    Guarantee   (epsilon, delta), whether a choice is made or not.
+    Theorem     Let x' have one record more than x and best quality b. Weights of old candidates and their total grow
+                by e^rate at most, but for at most k new ones of weight e^rate each, which are chosen with chance
+                k e^(rate (1 - b)) at most. The same number bounds how much the total may grow beyond e^rate, seen
+                from x. So the choice is (rate, k e^(rate (1 - b))), made with chance P[b + noise > T]; T is such
+                that the product never exceeds delta. Under replace-one, which is two such steps, with half of
+                epsilon and delta / (1 + e^(epsilon / 2)). [BNS16]
+    Utility     the domain of candidates does not matter; with probability 1 - e^-t the choice is within
+                (ln m + t) / rate of the best of m supported ones, if the best is `reliable_quality`.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+    growth: int  # candidates that one record supports, at most
+    relation: Relation
+    test_share: Fraction = Fraction(1, 2)  # of epsilon
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, name="epsilon"),
+            delta=small_delta(self.delta, population=None),
+            test_share=read_share(self.test_share, name="test_share"),
+        )
+        positive_integer(self.growth, name="growth")
+        read_relation(self.relation)
+        check_noise_scale(self.law.scale)
+
+    @property
+    def event(self) -> ApproxDP:
+        return ApproxDP(self.epsilon, self.delta)
+
+    @property
+    def rate(self) -> Fraction:
+        """What qualities are multiplied by."""
+        return self._step[0] * (1 - self.test_share)
+
+    @property
+    def law(self) -> DiscreteLaplaceLaw:
+        """The law of the noise on the best quality."""
+        return DiscreteLaplaceLaw(1 / (self._step[0] * self.test_share))
+
+    @property
+    def threshold(self) -> int:
+        """A choice is made if the noisy best quality is above this."""
+        return _threshold(self.law, self.rate, self.growth, self._step[1])
+
+    @property
+    def _step(self) -> tuple[Fraction, Fraction]:
+        """The epsilon and delta of one record more or less."""
+        if self.relation is Relation.ADD_REMOVE:
+            return self.epsilon, self.delta
+        return halved(self.epsilon, self.delta)
+
+    def reliable_quality(self, confidence: Number = Fraction(95, 100)) -> int:
+        """Return a best quality at which a choice is made with at least this probability. It is public."""
+        return reliable(self.law, self.threshold, exact(confidence, name="confidence"))
+
+    def release(self, qualities: Mapping[Any, int], *, session: Payer | None = None) -> Release[Any]:
+        """Choose a candidate, or decline to; candidates that are not named have quality 0."""
+        charge(self, session, purpose="a choice among supported candidates")
+        supported = _supported(qualities)
+        best = max(supported.values(), default=0)
+        passed = best + noise.discrete_laplace(self.law.scale) > self.threshold
+        place = noise.categorical(_scores(supported), factor=self.rate)
+        made = passed and best > 0
+        return Release(
+            value=list(supported)[place] if made else NO_ANSWER,
+            event=self.event,
+            relation=self.relation,
+            accuracy=_CHOSEN if made else NOTHING_TO_ENCLOSE,
+            delta=self.delta,
+        )
+
+    def distribution(self, qualities: Mapping[Any, int]) -> Outcomes:
+        supported = _supported(qualities)
+        if not supported:
+            return outcomes.point(NO_ANSWER)
+        made = self.law.survival(self.threshold - max(supported.values()))
+        choice = exponential_outcomes(supported, factor=self.rate)
+        return outcomes.mixture([(made, choice), (1 - made, outcomes.point(NO_ANSWER))])
+
+
+def _supported(qualities: Mapping[Any, int]) -> dict[Hashable, int]:
+    if not all(isinstance(quality, int) for quality in qualities.values()):
+        raise InvalidParameter("qualities must be whole numbers")
+    return {candidate: quality for candidate, quality in qualities.items() if quality > 0}
+
+
+def _scores(supported: Mapping[Hashable, int]) -> NDArray[np.int64] | list[int]:
+    """Return what to choose by, something also where nothing is supported: the same is done then."""
+    scores = list(supported.values()) or [0]
+    return np.array(scores, np.int64) if max(scores) < 1 << 62 else scores
+
+
+def halved(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
+    """Return what each of two steps may spend so that both together spend (epsilon, delta), rounded down.
+
+    Theorem     (e, d) under add-remove is (2 e, (1 + e^e) d) under replace-one. [DR14]
+    """
+    with precision(_BITS):
+        return epsilon / 2, bounds(ball(delta) / (1 + ball(epsilon / 2).exp()))[0]
+
+
+@lru_cache(256)
+def _threshold(law: DiscreteLaplaceLaw, rate: Fraction, growth: int, delta: Fraction) -> int:
+    """Return a T with P[b + X > T] min(1, k e^(rate (1 - b))) <= delta for all b >= 1.
+
+    Let c be the last b for which the second factor is 1. Up to c the product rises with b. From c + 1 to T it is a
+    geometric sequence in b, largest at an end. Beyond T it is at most k e^(rate (1 - T)) `_peak`.
+    """
+    with precision(_BITS + delta.denominator.bit_length()):
+        free = 1 + math.floor(bounds(ball(growth).log() / ball(rate))[1])
+        next_chance = min(Fraction(1), bounds(ball(delta / growth) * ball(rate * free).exp())[0])
+        most = law.survival(0).max(_peak(law, rate))
+        late = math.ceil(bounds((ball(growth) * most / ball(delta)).log() / ball(rate))[1])
+    return max(free + least_excess(law, delta), free + 1 + least_excess(law, next_chance), 1 + late)
+
+
+def _peak(law: DiscreteLaplaceLaw, rate: Fraction) -> arb:
+    """Bound the largest (1 - a^m / (1 + a)) e^(-rate m) over m >= 1, with a = e^(-1 / scale).
+
+    Over real m the largest is where a^m = rate (1 + a) / (rate + 1 / scale); it falls after that.
+    """
+    fall = ball(-1 / law.scale).exp()
+    at_peak = ball(rate / (rate + 1 / law.scale)) * (1 + fall)
+    place = (-at_peak.log() * ball(law.scale)).max(ball(1))
+    return (1 - (-place / ball(law.scale)).exp() / (1 + fall)) * (-ball(rate) * place).exp()

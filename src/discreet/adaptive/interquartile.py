@@ -1,0 +1,251 @@
+"""The interquartile range on a logarithmic scale, if no few units can move it out of its place there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.adaptive.proposals import split_epsilon
+from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.adaptive.ranked import Ranked
+from discreet.balls import ball, bounds, precision
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, integer, positive_integer
+from discreet.mechanisms.accuracy import Interval
+from discreet.mechanisms.column import Data
+from discreet.mechanisms.fields import check_noise_scale
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.mean import check_length, check_size
+from discreet.mechanisms.release import Release
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy import outcomes
+from discreet.privacy.events import DiscreteLaplace
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+
+__all__ = ["LogScale", "QuartileDistance", "propose_interquartile_range"]
+
+_BITS = 128
+_COARSEST = Fraction(1 << 20)  # Ratios beyond it say nothing about a scale.
+_FINEST = Fraction(1, 1 << 20)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogScale:
+    """Whole numbers of steps on a logarithmic scale: places of `ratio`^(1 / fineness), and bins of `fineness` of them.
+
+    A bin is the range from ratio^(k - shift / fineness) to the next k; zero is a bin of its own.
+    """
+
+    ratio: Fraction
+    fineness: int
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 + _FINEST <= exact(self.ratio, name="ratio") <= _COARSEST:
+            raise InvalidParameter("ratio must be above 1, by 2^-20 at least, and at most 2^20")
+        positive_integer(self.fineness, name="fineness")
+        if not 0 <= integer(self.shift, name="shift") < self.fineness:
+            raise InvalidParameter("shift must be at least 0 and below fineness")
+        object.__setattr__(self, "ratio", exact(self.ratio, name="ratio"))
+
+    def place(self, steps: int) -> int:
+        """Return the largest k with ratio^(k / fineness) <= steps, for at least one step."""
+        return _place(self.ratio, self.fineness, steps)
+
+    def bin(self, steps: int) -> int | None:
+        """Return the number of the bin, None for zero."""
+        return None if steps == 0 else (self.place(steps) + self.shift) // self.fineness
+
+    def lower(self, place: int) -> Fraction:
+        """Return where a place begins, in steps, rounded down to 128 bits."""
+        return self._power(Fraction(place, self.fineness))[0]
+
+    def upper(self, place: int) -> Fraction:
+        """Return where a place ends, rounded up."""
+        return self._power(Fraction(place + 1, self.fineness))[1]
+
+    def middle(self, place: int) -> Fraction:
+        """Return the middle of a place, on the logarithmic scale."""
+        return self._power(Fraction(2 * place + 1, 2 * self.fineness))[0]
+
+    def _power(self, exponent: Fraction) -> tuple[Fraction, Fraction]:
+        with precision(_BITS):
+            return bounds((ball(self.ratio).log() * ball(exponent)).exp())
+
+
+@lru_cache(1 << 16)
+def _place(ratio: Fraction, fineness: int, steps: int) -> int:
+    with precision(_BITS):
+        where = fineness * ball(steps).log() / ball(ratio).log()
+        low, high = (math.floor(end) for end in bounds(where))
+    # Where the ball holds a whole number, steps^fineness and ratio^k are compared as they are.
+    return high if low == high or ratio**high <= steps**fineness else low
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuartileDistance:
+    """How many of a public number of values must be replaced before the interquartile range leaves its bin.
+
+    Theorem     k replaced values raise x_c - x_a at most to the largest x_(c+t) - x_(a-s) with t + s = k, and lower
+                it at most to the least x_(c-t) - x_(a+s), or zero; both are reached. [DL09]
+    """
+
+    grid: Grid
+    size: int
+    scale: LogScale
+
+    @property
+    def quartiles(self) -> tuple[int, int]:
+        """The ranks of the lower and the upper quartile."""
+        return math.ceil(Fraction(self.size, 4)), math.ceil(Fraction(3 * self.size, 4))
+
+    def value(self, data: Data) -> int:
+        """Return the interquartile range, in grid steps. This is private."""
+        ranked = self._ranked(data)
+        return int(ranked[self._at(self.quartiles[1])] - ranked[self._at(self.quartiles[0])])
+
+    def distance(self, data: Data) -> int:
+        """Return how many values must be replaced before the range is in another bin."""
+        ranked, home = self._ranked(data), self.scale.bin(self.value(data))
+        low, high = 0, self.size  # Nothing replaced: at home. Everything: both ends of the scale are in reach.
+        while high - low > 1:
+            middle = (low + high) // 2
+            stays = all(self.scale.bin(reached) == home for reached in self._reach(ranked, middle))
+            low, high = (middle, high) if stays else (low, middle)
+        return high
+
+    def _reach(self, ranked: NDArray[np.int64], replaced: int) -> tuple[int, int]:
+        """Return the least and the largest range that so many replaced values can make."""
+        lower, upper = self.quartiles
+        up, down = np.arange(replaced + 1), np.arange(replaced + 1)[::-1]
+        most = ranked[self._at(upper + up)] - ranked[self._at(lower - down)]
+        least = ranked[self._at(upper - up)] - ranked[self._at(lower + down)]
+        return max(int(least.min()), 0), int(most.max())
+
+    def _at(self, rank: int | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where a rank is; below the first there is `low`, above the last `high`."""
+        return np.clip(np.asarray(rank, np.int64), 0, self.size + 1)
+
+    def _ranked(self, data: Data) -> NDArray[np.int64]:
+        check_length(data, self.size)
+        sample = Ranked(self.grid.indices(data), self.grid.first, self.grid.last)
+        return sample.between(0, self.size + 1)
+
+
+def propose_interquartile_range(
+    *,
+    grid: Grid,
+    epsilon: Number,
+    delta: Number,
+    size: int,
+    ratio: Number | None = None,
+    fineness: int = 32,
+    shift: int = 0,
+    test_share: Number = Fraction(1, 2),
+) -> ProposeTestRelease:
+    """Release the interquartile range with noise on its logarithm, if it is far from leaving its bin there.
+
+    The proposal is that neighbours are within a factor `ratio`, 1 + 1 / ln(size) if left out. A range near the edge
+    of its bin is refused; another `shift` moves the edges, and costs the same again. [DL09]
+    """
+    check_size(Relation.REPLACE_ONE, size, least=2)
+    testing, noisy = split_epsilon(epsilon, test_share)
+    proposed = _usual_ratio(size) if ratio is None else exact(ratio, name="ratio")
+    query = QuartileDistance(grid=grid, size=size, scale=LogScale(ratio=proposed, fineness=fineness, shift=shift))
+    return ProposeTestRelease(
+        distance=query.distance,
+        mechanism=_WithinBin(query=query, epsilon=noisy),
+        epsilon=testing,
+        delta=exact(delta, name="delta"),
+    )
+
+
+def _usual_ratio(size: int) -> Fraction:
+    """Return 1 + 1 / ln n to three digits; the choice is public, so its rounding does not matter."""
+    return 1 + Fraction(1000, max(1000, math.floor(1000 * math.log(size))))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WithinBin:
+    """Noise on the place of the range within a bin: private between neighbours in one bin, and only there."""
+
+    query: QuartileDistance
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        check_noise_scale(self.law.scale)
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.REPLACE_ONE
+
+    @property
+    def spread(self) -> int:
+        """How far apart two places in one bin can be; where a bin is one place, noise is not needed, and little."""
+        return max(1, self.query.scale.fineness - 1)
+
+    @property
+    def law(self) -> DiscreteLaplaceLaw:
+        return DiscreteLaplaceLaw(self.spread / self.epsilon)
+
+    @property
+    def event(self) -> DiscreteLaplace:
+        return DiscreteLaplace(scale=self.law.scale, sensitivity=self.spread)
+
+    def release(self, data: Data) -> Release[Fraction]:
+        place = self._cut(self._place(data), noise.discrete_laplace(self.law.scale))
+        grid, scale = self.query.grid, self.query.scale
+        return Release(
+            value=Fraction(0) if place is None else scale.middle(place) * grid.step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=_LogAccuracy(law=self.law, scale=scale, place=place, step=grid.step),
+            limits=(Fraction(0), grid.high - grid.low),
+        )
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the place on the scale, None for zero."""
+        exact_place = self._place(data)
+        return outcomes.map(outcomes.from_law(self.law), lambda extra: self._cut(exact_place, extra))
+
+    def _place(self, data: Data) -> int | None:
+        steps = self.query.value(data)
+        return None if steps == 0 else self.query.scale.place(steps)
+
+    def _cut(self, place: int | None, extra: int) -> int | None:
+        """Add noise, and keep within what a range on this grid can be."""
+        if place is None:
+            return None
+        return min(max(place + extra, 0), self.query.scale.place(self.query.grid.width))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LogAccuracy:
+    """The range is within some places of the one that was released."""
+
+    law: DiscreteLaplaceLaw
+    scale: LogScale
+    place: int | None  # as released
+    step: Fraction
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: object, confidence: Fraction) -> Interval:
+        if self.place is None:
+            return Fraction(0), Fraction(0)
+        reach = self.law.half_width(confidence)
+        return self.scale.lower(self.place - reach) * self.step, self.scale.upper(self.place + reach) * self.step
