@@ -45,7 +45,7 @@ def _logit(p: float) -> float:
 def _crossover(formula: Callable[[float], float], target: float) -> float:
     """The largest epsilon at which a formula for sigma still gives enough noise."""
     low, high = 1.0, 100.0
-    for _ in range(60):
+    for _ in range(24):
         middle = (low + high) / 2
         enough = formula(middle) >= gaussian_sigma(middle, target)
         low, high = (middle, high) if enough else (low, middle)

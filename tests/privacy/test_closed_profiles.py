@@ -88,7 +88,7 @@ def test_approximate_profile_is_that_of_its_worst_pair(level: float) -> None:
     width=st.floats(0.05, 6),
     level=st.floats(0, 6),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_bounded_range_profile_dominates_brute_force(
     weights: list[float], losses: list[float], width: float, level: float
 ) -> None:

@@ -50,14 +50,14 @@ def test_classical_formula_at_epsilon_20_is_too_small() -> None:
     target=st.floats(1e-12, 0.5),
     unit=st.fractions(Fraction(1, 10**6), 10**6),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_sigma_is_proportional_to_the_sensitivity_for_all_units(level: float, target: float, unit: Fraction) -> None:
     one, scaled = gaussian_sigma(level, target), gaussian_sigma(level, target, unit)
     assert scaled == pytest.approx(one * float(unit), rel=1e-10)
 
 
 @given(level=st.floats(0, 40), target=st.floats(1e-12, 0.4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_sigma_falls_in_both_arguments_for_all_targets(level: float, target: float) -> None:
     sigma = gaussian_sigma(level, target)
     assert gaussian_sigma(level + 0.5, target) < sigma
@@ -71,7 +71,7 @@ def test_a_thousand_gaussians_are_one() -> None:
 
 
 @given(mu=st.floats(1e-3, 40), target=st.floats(1e-15, 0.5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_epsilon_inverts_delta_for_all_mu(mu: float, target: float) -> None:
     lower, upper = epsilon_bounds(GDP(mu), target)
     assert lower <= upper

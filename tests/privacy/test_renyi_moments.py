@@ -114,7 +114,7 @@ def test_discrete_gaussian_bound_dominates_brute_force(sigma: str, order: float)
     width=st.floats(0.05, 6),
     order=st.floats(1.01, 40),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_bounded_range_bound_dominates_brute_force(
     weights: list[float], losses: list[float], width: float, order: float
 ) -> None:

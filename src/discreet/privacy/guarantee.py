@@ -24,6 +24,7 @@ from discreet.privacy.spent import Choice, Spent, example, spent
 __all__ = ["curve", "delta", "epsilon", "epsilon_bounds", "renyi"]
 
 _MOST_CASES = 64
+_LARGEST = 10**9  # A sum of epsilons above this protects nobody, and is not worth a fine grid.
 
 
 def epsilon(event: Event, delta: Number, *, relation: Relation | None = None) -> float:
@@ -130,6 +131,8 @@ def _composed(total: Spent, relation: Relation | None) -> Curve:
 
     simple, divergences = basic(total), renyi_curve(total)
     known: list[Curve] = [simple] if simple is not None else []
+    if simple is not None and simple.epsilon > _LARGEST:
+        return Best([*known, divergences])
     try:
         return Best([*known, Numerical(pld.profile(total.events, relation), divergences)])
     except UnsupportedEvent:

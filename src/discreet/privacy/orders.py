@@ -8,7 +8,7 @@ from fractions import Fraction
 __all__ = ["least"]
 
 _GOLDEN = 0.6180339887498949
-_REFINEMENTS = 32
+_REFINEMENTS = 24
 _DOUBLINGS = 80
 
 

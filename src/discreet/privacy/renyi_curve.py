@@ -15,6 +15,7 @@ from discreet.privacy.basic import point, reveal
 from discreet.privacy.convert import chance_up, epsilon_at, log_delta_at
 from discreet.privacy.events import Event, PoissonSampled, PureDP, SampledWithoutReplacement
 from discreet.privacy.orders import least
+from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.spent import Choice, Spent
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RenyiCurve", "log_moment", "renyi_curve"]
 
-_LARGEST_ORDER = 1024  # For sampled events, whose moments are sums of that many terms.
+_LARGEST_ORDER = 512  # For sampled events, whose moments are sums of that many terms.
 
 
 def log_moment(total: Spent, order: Fraction) -> arb:
@@ -55,13 +56,16 @@ class RenyiCurve:
 
     def upper(self, delta: Fraction) -> float:
         left = self._left_of(delta)
-        return least(lambda order: self._epsilon(order, left)) if left > 0 else math.inf
+        if left <= 0:
+            return math.inf
+        return least(lambda order: self._epsilon(order, left)) if self._distance() > left else 0.0
 
     def lower(self, delta: Fraction) -> float:
         return 0.0
 
     def delta(self, epsilon: Fraction) -> float:
-        rest = Fraction(chance_up(least(lambda order: self._log_delta(order, epsilon))))
+        by_order = chance_up(least(lambda order: self._log_delta(order, epsilon)))
+        rest = min(Fraction(by_order), self._distance())
         return up(reveal(self.revealed + Counter({rest: 1})))
 
     def _epsilon(self, order: Fraction, delta: Fraction) -> float:
@@ -69,6 +73,12 @@ class RenyiCurve:
 
     def _log_delta(self, order: Fraction, epsilon: Fraction) -> float:
         return math.inf if self._is_too_high(order) else log_delta_at(order, lambda: self._moment(order), epsilon)
+
+    def _distance(self) -> Fraction:
+        """Bound the total variation distance, delta at epsilon 0: E|y - 1| / 2 <= sqrt(E(y - 1)^2) / 2, y = dP/dQ."""
+        order = Fraction(2)  # E(y - 1)^2 is the moment of order two, less one.
+        found = float_up(enclose(lambda: self._moment(order).expm1().sqrt() / 2))
+        return Fraction(min(found, 1.0))
 
     def _moment(self, order: Fraction) -> arb:
         return log_moment(self.rest, order)

@@ -141,4 +141,14 @@ def _narrow(height: Callable[[Fraction], arb], level: arb, ends: _Ends, toleranc
         else:
             ends.lower_end(point, _log_ratio(value, level))
             proven = point if value > level else proven
-    return proven, ends.high
+    return _step_back(height, level, proven, ends.high, tolerance), ends.high
+
+
+def _step_back(height: Callable[[Fraction], arb], level: arb, proven: float, high: float, tolerance: float) -> float:
+    """Return a point close below `high` that is proven to be above the level, where the last ones were not."""
+    gap = tolerance * high
+    while high - gap > proven:
+        if height(Fraction(high - gap)) > level:
+            return high - gap
+        gap *= 8
+    return proven
