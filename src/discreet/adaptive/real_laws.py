@@ -1,0 +1,250 @@
+"""Laws of noise on the real line that bear being stretched a little: the noise behind smooth sensitivity.
+
+All are symmetric and fall away from zero. The values are balls at the working precision.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from discreet.balls import ball, precision
+from discreet.errors import InvalidParameter
+from discreet.exact import positive
+from discreet.mechanisms.fields import settle
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = [
+    "AdmissibleLaw",
+    "GaussianLaw",
+    "LaplaceLaw",
+    "PolynomialLaw",
+    "PowerLaw",
+    "StudentLaw",
+    "TailedLaw",
+    "quantile_up",
+]
+
+_BITS = 128
+_NARROW = 32  # Bits of relative accuracy; a ball with fewer stands for an interval.
+
+
+class AdmissibleLaw(ABC):
+    """A law on the real numbers, symmetric about zero and falling away from it (a `noise.ideal.RealLaw`)."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def survival(self, z: arb) -> arb:
+        """Enclose P[|Z| > z] for z >= 0."""
+
+    @abstractmethod
+    def guess(self, v: float) -> float:
+        """Approximate the z with P[|Z| > z] = v."""
+
+    @property
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """The standard deviation, to double precision, for display; infinity where there is none."""
+
+
+class TailedLaw(AdmissibleLaw):
+    """A law whose density falls like a power, so that stretching it changes no ratio without bound."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def tail_index(self) -> Fraction:
+        """The least k for which log density(y) >= log density(z) - k log(y / z) whenever y >= z > 0."""
+
+    @abstractmethod
+    def log_shape(self, z: arb) -> arb:
+        """Enclose the logarithm of the density at z >= 0, up to a constant."""
+
+    @abstractmethod
+    def slope(self, z: arb) -> arb:
+        """Enclose minus the derivative of `log_shape` at z >= 0."""
+
+
+def quantile_up(law: AdmissibleLaw, chance: Fraction) -> float:
+    """Return a float z with P[|Z| > z] <= chance, next to the smallest."""
+    z = law.guess(float(chance))
+    while not _survives_at_most(law, z, chance):
+        z = math.nextafter(z * (1 + 2.0**-40), math.inf)
+    return z
+
+
+def _survives_at_most(law: AdmissibleLaw, z: float, chance: Fraction) -> bool:
+    with precision(_BITS):
+        return bool(law.survival(ball(Fraction(z))) <= ball(chance))
+
+
+def _power(z: arb, exponent: Fraction) -> arb:
+    """Enclose z^exponent for z >= 0 and a positive exponent; a wide ball by its ends, since powers rise."""
+    if z.is_zero():
+        return ball(0)
+    power = ball(exponent)
+    if z.rel_accuracy_bits() >= _NARROW:
+        return z**power
+    low = z.lower()
+    return (low**power if low > 0 else ball(0)).union(z.upper() ** power)
+
+
+def _read_above_one(value: Fraction, name: str) -> Fraction:
+    number = positive(value, name=name)
+    if number <= 1:
+        raise InvalidParameter(f"{name} must be above 1")
+    return number
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PolynomialLaw(TailedLaw):
+    """Density ((a - 1) / 2) (1 + |z|)^-a."""
+
+    exponent: Fraction  # a
+
+    def __post_init__(self) -> None:
+        settle(self, exponent=_read_above_one(self.exponent, "exponent"))
+
+    def survival(self, z: arb) -> arb:
+        return (1 + z) ** ball(1 - self.exponent)
+
+    def guess(self, v: float) -> float:
+        return math.expm1(min(-math.log(v) / float(self.exponent - 1), 700.0))
+
+    @property
+    def standard_deviation(self) -> float:
+        a = float(self.exponent)
+        return math.sqrt(2 / ((a - 2) * (a - 3))) if a > 3 else math.inf
+
+    @property
+    def tail_index(self) -> Fraction:
+        return self.exponent  # (1 + y) / (1 + z) <= y / z
+
+    def log_shape(self, z: arb) -> arb:
+        return -ball(self.exponent) * z.log1p()
+
+    def slope(self, z: arb) -> arb:
+        return ball(self.exponent) / (1 + z)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PowerLaw(TailedLaw):
+    """Density proportional to 1 / (1 + |z|^gamma). [NRS07]"""
+
+    gamma: Fraction
+
+    def __post_init__(self) -> None:
+        settle(self, gamma=_read_above_one(self.gamma, "gamma"))
+
+    def survival(self, z: arb) -> arb:
+        # With t = 1 / (1 + x^gamma) the density of |Z| becomes that of a beta variable.
+        inside = 1 / (1 + _power(z, self.gamma))
+        return inside.beta_lower(ball(1 - 1 / self.gamma), ball(1 / self.gamma), 1)
+
+    def guess(self, v: float) -> float:
+        from scipy.special import betaincinv
+
+        gamma = float(self.gamma)
+        t = max(float(betaincinv(1 - 1 / gamma, 1 / gamma, v)), 5e-324)
+        return math.exp(min(math.log(max(1 / t - 1, 5e-324)) / gamma, 700.0))
+
+    @property
+    def standard_deviation(self) -> float:
+        gamma = float(self.gamma)
+        return math.sqrt(math.sin(math.pi / gamma) / math.sin(3 * math.pi / gamma)) if gamma > 3 else math.inf
+
+    @property
+    def tail_index(self) -> Fraction:
+        return self.gamma  # (1 + y^g) / (1 + z^g) <= (y / z)^g
+
+    def log_shape(self, z: arb) -> arb:
+        return -_power(z, self.gamma).log1p()
+
+    def slope(self, z: arb) -> arb:
+        if z > 0:  # Each factor once, for a closer ball.
+            return ball(self.gamma) / (z + 1 / _power(z, self.gamma - 1))
+        return ball(self.gamma) * _power(z, self.gamma - 1) / (1 + _power(z, self.gamma))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StudentLaw(TailedLaw):
+    """Student's t: density proportional to (1 + z^2 / d)^(-(d + 1) / 2)."""
+
+    degrees: Fraction  # d
+
+    def __post_init__(self) -> None:
+        settle(self, degrees=positive(self.degrees, name="degrees"))
+
+    def survival(self, z: arb) -> arb:
+        inside = 1 / (1 + z**2 / ball(self.degrees))
+        return inside.beta_lower(ball(self.degrees / 2), ball(Fraction(1, 2)), 1)
+
+    def guess(self, v: float) -> float:
+        from scipy.special import betaincinv
+
+        d = float(self.degrees)
+        t = max(float(betaincinv(d / 2, 0.5, v)), 1e-300)
+        return math.sqrt(d * (1 / t - 1))
+
+    @property
+    def standard_deviation(self) -> float:
+        d = float(self.degrees)
+        return math.sqrt(d / (d - 2)) if d > 2 else math.inf
+
+    @property
+    def tail_index(self) -> Fraction:
+        return self.degrees + 1  # (1 + y^2 / d) / (1 + z^2 / d) <= (y / z)^2
+
+    def log_shape(self, z: arb) -> arb:
+        return -ball((self.degrees + 1) / 2) * (z**2 / ball(self.degrees)).log1p()
+
+    def slope(self, z: arb) -> arb:
+        if z > 0:  # Each factor once, for a closer ball.
+            return ball(self.degrees + 1) / (z + ball(self.degrees) / z)
+        return ball(self.degrees + 1) * z / (ball(self.degrees) + z**2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw(AdmissibleLaw):
+    """Density exp(-|z|) / 2."""
+
+    def survival(self, z: arb) -> arb:
+        return (-z).exp()
+
+    def guess(self, v: float) -> float:
+        return -math.log(v)
+
+    @property
+    def standard_deviation(self) -> float:
+        return math.sqrt(2)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GaussianLaw(AdmissibleLaw):
+    """The standard normal law."""
+
+    def survival(self, z: arb) -> arb:
+        from flint import arb
+
+        return (z / arb(2).sqrt()).erfc()
+
+    def guess(self, v: float) -> float:
+        from scipy.special import ndtri
+
+        return -float(ndtri(v / 2))
+
+    @property
+    def standard_deviation(self) -> float:
+        return 1.0
