@@ -64,7 +64,8 @@ def _from(up: NDArray[np.int64], down: NDArray[np.int64], offset: int, beta: flo
 
 
 def _decayed(up: NDArray[np.int64], beta: float) -> NDArray[np.float64]:
-    return up * np.exp(-np.minimum(beta * np.arange(up.size), _DEEPEST))
+    faded: NDArray[np.float64] = up * np.exp(-np.minimum(beta * np.arange(up.size), _DEEPEST))
+    return faded
 
 
 def _corners(heights: NDArray[np.float64], beta: float) -> NDArray[np.int64]:
