@@ -82,6 +82,7 @@ def prepare(name: str) -> Environment | Failed:
     wanted = _fingerprint(name)
     if stamp.exists() and stamp.read_text() == wanted:
         return environment
+    print(f"  installing {name} below .bench/", flush=True)
     shutil.rmtree(environment.folder, ignore_errors=True)
     for command in (_make(environment), _install(environment)):
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -78,8 +78,9 @@ class Gathering:
         self.versions: dict[str, dict[str, str]] = {}
 
     def environment(self, subject: str) -> Environment | None:
-        """Prepare a subject's environment, or note why there is none."""
-        _say(f"{subject}: environment")
+        """Prepare a subject's environment, or note why there is none; what failed once is not tried again."""
+        if subject in self.failures:
+            return None
         made = prepare(subject)
         if isinstance(made, Failed):
             self.failures[subject] = made.reason

@@ -1,4 +1,4 @@
-"""CPU seconds of one import in a fresh interpreter, and of the NumPy in it."""
+"""CPU seconds of importing some modules in a fresh interpreter, and of the NumPy before them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from benchmarks.peers.protocol import emit
 from benchmarks.timing import once
 
 
-def main(module: str) -> None:
+def main(modules: list[str]) -> None:
     """Import NumPy first where the subject needs it, so that what the subject adds is seen apart."""
     numpy = once(lambda: import_module("numpy")).cpu if util.find_spec("numpy") else 0.0
-    emit(module=module, numpy_s=numpy, above_numpy_s=once(lambda: import_module(module)).cpu)
+    above = once(lambda: [import_module(module) for module in modules]).cpu
+    emit(numpy_s=numpy, above_numpy_s=above)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main([argument for argument in sys.argv[1:] if not argument.startswith("--")])

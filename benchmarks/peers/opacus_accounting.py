@@ -21,7 +21,7 @@ from benchmarks.jobs import (
 )
 from benchmarks.peers.protocol import account
 
-ACCOUNTANTS: dict[str, Callable[[], Any]] = {"rdp": RDPAccountant, "prv": PRVAccountant}
+ACCOUNTANTS: dict[str, Callable[[], Any]] = {"RDP": RDPAccountant, "PRV": PRVAccountant}
 RUNS = {
     "dpsgd": (float(DPSGD_SIGMA), float(DPSGD_PROBABILITY), DPSGD_STEPS),
     "repeated": (float(REPEATED_SIGMA), 1.0, REPEATED_TIMES),
@@ -42,7 +42,7 @@ def calibrate(name: str) -> float:
         target_delta=float(DELTA),
         sample_rate=float(DPSGD_PROBABILITY),
         steps=DPSGD_STEPS,
-        accountant=name,
+        accountant=name.lower(),
         epsilon_tolerance=0.01,
     )
     return float(found)

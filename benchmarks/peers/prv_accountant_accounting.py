@@ -76,11 +76,11 @@ def main(task: str) -> None:
     """Report one task."""
     epsilon(lambda: ([GaussianMechanism(3.0)], [1]), 0.1)  # Whatever is set up once is not timed.
     if task == "calibrate":
-        account(calibrate, how="error 0.1", bound="upper")
+        account(calibrate, how="PRV 0.1", bound="upper")
         return
     build = {"dpsgd": dpsgd, "many": many, "repeated": repeated}[task]
     for error in (0.1, 0.01) if task != "many" else (0.1,):
-        account(partial(epsilon, build, error), how=f"error {error}", bound="interval")
+        account(partial(epsilon, build, error), how=f"PRV {error}", bound="interval")
 
 
 if __name__ == "__main__":
