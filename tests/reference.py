@@ -12,10 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
-from series import Enclosed, Enclosure, erf_of_root, exp_minus, narrowed, over, rational, times
+from series import (
+    Enclosed,
+    Enclosure,
+    erf_of_root,
+    exp_minus,
+    gaussian_weights,
+    narrowed,
+    over,
+    powers,
+    rational,
+    times,
+)
 
 Read: TypeAlias = Callable[[int], bytes]
 
@@ -282,8 +293,8 @@ def geometric(scale: Fraction, shift: int = 0) -> Callable[[int], Steps]:
     """Up to block j lies 1 - q^(j + 1), with q = exp(-2^shift / scale)."""
 
     def steps(bits: int) -> Steps:
-        powers = _powers(scale, shift, bits)
-        return Steps(range(len(powers) - 1), [_complement(power, bits) for power in powers[1:]], bits)
+        falling = _powers(scale, shift, bits)
+        return Steps(range(len(falling) - 1), [_complement(power, bits) for power in falling[1:]], bits)
 
     return steps
 
@@ -292,16 +303,16 @@ def laplace(scale: Fraction, shift: int = 0) -> Callable[[int], Steps]:
     """Up to block j lies 1 - q^j + q^j (1 - q) / (1 + a), with a = exp(-1 / scale), and up to ~j 1 - q^(j + 1)."""
 
     def steps(bits: int) -> Steps:
-        powers, one = _powers(scale, shift, bits), 1 << bits
+        falling, one = _powers(scale, shift, bits), 1 << bits
         ratio = exp_minus(1 / scale, bits)
         # 1 - (1 - q) / (1 + a) = (a + q) / (1 + a) is the part of q^j that lies beyond block j.
-        part = over((ratio[0] + powers[1][0], ratio[1] + powers[1][1]), (one + ratio[0], one + ratio[1]), bits)
+        part = over((ratio[0] + falling[1][0], ratio[1] + falling[1][1]), (one + ratio[0], one + ratio[1]), bits)
         tops = [
             _complement(beyond, bits)
-            for j in range(len(powers) - 1)
-            for beyond in (times(powers[j], part, bits), powers[j + 1])
+            for j in range(len(falling) - 1)
+            for beyond in (times(falling[j], part, bits), falling[j + 1])
         ]
-        return Steps([block for j in range(len(powers) - 1) for block in (j, ~j)], tops, bits)
+        return Steps([block for j in range(len(falling) - 1) for block in (j, ~j)], tops, bits)
 
     return steps
 
@@ -309,7 +320,8 @@ def laplace(scale: Fraction, shift: int = 0) -> Callable[[int], Steps]:
 def _powers(scale: Fraction, shift: int, bits: int) -> list[Enclosure]:
     """Enclose 1, q, q^2, … down to what `bits` bits do not show."""
     count = int(bits * scale / 2**shift) + 3
-    return [exp_minus(j * Fraction(2**shift) / scale, bits) for j in range(count)]
+    fine = powers(exp_minus(Fraction(2**shift) / scale, bits + 64), count, bits + 64)
+    return [narrowed(power, 64) for power in fine]
 
 
 def _complement(x: Enclosure, bits: int) -> Enclosure:
@@ -328,23 +340,21 @@ def rounded_gaussian_blocks(variance: Fraction, shift: int) -> Callable[[int], S
 
 def _gaussian(variance: Fraction, shift: int, half: Fraction) -> Callable[[int], Steps]:
     def steps(bits: int) -> Steps:
-        fine, blocks = bits + 64, [0]
-        while _exponent(nearest(blocks[-1], shift, half), variance) <= fine:
-            blocks += [~blocks[-1], blocks[-1] + 1] if blocks[-1] >= 0 else []
-        masses = [exp_minus(_exponent(nearest(block, shift, half), variance), fine) for block in blocks]
-        sums = [(0, 0)]
-        for low, high in masses:
-            sums.append((sums[-1][0] + low, sums[-1][1] + high))
-        # The next block weighs less than exp(-fine) and those after it fall by exp(-2^-12) each at least.
-        assert _exponent(nearest(blocks[-1] + 1, shift, half), variance) > fine + Fraction(1, 1 << 12)
+        fine, width = bits + 64, Fraction(1 << shift)
+        right = [(1 << fine, 1 << fine), *gaussian_weights(width - half, width, variance, fine)]
+        left = gaussian_weights(1 - half, width, variance, fine)
+        blocks = [block for j in range(len(left)) for block in (j, ~j)]
+        sums = list(accumulate((right[j] if j >= 0 else left[~j] for j in blocks), _plus))
+        # What is not listed weighs exp(-fine) at most, and then falls by exp(-2^-12) or more from block to block.
+        assert width * len(left) * width / variance > Fraction(1, 1 << 12)
         whole = sums[-1][0], sums[-1][1] + (1 << 20)
-        return Steps(blocks, [narrowed(over(top, whole, fine), 64) for top in sums[1:]], bits)
+        return Steps(blocks, [narrowed(over(top, whole, fine), 64) for top in sums], bits)
 
     return steps
 
 
-def _exponent(distance: Fraction, variance: Fraction) -> Fraction:
-    return distance**2 / (2 * variance)
+def _plus(first: Enclosure, second: Enclosure) -> Enclosure:
+    return first[0] + second[0], first[1] + second[1]
 
 
 def nearest(block: int, shift: int, half: Fraction) -> Fraction:
@@ -390,13 +400,18 @@ def gaussian_exponents(variance: Fraction, shift: int) -> Callable[[int, int, in
 
 
 def rounded_exponents(variance: Fraction, shift: int) -> Callable[[int, int, int, int], tuple[Fraction, Fraction]]:
-    """The same for the real numbers that round to the value, from the end that is nearer to zero outward."""
+    """The same for the real numbers that round to the value, from the end that is nearer to zero outward.
+
+    Before it has seen where a number lies within its step, the fast sampler takes the least of |x|^2 for 1/2 less than
+    it is, and so asks for more bits than it needs once in a while.
+    """
 
     def exponents(block: int, value: int, inside: int, fine: int) -> tuple[Fraction, Fraction]:
         start = abs(value) - Fraction(1, 2) + Fraction(inside, 1 << fine)
         ends = sorted((abs(start), abs(start + Fraction(1, 1 << fine))))
         least = Fraction(0) if start < 0 < start + Fraction(1, 1 << fine) else ends[0]
         best = nearest(block, shift, Fraction(1, 2)) ** 2
-        return (least**2 - best) / (2 * variance), (ends[1] ** 2 - best) / (2 * variance)
+        spare = Fraction(0 if fine else 1, 2)
+        return max(Fraction(0), least**2 - best - spare) / (2 * variance), (ends[1] ** 2 - best) / (2 * variance)
 
     return exponents

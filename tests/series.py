@@ -54,6 +54,26 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
     return narrowed(result, _SPARE)
 
 
+def powers(x: Enclosure, count: int, bits: int) -> list[Enclosure]:
+    """Enclose 1, x, x^2, … for an x that is at most 1."""
+    found = [(1 << bits, 1 << bits)]
+    for _ in range(count - 1):
+        found.append(times(found[-1], x, bits))
+    return found
+
+
+def gaussian_weights(start: Fraction, step: Fraction, variance: Fraction, bits: int) -> list[Enclosure]:
+    """Enclose exp(-(start + j step)^2 / (2 variance)) for j = 0, 1, … until the exponent is beyond `bits`."""
+    count = math.isqrt(math.ceil(2 * bits * variance / step**2)) + 2
+    # The ratio of neighbours falls by a constant factor.
+    ratio = exp_minus((2 * start * step + step**2) / (2 * variance), bits)
+    found, fall = [exp_minus(start**2 / (2 * variance), bits)], exp_minus(step**2 / variance, bits)
+    for _ in range(count - 1):
+        found.append(times(found[-1], ratio, bits))
+        ratio = times(ratio, fall, bits)
+    return found
+
+
 def _alternating(x: int, bits: int) -> int:
     """Sum 1 - x + x^2 / 2 - … in whole numbers, each term rounded down."""
     total = term = 1 << bits
@@ -93,6 +113,8 @@ def _arctan(inverse: int, bits: int) -> int:
 @lru_cache(1 << 14)
 def erf_of_root(square: Fraction, bits: int) -> Enclosure:
     """Enclose erf(x) for x = sqrt(square): 2 x exp(-x^2) / sqrt(pi) times the sum of (2 x^2)^n / (2n + 1)!!"""
+    if square > bits:
+        return (1 << bits) - 1, 1 << bits  # 1 - erf(x) is below exp(-x^2).
     work = bits + 3 * math.ceil(square) + _SPARE
     front = times(root(4 * square, work), exp_minus(square, work), work)
     half_pi_root = math.isqrt(pi(work)[0] << work), math.isqrt(pi(work)[1] << work) + 1

@@ -16,6 +16,7 @@ from discreet import noise
 from discreet.noise import samplers
 
 Exponents = Callable[[Fraction, int], Any]
+_twins: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,13 @@ class Case:
 
     name: str
     fast: Callable[[int | None], Any]
-    slow: Callable[[], Any]
+    make: Callable[[], Any]
+
+    def slow(self) -> Any:
+        """Return the slow twin, made once: its lists take a second."""
+        if self.name not in _twins:
+            _twins[self.name] = self.make()
+        return _twins[self.name]
 
 
 def in_blocks(sampler: Any, steps: Any, exponents: Exponents, parameter: Fraction, *, half: bool = False) -> Any:
@@ -142,7 +149,7 @@ CASES = [
     *(laplace(scale) for scale in ("1/3", "1", "21/2", "1000", "1000000/3", str(2**50))),
     *(geometric(scale) for scale in ("1/100", "5", "129", str(2**40))),
     *(discrete_gaussian(variance) for variance in ("1/3", "100/7", "262145", "1e12", str(2**80))),
-    *(rounded_gaussian(variance) for variance in ("1/50", "25/3", "262145", "1e12", str(2**80))),
+    *(rounded_gaussian(variance) for variance in ("1/50", "25/3", "300000", "1e12", str(2**80))),
     *(rounded_laplace(scale) for scale in ("1/3", "1000")),
     *(bernoulli(p) for p in ("0", "1e-9", "1/2", "1/3", "999/1000", "1")),
     *(bernoulli_exp(x) for x in ("0", "1e-9", "1/3", "12", "1e15")),
@@ -168,7 +175,7 @@ def compare(case: Case, *, single: int, together: tuple[int, ...]) -> int:
 
 @named
 def test_draws_are_those_of_the_reference(case: Case) -> None:
-    assert compare(case, single=600, together=(0, 1, reference.FEW - 1, reference.FEW)) > 0
+    assert compare(case, single=400, together=(0, 1, reference.FEW - 1, reference.FEW)) > 0
 
 
 @named

@@ -71,8 +71,10 @@ class RoundedGaussianShape:
     fractional: bool = True
 
     def exponent(self, block: int, place: arb) -> arb:
-        centre = ball(Fraction(1, 4)) if block == 0 else ball(0)
-        return (place * (place + (2 * _start(block, self.width) - 1)) + centre) / ball(2 * self.variance)
+        first = _start(block, self.width) - Fraction(1, 2)
+        distance = place + ball(first)
+        # As a difference of squares, the enclosure of a place within [0, 1] in the first block is tight as well.
+        return (distance * distance - ball(max(first, Fraction(0)) ** 2)) / ball(2 * self.variance)
 
     def exponents(self, blocks: NDArray[np.float64], places: NDArray[np.float64]) -> NDArray[np.float64]:
         starts = _starts(blocks, self.width)
