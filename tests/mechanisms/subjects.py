@@ -38,6 +38,7 @@ from discreet.verify import Worlds, worlds
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)
 GRID = Grid(low=Fraction(-1), high=Fraction(2), step=Fraction(1), default=Fraction(0))
+UNIT = Grid(low=Fraction(-1), high=Fraction(1), step=Fraction(1), default=Fraction(0))
 LETTERS = ("a", "b", "c")
 LOUD = GaussianNoise.for_rho(2)
 
@@ -107,7 +108,7 @@ def additive(relation: Relation) -> list[Subject]:
     return [
         Subject(Laplace(sensitivity=1, scale=Fraction(3, 2), relation=relation), letters(relation), count),
         Subject(
-            VectorLaplace(sensitivity=changed, scale=Fraction(1, 2), dimension=2, relation=relation),
+            VectorLaplace(sensitivity=changed, scale=Fraction(1, 3), dimension=2, relation=relation),
             letters(relation),
             two,
         ),
@@ -124,7 +125,7 @@ def additive(relation: Relation) -> list[Subject]:
         Subject(DiscreteGaussian(sensitivity=1, variance=Fraction(4), relation=relation), letters(relation), count),
         Subject(correlated(relation), letters(relation, 2), two),
         Subject(
-            AboveThreshold(epsilon=Fraction(2), sensitivity=1, threshold=1, relation=relation),
+            AboveThreshold(epsilon=Fraction(4), sensitivity=1, threshold=1, relation=relation),
             letters(relation),
             letter_counts,
         ),
@@ -177,9 +178,9 @@ def aggregates(relation: Relation) -> list[Subject]:
         Subject(Mean(grid=GRID, relation=relation, noise=LOUD, size=size), numbers(relation)),
         Subject(Proportion(relation=relation, noise=laplace(6), size=size), worlds((True, False), sizes(relation))),
         Subject(
-            Variance(grid=GRID, relation=relation, noise=laplace(36 if size is None else 2), size=size),
-            numbers(relation),
-            told_apart=((-1, 2, 2), (2, 2, 2)),
+            Variance(grid=UNIT, relation=relation, noise=laplace(36 if size is None else 2), size=size),
+            worlds((-1, 0, 1), sizes(relation)),
+            told_apart=((-1, 1, 1), (1, 1, 1)),
         ),
         Subject(Histogram(bins=LETTERS[:2], relation=relation, noise=laplace(4)), letters(relation)),
         Subject(Histogram(bins=LETTERS[:2], relation=relation, noise=LOUD), letters(relation)),

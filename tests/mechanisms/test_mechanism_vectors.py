@@ -38,7 +38,7 @@ def pmf(mechanism: Any, scores: list[int]) -> list[float]:
 
 @lru_cache(256)
 def listed(mechanism: Any, scores: tuple[int, ...]) -> list[float]:
-    with precision(128):
+    with precision(64):
         return [float(mass) for mass in mechanism.distribution(scores).masses.values()]
 
 
