@@ -9,7 +9,7 @@ from typing import Protocol, Self, final
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.exact import Number, nonnegative, positive, positive_integer
+from discreet.exact import Number, nonnegative, positive, positive_integer, probability
 from discreet.mechanisms.fields import check_noise_scale, check_noise_variance, settle, small_delta
 from discreet.noise.laws import DiscreteLaplaceLaw, Law, RoundedGaussianLaw
 from discreet.privacy import events
@@ -119,7 +119,11 @@ class GaussianNoise:
     delta: Fraction | None = None  # at which the cost is quoted, if it was made for one
 
     def __post_init__(self) -> None:
-        settle(self, squared_multiplier=positive(self.squared_multiplier, name="squared_multiplier"))
+        settle(
+            self,
+            squared_multiplier=positive(self.squared_multiplier, name="squared_multiplier"),
+            delta=None if self.delta is None else probability(self.delta, name="delta"),
+        )
 
     @classmethod
     def for_rho(cls, rho: Number) -> GaussianNoise:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from discreet.mechanisms.text import significant_up
@@ -52,8 +53,9 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
     if delta is not None:
         from discreet.privacy import epsilon as epsilon_at
 
-        bound = Fraction(epsilon_at(event, delta, relation=relation))
-        return f"ε = {significant_up(bound)}, δ = {significant_up(delta)}"
+        bound = epsilon_at(event, delta, relation=relation)
+        written = "∞" if math.isinf(bound) else significant_up(Fraction(bound))
+        return f"ε = {written}, δ = {significant_up(delta)}"
     rhos = [(zcdp_rho(leaf), times) for leaf, times in counted.items() if pure_epsilon(leaf) is None]
     if any(rho is None for rho, _ in rhos):
         return type(event).__name__

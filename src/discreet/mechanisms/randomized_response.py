@@ -85,10 +85,9 @@ class RandomizedResponse:
     def respond(self, answer: int) -> int:
         """Randomise one answer, a whole number from 0 to categories - 1; anything else is taken for 0."""
         truth = self._read(answer)
-        if noise.bernoulli(self.keep):
-            return truth
-        other = noise.uniform(self.categories - 1)
-        return other + (other >= truth)
+        # Both are drawn in any case: how long it takes must not tell whether the answer is true.
+        keeps, other = noise.bernoulli(self.keep), noise.uniform(self.categories - 1)
+        return truth if keeps else other + (other >= truth)
 
     def respond_all(self, answers: Sequence[int]) -> list[int]:
         """Randomise one answer of each of many people."""
