@@ -1,0 +1,159 @@
+"""The exact delta of noise that one unit may shift and stretch, for Laplace and Gaussian noise.
+
+In the scale of the noise of one data set, P is the law of Z and a neighbour's, Q, is that of D + e^lam Z, with
+|lam| <= beta and |D| <= alpha min(1, e^lam). The delta at epsilon is the largest hockey-stick divergence
+max over A of P(A) - e^epsilon Q(A) over all such pairs. Two facts make it a matter of one or two numbers.
+
+Shifts.     Both densities are symmetric and fall away from their centres, so their overlap, the integral of
+            min(p, e^epsilon q), is an integral over levels of the overlap of two centred balls, which shrinks as one
+            moves away. The farthest shift is the worst.
+Narrower.   For lam < 0 the farthest shift makes Q the law of e^lam (alpha + Z). The best A is what lies outside of
+            an interval (a ball) that holds zero, if the loss at zero is at most epsilon. Such an A loses mass when
+            Q is drawn in towards zero, so the divergence grows with |lam|: the narrowest Q is the worst.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.balls import ball
+from discreet.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["gaussian_delta", "laplace_delta", "laplace_dilation_delta"]
+
+_SMALLEST_PIECE = Fraction(1, 1024)  # Of beta.
+_MOST_TERMS = 100_000
+
+
+def laplace_delta(*, epsilon: Fraction, alpha: Fraction, beta: Fraction) -> arb:
+    """Enclose the delta of S Z / alpha with Laplace Z and beta-smooth S, in one dimension.
+
+    Theorem     (1 - e^-beta) (e^-u + e^-v) / 2 with u, v = (epsilon + beta -+ alpha) / (e^beta - 1), if alpha and
+                beta + alpha e^-beta are at most epsilon. With a wider Q the loss is at most lam + alpha e^-lam,
+                which is convex in lam, so below epsilon: nothing is added there.
+    """
+    b = ball(beta)
+    if alpha > epsilon or not b + ball(alpha) * (-b).exp() <= ball(epsilon):
+        raise InvalidParameter("alpha and beta must leave the loss at zero below epsilon: choose smaller ones")
+    return narrower_laplace_delta(epsilon=epsilon, alpha=alpha, beta=beta)
+
+
+def narrower_laplace_delta(*, epsilon: Fraction, alpha: Fraction, beta: Fraction) -> arb:
+    """Enclose the divergence at lam = -beta alone, a lower bound on the delta for any alpha <= epsilon + beta."""
+    b = ball(beta)
+    near, far = (ball(epsilon + beta + side * alpha) / b.expm1() for side in (-1, 1))
+    return -(-b).expm1() * ((-near).exp() + (-far).exp()) / 2
+
+
+def laplace_dilation_delta(*, epsilon: Fraction, beta: Fraction, dimension: int) -> arb:
+    """Enclose the delta of stretching `dimension` independent Laplace numbers by e^beta at most, with no shift.
+
+    Theorem     The loss depends on R = |Z|_1 alone, which has the gamma law of order p: narrower by lam it is
+                R (e^lam - 1) - p lam, wider p lam - R (1 - e^-lam). What is beyond (or below) the radius where it
+                reaches epsilon has the less mass in Q the more Q is drawn in (or out), so beta is the worst.
+    """
+    p, b, e = ball(dimension), ball(beta), ball(epsilon)
+    radius = (e + p * b) / b.expm1()
+    narrower = radius.gamma_upper(p, 1) - e.exp() * (radius * b.exp()).gamma_upper(p, 1)
+    if p * b <= e:
+        return narrower
+    radius = (p * b - e) / -(-b).expm1()
+    wider = radius.gamma_lower(p, 1) - e.exp() * (radius * (-b).exp()).gamma_lower(p, 1)
+    return narrower.max(wider)
+
+
+def gaussian_delta(*, epsilon: Fraction, alpha: Fraction, beta: Fraction, dimension: int = 1) -> arb:
+    """Enclose the delta of S Z / alpha with standard normal Z, beta-smooth S in the l2 norm: (lower, upper) in a ball.
+
+    Theorem     At lam = -beta the best A is what lies outside of a ball. For a wider Q and lam from l to m, the
+                density of Q is at least e^(-p (m - l)) times that at l, since it falls away from the same centre:
+                so the divergence is at most that at l for epsilon - p (m - l). Pieces are cut in two until none
+                is above what lam = -beta gives.
+    """
+    if alpha**2 > 2 * epsilon:
+        raise InvalidParameter("alpha must be at most sqrt(2 epsilon): choose a smaller alpha")
+    worst = _narrower(epsilon, alpha, beta, dimension)
+    wider = _wider(epsilon, alpha, (Fraction(0), beta), dimension, worst, _SMALLEST_PIECE * beta)
+    return worst if wider <= worst else worst.union(worst.max(wider))
+
+
+def _narrower(epsilon: Fraction, alpha: Fraction, beta: Fraction, p: int) -> arb:
+    """Enclose the divergence at lam = -beta: the loss is epsilon where (e^2b - 1) |z - c|^2 is what it is below."""
+    a, b = ball(alpha), ball(beta)
+    stretch = (2 * b).expm1()
+    centre = a * b.exp() / stretch
+    radius = (a**2 + stretch * ball(2 * p * beta + 2 * epsilon)).sqrt() / stretch
+    mine = _outside(p, centre, radius)
+    other = _outside(p, a / stretch, radius * b.exp())
+    return mine - ball(epsilon).exp() * other
+
+
+def _wider(
+    epsilon: Fraction, alpha: Fraction, piece: tuple[Fraction, Fraction], p: int, limit: arb, smallest: Fraction
+) -> arb:
+    """Bound the divergence for all lam in a piece of [0, beta]; no closer than `limit`."""
+    low, high = piece
+    bound = _at_wider(epsilon - p * (high - low), alpha, low, p)
+    if bound <= limit or high - low <= smallest:
+        return bound
+    middle = (low + high) / 2
+    halves = ((low, middle), (middle, high))
+    first, second = (_wider(epsilon, alpha, half, p, limit, smallest) for half in halves)
+    return first.max(second)
+
+
+def _at_wider(epsilon: Fraction, alpha: Fraction, lam: Fraction, p: int) -> arb:
+    """Enclose the divergence at lam >= 0 and D = alpha: the best A is a ball, or a half space at lam = 0."""
+    a, e = ball(alpha), ball(epsilon)
+    if lam == 0:
+        return _normal_above(e / a - a / 2) - e.exp() * _normal_above(e / a + a / 2)
+    shrink = ball(-2 * lam).exp()
+    gap = -ball(-2 * lam).expm1()
+    squared = a**2 * shrink + 2 * gap * ball(p * lam - epsilon)
+    if squared <= 0:
+        return ball(0)
+    radius = squared.max(ball(0)).sqrt() / gap
+    mine = 1 - _outside(p, a * shrink / gap, radius)
+    root = ball(-lam).exp()
+    other = 1 - _outside(p, a * root / gap, radius * root)
+    return (mine - e.exp() * other).max(ball(0))
+
+
+def _normal_above(z: arb) -> arb:
+    from discreet.balls import normal_cdf
+
+    return normal_cdf(-z)
+
+
+def _outside(p: int, centre: arb, radius: arb) -> arb:
+    """Enclose P[|Z - centre| > radius] for a standard normal vector and a point at that distance from zero."""
+    if p == 1:
+        return _normal_above(radius - centre) + _normal_above(radius + centre)
+    return _noncentral(p, centre**2 / 2, radius**2 / 2)
+
+
+def _noncentral(p: int, rate: arb, y: arb) -> arb:
+    """Enclose P[chi^2 > 2 y] with p degrees of freedom and noncentrality 2 rate: a Poisson mixture of gamma tails.
+
+    Gamma tails of orders that differ by one differ by y^a e^-y / Gamma(a + 1); weights beyond the mean fall faster
+    than a geometric series.
+    """
+    from flint import arb, ctx
+
+    order = ball(Fraction(p, 2))
+    weight = (-rate).exp()
+    tail = y.gamma_upper(order, 1)
+    gain = (order * y.log() - y - (order + 1).lgamma()).exp()
+    total, least = ball(0), arb(2) ** -ctx.prec
+    for j in range(_MOST_TERMS):
+        total += weight * tail
+        tail, gain = tail + gain, gain * y / (order + j + 1)
+        weight = weight * rate / (j + 1)
+        ratio = rate / (j + 2)
+        if ratio < 1 and weight / (1 - ratio) < least:
+            return total + ball(0).union(weight / (1 - ratio))
+    raise InvalidParameter("beta is too small next to alpha for noise in several dimensions: choose a larger beta")
