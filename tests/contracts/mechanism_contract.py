@@ -89,7 +89,7 @@ class MechanismContract:
         truth, mistake = listed(law, places), listed(wrong, places)
         sample = [places[outcome_of(subject.mechanism, subject.mechanism.release(data))] for _ in range(DRAWS)]
         assert fits(sample, truth)
-        if expected_p_value(truth, mistake, DRAWS) < 1e-15:
+        if expected_p_value(truth, mistake, DRAWS) < 1e-60:  # far enough for any luck of the draws
             assert rejects(sample, mistake)
         else:
             assert subject in self.hard_to_tell

@@ -168,7 +168,7 @@ def test_choice_among_many_follows_the_exponential_law() -> None:
     with precision(128):
         law = [float(mass) for mass in mechanism.distribution(scores).masses.values()]
         wrong = [
-            float(mass) for mass in made(Exponential, candidates=40, epsilon=1).distribution(scores).masses.values()
+            float(mass) for mass in made(Exponential, candidates=40, epsilon="1/2").distribution(scores).masses.values()
         ]
     import numpy as np
 
