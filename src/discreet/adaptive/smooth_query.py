@@ -22,7 +22,7 @@ from discreet.privacy.relation import Relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Bound", "DistanceQuery", "Highest", "SmoothQuery", "SmoothlyBoundedQuery"]
+__all__ = ["Bound", "DistanceQuery", "Highest", "SmoothQuery", "SmoothlyBounded", "SmoothlyBoundedQuery", "clamped"]
 
 _ALIKE = 1e-9  # Relative; floats tell two peaks apart by much less.
 _LEAST_STEPS = 256  # The part of a step below which a bound need not be followed.
@@ -35,8 +35,8 @@ class Bound(Protocol):
         """Enclose it at the working precision, for the beta that it was computed with."""
 
 
-class SmoothQuery(Protocol):
-    """What a smooth-sensitivity mechanism asks of a query. Everything but the two methods is public."""
+class SmoothlyBounded(Protocol):
+    """A query with a smooth bound on its sensitivity. Everything but what its methods return is public."""
 
     @property
     def relation(self) -> Relation: ...
@@ -53,11 +53,15 @@ class SmoothQuery(Protocol):
     def value_error(self) -> Fraction:
         """How far `value` may be from the query that is bounded, in grid steps."""
 
-    def value(self, data: Any, /) -> Fraction:
-        """Return the answer, in grid steps. This is private."""
-
     def smooth_bound(self, data: Any, beta: Fraction, /) -> Bound:
         """Return a beta-smooth bound, in grid steps. This is private."""
+
+
+class SmoothQuery(SmoothlyBounded, Protocol):
+    """What a smooth-sensitivity mechanism asks of a query with one answer."""
+
+    def value(self, data: Any, /) -> Fraction:
+        """Return the answer, in grid steps. This is private."""
 
 
 @final
@@ -95,7 +99,7 @@ class SmoothlyBoundedQuery:
         )
 
     def value(self, data: Any) -> Fraction:
-        return _clamped(self.evaluate(data), self.grid)
+        return clamped(self.evaluate(data), self.grid)
 
     def smooth_bound(self, data: Any, beta: Fraction) -> Bound:
         return self.bound(data, beta)
@@ -128,7 +132,7 @@ class DistanceQuery:
         return Fraction(0)
 
     def value(self, data: Any) -> Fraction:
-        return _clamped(self.evaluate(data), self.grid)
+        return clamped(self.evaluate(data), self.grid)
 
     def smooth_bound(self, data: Any, beta: Fraction) -> Highest:
         width, decay = self.grid.width, float(beta)
@@ -144,5 +148,6 @@ class DistanceQuery:
         return Highest(tuple(peak for peak in found if peak.approximate(decay) >= best * (1 - _ALIKE)))
 
 
-def _clamped(value: Fraction, grid: Grid) -> Fraction:
+def clamped(value: Fraction, grid: Grid) -> Fraction:
+    """Move a number of grid steps to where the bounds of the grid are."""
     return min(max(Fraction(value), Fraction(grid.first)), Fraction(grid.last))
