@@ -1,13 +1,8 @@
-"""Runs each test of a contract for each subject that a class names; no example is too slow on a busy machine."""
+"""Runs each test of a contract for each subject that a class names."""
 
 from __future__ import annotations
 
 from typing import Any
-
-from hypothesis import settings
-
-settings.register_profile("patient", deadline=None)
-settings.load_profile("patient")
 
 
 def pytest_generate_tests(metafunc: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from discreet.statistics.choices import mode, select, top_k
 from discreet.statistics.columns import as_column
 from discreet.statistics.counts import count, proportion
+from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
 from discreet.statistics.means import mean, variance
 from discreet.statistics.ranks import median, quantile
 from discreet.statistics.sums import sum
@@ -23,6 +24,9 @@ __all__ = [
     "mean",
     "median",
     "mode",
+    "plot_accuracy",
+    "plot_profile",
+    "plot_tradeoff",
     "proportion",
     "quantile",
     "randomized_response",
