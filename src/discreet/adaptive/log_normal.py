@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from discreet.adaptive.real_laws import AdmissibleLaw
 from discreet.balls import ball
@@ -16,6 +20,12 @@ if TYPE_CHECKING:
     from flint import acb, arb
 
 __all__ = ["LaplaceLogNormalLaw"]
+
+
+@cache
+def _normal_nodes() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    nodes, weights = np.polynomial.hermite_e.hermegauss(96)
+    return nodes, weights / weights.sum()
 
 
 @final
@@ -47,12 +57,10 @@ class LaplaceLogNormalLaw(AdmissibleLaw):
 
     def guess(self, v: float) -> float:
         """Bisect the mean of exp(-z e^(-sigma Y)) over the nodes of a Gauss-Hermite rule."""
-        import numpy as np
-
-        nodes, weights = np.polynomial.hermite_e.hermegauss(96)
-        rates, shares = np.exp(-float(self.sigma) * nodes), weights / weights.sum()
+        nodes, shares = _normal_nodes()
+        rates = np.exp(-float(self.sigma) * nodes)
         low, high = -700.0, 700.0  # log z
-        while high - low > 1e-13:
+        while high - low > 1e-12:
             middle = (low + high) / 2
             with np.errstate(under="ignore", over="ignore"):
                 reached = float(shares @ np.exp(-math.exp(middle) * rates)) <= v

@@ -27,6 +27,7 @@ __all__ = ["BITS", "Norm", "Recipe", "best_shape", "largest", "positive_part", "
 Norm: TypeAlias = Literal[1, 2]
 
 BITS = 192  # Of working precision; a delta is a small difference of larger numbers.
+_RARE = 0.05  # Shapes are compared by what their noise exceeds this rarely.
 _DIGITS = 10  # Significant decimal digits of a number that is rounded down.
 
 
@@ -91,11 +92,11 @@ def largest(holds: Callable[[Fraction], bool], start: Fraction, *, advice: str) 
 
 
 def best_shape(make: Callable[[Fraction], Recipe], shapes: Iterable[Fraction]) -> Recipe:
-    """Return the recipe whose noise is narrowest, by its half-width, among the shapes that the budget allows."""
+    """Return the recipe whose noise is narrowest, by a guess of its half-width, among shapes that the budget allows."""
     made = [recipe for recipe in (_or_none(make, shape) for shape in shapes) if recipe is not None]
     if not made:
         raise InvalidParameter("no shape of this noise bears so large a beta: choose a smaller one")
-    return min(made, key=lambda recipe: recipe.half_width())
+    return min(made, key=lambda recipe: recipe.law.guess(_RARE) / float(recipe.alpha))
 
 
 def _or_none(make: Callable[[Fraction], Recipe], shape: Fraction) -> Recipe | None:
