@@ -39,14 +39,13 @@ def above(variance: Fraction, k: int) -> arb:
     """Enclose the sum of the weights of k + 1, k + 2, … for k >= 0."""
     from flint import ctx
 
-    # So many terms further the weights fall below the working precision relative to the first one.
-    decay = min(Fraction(math.isqrt(math.ceil(variance)) + 1), variance / (k + 1) + 1)
-    terms = 2 + int(2 * ctx.prec * decay)
+    # Beyond `last` the weights fall below the working precision relative to the first one, as 2 log 2 < 3/2.
+    last = math.isqrt((k + 1) ** 2 + math.ceil(Fraction(3, 2) * ctx.prec * variance)) + 2
     if 8 * variance >= ctx.prec and k**2 <= _BULK**2 * variance:
         return _corrected_integral(variance, k)
-    if terms > _LONGEST:
+    if last - k > _LONGEST:
         return _corrected_integral(variance, k).intersection(_integral(variance, k))
-    return _series(variance, k, k + terms)
+    return _series(variance, k, last)
 
 
 def _series(variance: Fraction, k: int, last: int) -> arb:
