@@ -32,7 +32,7 @@ class Sensitivity:
 
     def __post_init__(self) -> None:
         for name in ("l1", "squared_l2", "dimension"):
-            positive_integer(getattr(self, name), name=name)
+            settle(self, **{name: positive_integer(getattr(self, name), name=name)})
 
     @classmethod
     def scalar(cls, size: int) -> Sensitivity:

@@ -51,9 +51,10 @@ class CorrelatedGaussian:
             self,
             covariance=matrices.read_covariance(self.covariance),
             squared_sensitivity=positive(self.squared_sensitivity, name="squared_sensitivity"),
+            fineness=integer(self.fineness, name="fineness"),
         )
         read_relation(self.relation)
-        if not 0 <= integer(self.fineness, name="fineness") <= 36:
+        if not 0 <= self.fineness <= 36:
             raise InvalidParameter("fineness must lie between 0 and 36 bits")
         matrices.factor(self.covariance)
 

@@ -35,8 +35,11 @@ class DiscreteGaussian:
     relation: Relation
 
     def __post_init__(self) -> None:
-        settle(self, variance=check_noise_variance(positive(self.variance, name="variance")))
-        positive_integer(self.sensitivity, name="sensitivity")
+        settle(
+            self,
+            variance=check_noise_variance(positive(self.variance, name="variance")),
+            sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
+        )
         read_relation(self.relation)
 
     @classmethod

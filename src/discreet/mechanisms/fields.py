@@ -5,13 +5,14 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.errors import InvalidParameter
-from discreet.exact import Number, exact, probability
+from discreet.exact import Number, exact, positive_integer, probability
 from discreet.privacy.relation import Relation
 
 __all__ = [
     "check_noise_scale",
     "check_noise_variance",
     "read_confidence",
+    "read_flag",
     "read_relation",
     "read_share",
     "settle",
@@ -34,6 +35,13 @@ def read_relation(relation: Relation) -> Relation:
     if not isinstance(relation, Relation):
         raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
     return relation
+
+
+def read_flag(value: bool, *, name: str) -> bool:
+    """Read True or False and nothing else: the text "False" is true, and a flag here may halve the noise."""
+    if not isinstance(value, bool):
+        raise InvalidParameter(f"{name} must be True or False")
+    return value
 
 
 def read_share(value: Number, *, name: str) -> Fraction:
@@ -75,7 +83,9 @@ def small_delta(delta: Number, *, population: int | None, allow_large_delta: boo
     chance = probability(delta, name="delta")
     if chance == 0 or chance == 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1; leave it out for pure privacy")
-    if population is not None and chance * population >= 1 and not allow_large_delta:
+    allowed = read_flag(allow_large_delta, name="allow_large_delta")
+    people = 0 if population is None else positive_integer(population, name="population")
+    if chance * people >= 1 and not allowed:
         raise InvalidParameter(
             "delta must be below 1 / population: at 1 / population, publishing the record of one person "
             "chosen at random would be allowed; choose a smaller delta, or say allow_large_delta=True"

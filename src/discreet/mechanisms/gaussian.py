@@ -73,7 +73,7 @@ class VectorGaussian:
 
     def __post_init__(self) -> None:
         _check(self)
-        positive_integer(self.dimension, name="dimension")
+        settle(self, dimension=positive_integer(self.dimension, name="dimension"))
 
     @property
     def event(self) -> events.Gaussian:

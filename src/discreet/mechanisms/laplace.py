@@ -36,8 +36,11 @@ class Laplace:
     relation: Relation
 
     def __post_init__(self) -> None:
-        settle(self, scale=check_noise_scale(positive(self.scale, name="scale")))
-        positive_integer(self.sensitivity, name="sensitivity")
+        settle(
+            self,
+            scale=check_noise_scale(positive(self.scale, name="scale")),
+            sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
+        )
         read_relation(self.relation)
 
     @classmethod
@@ -79,9 +82,12 @@ class VectorLaplace:
     relation: Relation
 
     def __post_init__(self) -> None:
-        settle(self, scale=check_noise_scale(positive(self.scale, name="scale")))
-        positive_integer(self.sensitivity, name="sensitivity")
-        positive_integer(self.dimension, name="dimension")
+        settle(
+            self,
+            scale=check_noise_scale(positive(self.scale, name="scale")),
+            sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
+        )
+        settle(self, dimension=positive_integer(self.dimension, name="dimension"))
         read_relation(self.relation)
 
     @property

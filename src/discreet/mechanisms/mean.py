@@ -47,8 +47,11 @@ class Mean:
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
-        settle(self, count_share=read_share(self.count_share, name="count_share"))
-        check_size(self.relation, self.size)
+        settle(
+            self,
+            count_share=read_share(self.count_share, name="count_share"),
+            size=check_size(self.relation, self.size),
+        )
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property
@@ -107,8 +110,11 @@ class Mean:
         )
 
 
-def check_size(relation: Relation, size: int | None, *, least: int = 1) -> None:
-    """Refuse a missing public size under replace-one and a size that would be private under add-remove."""
+def check_size(relation: Relation, size: int | None, *, least: int = 1) -> int | None:
+    """Refuse a missing public size under replace-one and a size that would be private under add-remove.
+
+    Return it as a plain int: one of NumPy's wraps around where sensitivities are computed from it.
+    """
     if relation is Relation.ADD_REMOVE and size is not None:
         raise InvalidParameter("size is private under ADD_REMOVE: leave it out")
     if relation is Relation.REPLACE_ONE:
@@ -116,6 +122,7 @@ def check_size(relation: Relation, size: int | None, *, least: int = 1) -> None:
             raise InvalidParameter("size, the public number of rows, is needed under REPLACE_ONE")
         if positive_integer(size, name="size") < least:
             raise InvalidParameter(f"size must be at least {least}")
+    return None if size is None else int(size)
 
 
 def check_length(data: Data, size: int) -> None:

@@ -13,7 +13,7 @@ from discreet.balls import ball, bounds
 from discreet.exact import positive_integer
 from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.exponential import NO_INTERVAL
-from discreet.mechanisms.fields import check_noise_scale
+from discreet.mechanisms.fields import check_noise_scale, settle
 from discreet.mechanisms.polynomials import integral, times_linear
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.scores import Scores, check_selection, read_whole_scores, selection_factor
@@ -49,7 +49,7 @@ class ReportNoisyMax:
 
     def __post_init__(self) -> None:
         check_selection(self)
-        positive_integer(self.sensitivity, name="sensitivity")
+        settle(self, sensitivity=positive_integer(self.sensitivity, name="sensitivity"))
         check_noise_scale(self.scale)
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.mechanisms.budget import Noise
 from discreet.mechanisms.column import Column, Data, column_of, is_missing
+from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import Measurement
@@ -41,7 +42,7 @@ class Proportion:
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "count_share", self._mean.count_share)
+        settle(self, count_share=self._mean.count_share, size=self._mean.size)
 
     @property
     def _mean(self) -> Mean:

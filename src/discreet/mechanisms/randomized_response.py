@@ -14,6 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
 from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.fields import settle
+from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.release import Release
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
@@ -43,8 +44,13 @@ class RandomizedResponse:
     categories: int = 2
 
     def __post_init__(self) -> None:
-        settle(self, epsilon=positive(self.epsilon, name="epsilon"), keep=exact(self.keep, name="keep"))
-        if positive_integer(self.categories, name="categories") < 2:
+        settle(
+            self,
+            epsilon=positive(self.epsilon, name="epsilon"),
+            keep=exact(self.keep, name="keep"),
+            categories=positive_integer(self.categories, name="categories"),
+        )
+        if self.categories < 2:
             raise InvalidParameter("categories must be at least 2")
         if not self.lie < self.keep < 1:
             raise InvalidParameter("keep must be above 1 / categories and below 1")
@@ -59,8 +65,9 @@ class RandomizedResponse:
             raise InvalidParameter("epsilon must not exceed 1000: such an answer hides nothing")
         if positive_integer(categories, name="categories") < 2:
             raise InvalidParameter("categories must be at least 2")
-        lie = _lie_up(spent, categories)
-        return cls(epsilon=spent, keep=1 - (categories - 1) * lie, categories=categories)
+        count = int(categories)
+        lie = _lie_up(spent, count)
+        return cls(epsilon=spent, keep=1 - (count - 1) * lie, categories=count)
 
     @classmethod
     def warner(cls) -> RandomizedResponse:
@@ -117,7 +124,8 @@ class RandomizedResponse:
 
     def _read(self, answer: object) -> int:
         # A total rule: an error would tell something about the answer.
-        whole = int(answer) if isinstance(answer, Integral) else 0
+        number = exact_number(answer) if isinstance(answer, Integral) else None
+        whole = 0 if number is None else int(number)
         return whole if 0 <= whole < self.categories else 0
 
 

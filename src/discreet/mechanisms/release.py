@@ -45,7 +45,8 @@ class Release(Generic[T]):
     delta: Fraction | None = None  # at which the cost is quoted; it changes nothing else
 
     def __post_init__(self) -> None:
-        if isinstance(self.value, NotPrivate):
+        cells = self.value if isinstance(self.value, tuple) else (self.value,)
+        if any(isinstance(cell, NotPrivate) for cell in cells):
             raise Refused("an exact diagnostic of private data cannot be released")
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.fields import read_relation, settle
+from discreet.mechanisms.fields import read_flag, read_relation, settle
 from discreet.mechanisms.grid import exact_number
 from discreet.privacy.relation import Relation
 
@@ -58,10 +58,13 @@ def _score(value: object) -> Fraction:
 
 def check_selection(mechanism: Any) -> None:
     """Read the fields that all selections share."""
-    settle(mechanism, epsilon=positive(mechanism.epsilon, name="epsilon"))
-    positive_integer(mechanism.candidates, name="candidates")
+    settle(
+        mechanism,
+        epsilon=positive(mechanism.epsilon, name="epsilon"),
+        candidates=positive_integer(mechanism.candidates, name="candidates"),
+    )
     read_relation(mechanism.relation)
-    if mechanism.monotone and mechanism.relation is Relation.REPLACE_ONE:
+    if read_flag(mechanism.monotone, name="monotone") and mechanism.relation is Relation.REPLACE_ONE:
         raise InvalidParameter(
             "no score is monotone under REPLACE_ONE, where one person's going and another's coming move scores both "
             "ways: leave monotone out"

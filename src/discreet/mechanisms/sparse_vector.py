@@ -14,7 +14,7 @@ from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer, positive, positive_integer
 from discreet.mechanisms.accuracy import NoInterval
-from discreet.mechanisms.fields import check_noise_scale, read_relation, read_share, settle
+from discreet.mechanisms.fields import check_noise_scale, read_flag, read_relation, read_share, settle
 from discreet.mechanisms.release import Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events
@@ -54,12 +54,12 @@ class AboveThreshold:
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
             threshold_share=read_share(self.threshold_share, name="threshold_share"),
+            sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
+            positives=positive_integer(self.positives, name="positives"),
+            threshold=integer(self.threshold, name="threshold"),
         )
-        positive_integer(self.sensitivity, name="sensitivity")
-        positive_integer(self.positives, name="positives")
-        integer(self.threshold, name="threshold")
         read_relation(self.relation)
-        if self.monotone and self.relation is Relation.REPLACE_ONE:
+        if read_flag(self.monotone, name="monotone") and self.relation is Relation.REPLACE_ONE:
             raise InvalidParameter("no answer is monotone under REPLACE_ONE: leave monotone out")
         check_noise_scale(self.threshold_scale)
         check_noise_scale(self.answer_scale)

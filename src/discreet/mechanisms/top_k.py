@@ -44,8 +44,12 @@ class TopK:
 
     def __post_init__(self) -> None:
         check_selection(self)
-        settle(self, sensitivity=positive(self.sensitivity, name="sensitivity"))
-        if positive_integer(self.count, name="count") > self.candidates:
+        settle(
+            self,
+            sensitivity=positive(self.sensitivity, name="sensitivity"),
+            count=positive_integer(self.count, name="count"),
+        )
+        if self.count > self.candidates:
             raise InvalidParameter("count must not exceed the number of candidates")
 
     @property

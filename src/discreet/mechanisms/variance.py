@@ -9,7 +9,7 @@ from typing import final
 from discreet.mechanisms.budget import Noise, Sensitivity
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.count import row_query
-from discreet.mechanisms.fields import read_relation
+from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
@@ -47,7 +47,7 @@ class Variance:
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
-        check_size(self.relation, self.size, least=2)
+        settle(self, size=check_size(self.relation, self.size, least=2))
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property

@@ -60,12 +60,13 @@ class VectorMean:
             bound=positive(self.bound, name="bound"),
             step=positive(self.step, name="step"),
             count_share=read_share(self.count_share, name="count_share"),
+            dimension=positive_integer(self.dimension, name="dimension"),
         )
         read_relation(self.relation)
-        check_size(self.relation, self.size)
+        settle(self, size=check_size(self.relation, self.size))
         if (self.bound / self.step).denominator != 1:
             raise InvalidParameter("bound must be a multiple of step")
-        if positive_integer(self.dimension, name="dimension") * self.radius**2 >= _LARGEST:
+        if self.dimension * self.radius**2 >= _LARGEST:
             raise InvalidParameter("bound, in steps, squared, times dimension must stay below 2^62: a larger step")
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
@@ -97,16 +98,14 @@ class VectorMean:
         return joint_distribution(self.measurements, rows)
 
     def clip(self, rows: Rows) -> NDArray[np.int64]:
-        """Place rows on the grid and clip them. A row of another length counts as zero. This is private."""
+        """Place rows on the grid and clip them. What is no row of this length counts as zero. This is private."""
         grid = Grid(low=-self.bound, high=self.bound, step=self.step, default=Fraction(0))
         if isinstance(rows, np.ndarray):
             if rows.ndim != 2 or rows.shape[1] != self.dimension:
                 raise InvalidParameter("the rows must have the declared dimension")
             flat: NDArray[Any] | list[object] = rows.reshape(-1)
         else:
-            zeros = [0] * self.dimension
-            fitted = [row if len(row) == self.dimension else zeros for row in rows]
-            flat = [value for row in fitted for value in row]
+            flat = [value for row in rows for value in _cells(row, self.dimension)]
         return clip_to_ball(grid.indices(flat).reshape(-1, self.dimension), self.radius)
 
     def _sum_query(self, times: int) -> BoundedQuery:
@@ -153,6 +152,15 @@ class VectorMean:
             accuracy=accuracy,
             limits=(-self.bound, self.bound),
         )
+
+
+def _cells(row: Any, dimension: int) -> list[object]:
+    """Read one row by a total rule: an error would tell that somebody's row is none."""
+    try:
+        cells = list(row)
+    except TypeError:
+        cells = []
+    return cells if len(cells) == dimension else [0] * dimension
 
 
 def _rows_query(relation: Relation) -> BoundedQuery:
