@@ -31,7 +31,7 @@ __all__ = [
 Number: TypeAlias = int | Fraction | Decimal | str | float
 
 _LONGEST = 2000  # Characters; a longer literal is a mistake or an attack, never a privacy parameter.
-_LITERAL = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4}|/\d+)?\s*", re.ASCII)
+_LITERAL = re.compile(r"\s*[-+]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?)\s*", re.ASCII)
 
 
 def exact(value: Number, *, name: str = "value") -> Fraction:

@@ -44,6 +44,9 @@ def column_of(data: Data) -> Column:
     if isinstance(data, np.ndarray):
         if data.ndim != 1:
             raise InvalidParameter("a column must have one dimension")
+        if isinstance(data, np.ma.MaskedArray):
+            # Left as it is, what stands under the mask would neither be clamped nor counted.
+            return Column(np.asarray(data.data), np.ma.getmaskarray(data))
         return Column(data)
     if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         raise InvalidParameter(f"a column must be a sequence or a one-dimensional array, not {_named(data)}")

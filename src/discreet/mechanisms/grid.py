@@ -162,8 +162,8 @@ class Grid:
     def _place_integers(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         over, under = self.step.numerator, self.step.denominator
         # One step of room, as above; the limits of the type are inside it where they are nearer.
-        low = max(int((self.low - self.step).__floor__()), -(1 << 63))
-        high = min(int((self.high + self.step).__ceil__()), _LARGEST_INT64)
+        low = _within_int64(int((self.low - self.step).__floor__()))
+        high = _within_int64(int((self.high + self.step).__ceil__()))
         inside = np.clip(values, low, high)
         if max(-low, high) * under >= _EXACT or over >= _EXACT:
             distinct, back = np.unique(inside, return_inverse=True)
@@ -172,6 +172,11 @@ class Grid:
         up_one = (rest > over - rest) | ((rest == over - rest) & (whole % 2 == 1))
         placed: NDArray[np.int64] = np.clip(whole + up_one, self.first, self.last)
         return placed
+
+
+def _within_int64(value: int) -> int:
+    """Move a bound into the type of the values; a whole grid may lie beyond them all, on either side."""
+    return min(max(value, -(1 << 63)), _LARGEST_INT64)
 
 
 def _check_multiple(value: Fraction, step: Fraction, name: str) -> None:
@@ -198,6 +203,8 @@ def _is_power_of_two(step: Fraction) -> bool:
 
 def exact_number(value: object) -> Fraction | None:
     """Read the exact value of a datum, None where it has none."""
+    if isinstance(value, np.timedelta64):
+        return None  # NumPy calls it an integer, but it is none.
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, (bool, np.bool_)):

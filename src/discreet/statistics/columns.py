@@ -6,6 +6,7 @@ Choosing a reader looks at the type only. Reading happens later, once the answer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column, column_of
 
 __all__ = ["as_column", "reader_for"]
+
+_UNREADABLE = object()  # It is there, has no number and is in no bin.
 
 
 def as_column(data: Any) -> Column:
@@ -44,6 +47,8 @@ def _from_numpy(array: Any) -> Column:
 
 
 def _from_pandas(series: Any) -> Column:
+    if hasattr(series.dtype, "pyarrow_dtype"):
+        return _from_arrow(series.array.__arrow_array__())
     kind = getattr(series.dtype, "kind", "O")
     if isinstance(series.dtype, np.dtype):
         return Column(series.to_numpy()) if kind in "biuf" else Column(list(series))
@@ -54,7 +59,10 @@ def _from_pandas(series: Any) -> Column:
 
 
 def _from_polars(series: Any) -> Column:
-    if not series.dtype.is_numeric() or series.dtype.is_decimal():
+    if series.dtype.is_temporal():
+        return column_of(_polars_times(series))
+    # NumPy has no whole numbers of 128 bits.
+    if not series.dtype.is_numeric() or series.dtype.is_decimal() or "128" in str(series.dtype):
         return column_of(series.to_list())
     missing = series.is_null().to_numpy()
     return Column(series.fill_null(0).to_numpy(), missing)
@@ -64,9 +72,48 @@ def _from_arrow(array: Any) -> Column:
     if hasattr(array, "combine_chunks"):
         array = array.combine_chunks()
     if array.type.id not in _arrow_numbers():
-        return column_of(array.to_pylist())
+        return column_of(_arrow_objects(array))
     missing = array.is_null().to_numpy(zero_copy_only=False)
     return Column(array.fill_null(0).to_numpy(zero_copy_only=False), missing)
+
+
+def _polars_times(series: Any) -> list[object]:
+    """Read dates and durations, of which some are beyond those of Python; asking for these would fail or panic."""
+    import polars as pl
+
+    if series.dtype == pl.Time:
+        return list(series.to_list())
+    low, high = _python_times(series.dtype, is_duration=series.dtype == pl.Duration)
+    known = series.to_physical().cast(pl.Int64).is_between(low, high).fill_null(True)
+    inside = iter(series.filter(known).to_list())
+    return [next(inside) if here else _UNREADABLE for here in known.to_list()]
+
+
+def _python_times(dtype: Any, *, is_duration: bool) -> tuple[int, int]:
+    """Return the first and the last date or duration that Python knows, as polars stores them."""
+    ticks = {"ms": 10**3, "us": 10**6, "ns": 10**9}.get(getattr(dtype, "time_unit", ""))
+    per_day = 1 if ticks is None else 86400 * ticks  # A date is a whole number of days.
+    # A time zone may move a time into another day.
+    room = 2 if getattr(dtype, "time_zone", None) else 0
+    start = date(1970, 1, 1).toordinal()
+    days = (date.min.toordinal() - start + room, date.max.toordinal() - start - room)
+    first, last = (timedelta.min.days, timedelta.max.days) if is_duration else days
+    return max(first * per_day, -(1 << 63)), min((last + 1) * per_day - 1, (1 << 63) - 1)
+
+
+def _arrow_objects(array: Any) -> list[object]:
+    """Read what is no number; a date beyond Python's or a text that is none must not end in an error."""
+    try:
+        return list(array.to_pylist())
+    except (OverflowError, ValueError):
+        return [_arrow_object(scalar) for scalar in array]
+
+
+def _arrow_object(scalar: Any) -> object:
+    try:
+        return scalar.as_py()
+    except (OverflowError, ValueError):
+        return _UNREADABLE
 
 
 def _arrow_numbers() -> set[int]:

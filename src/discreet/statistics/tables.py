@@ -26,6 +26,7 @@ from discreet.statistics.paying import answer, noise_from
 __all__ = ["histogram"]
 
 _NOWHERE = -1
+_LARGEST_EDGE = 10**300  # Every edge is a float, too.
 
 
 def histogram(
@@ -70,6 +71,8 @@ def _read_edges(edges: Sequence[Number]) -> tuple[Fraction, ...]:
     ends = tuple(exact(edge, name="edge") for edge in edges)
     if len(ends) < 2 or any(low >= high for low, high in pairwise(ends)):
         raise InvalidParameter("edges must be at least two numbers, each above the one before")
+    if max(abs(ends[0]), abs(ends[-1])) > _LARGEST_EDGE:
+        raise InvalidParameter("edges must lie between -1e300 and 1e300")
     return ends
 
 
@@ -92,11 +95,28 @@ def _placed(column: Column, *, ends: tuple[Fraction, ...]) -> Column:
 
 def _floats(column: Column) -> NDArray[np.float64]:
     values = column.values
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        floats = values.astype(np.float64)
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+    if kind in "iu":
+        floats = _floats_down(np.asarray(values))
+    elif kind in "bf":
+        with np.errstate(over="ignore"):  # A warning would tell that a value is huge.
+            floats = np.asarray(values).astype(np.float64)
     else:
         floats = np.array([_float(value) for value in column.objects()], dtype=np.float64)
     return floats if column.missing is None else np.where(column.missing, np.nan, floats)
+
+
+def _floats_down(whole: NDArray[Any]) -> NDArray[np.float64]:
+    """Round whole numbers down to floats, as `_float` does one by one.
+
+    How a row is rounded must not depend on what the other rows are: a single None makes a list of objects.
+    """
+    signed = whole.dtype.kind == "i"
+    wide = whole.astype(np.int64 if signed else np.uint64)
+    floats = wide.astype(np.float64)
+    beyond = floats >= (2.0**63 if signed else 2.0**64)  # Rounded up to what the type does not hold.
+    too_high = beyond | (np.where(beyond, 0, floats).astype(wide.dtype) > wide)
+    return np.where(too_high, np.nextafter(floats, -np.inf), floats)
 
 
 def _float(value: object) -> float:
