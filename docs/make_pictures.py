@@ -5,9 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+import discreet as dp
 from discreet import plots, privacy
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
-from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
 
 PICTURES = Path(__file__).parent / "pictures"
 EVENTS = {
@@ -30,9 +30,9 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     epsilons = [Fraction(round(10 ** (k / 10) * 1000), 1000) for k in range(-20, 5)]
     charts = {
-        "profile": plot_profile(EVENTS),
-        "tradeoff": plot_tradeoff(EVENTS),
-        "accuracy": plot_accuracy({"Laplace": _laplace, "Gaussian, δ = 1e-6": _gaussian}, epsilons, unit="people"),
+        "profile": dp.plot_profile(EVENTS),
+        "tradeoff": dp.plot_tradeoff(EVENTS),
+        "accuracy": dp.plot_accuracy({"Laplace": _laplace, "Gaussian, δ = 1e-6": _gaussian}, epsilons, unit="people"),
     }
     for name, chart in charts.items():
         plots.save(chart, PICTURES / f"{name}.svg")
