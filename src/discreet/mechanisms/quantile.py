@@ -17,6 +17,7 @@ from discreet.mechanisms.exponential import exponential_outcomes, worst_case_sho
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
+from discreet.mechanisms.text import significant_up
 from discreet.privacy import events
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
@@ -119,7 +120,7 @@ class Quantile:
     def _reason(self) -> str:
         return (
             "a quantile has no interval from public facts alone: how far the value is off depends on the data. Its "
-            f"rank is off by at most {float(self.rank_error()):.4g} rows with 95 % confidence"
+            f"rank is off by at most {significant_up(self.rank_error())} rows with 95 % confidence"
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from discreet.balls import ball
+from discreet.balls import ball, bounds
 from discreet.exact import up
 from discreet.privacy import moments
 from discreet.privacy.basic import point, reveal
@@ -39,7 +39,9 @@ def _worst_cells(choice: Choice, order: Fraction) -> arb:
     if not all(cell.is_finite() for cell in cells):
         return sum(cells, ball(0))
     # The sum of the largest upper ends is above the sum of the largest.
-    return sum(sorted((cell.upper() for cell in cells), key=float, reverse=True)[: choice.touched], ball(0))
+    # Compared exactly: two cells may be one float and still not be equal.
+    ends = sorted((bounds(cell)[1] for cell in cells), reverse=True)
+    return sum((ball(end) for end in ends[: choice.touched]), ball(0))
 
 
 @final

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball
+from discreet.balls import ball, bounds
 from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, probability, up
 from discreet.privacy import gdp
@@ -145,7 +145,9 @@ def _worst_cells(choice: Choice) -> arb:
     cells = [_mu_squared(cell) for cell in choice.cells]
     if not all(cell.is_finite() for cell in cells):
         return sum(cells, ball(0))
-    return sum(sorted((cell.upper() for cell in cells), key=float, reverse=True)[: choice.touched], ball(0))
+    # Compared exactly: two cells may be one float and still not be equal.
+    ends = sorted((bounds(cell)[1] for cell in cells), reverse=True)
+    return sum((ball(end) for end in ends[: choice.touched]), ball(0))
 
 
 def _quantile(chance: arb) -> arb:
