@@ -70,7 +70,7 @@ def _accounting(found: list[dict[str, Any]]) -> str:
 def _machine() -> str:
     machine = json.loads((RESULTS / "noise.json").read_text())["machine"]
     where = f"{machine['processor']}, {machine['cores']} cores, Python {machine['python']}, {machine['date']}"
-    return f"{where}; each library in its own\nenvironment, all in one run (`make bench`).\n"
+    return f"{where}; each library in its own\nenvironment, each table from one run (`make bench`).\n"
 
 
 def _short(value: float) -> str:
