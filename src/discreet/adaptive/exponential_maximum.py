@@ -1,8 +1,10 @@
 """The largest (up[t] + down[s]) exp(-beta (t + s - 1)) over t + s >= 1, in near-linear time.
 
-With a = up[t] e^(-beta t), c = e^(-beta t), b = down[s] e^(-beta s), d = e^(-beta s) the product is a d + b c: for each
-s the farthest of the points (a, c) in a direction. Only points where a reaches a new height can win, and of these
-only the corners of their hull, on which the winner moves in one direction as s grows.
+For one s the best t is where up[t] e^(-beta t) + down[s] e^(-beta t) is largest. The larger down[s], the more the
+fading counts, so the best t falls as s rises: once it is known for some s, the search for those between is narrow.
+
+That also bears rounding. If t was taken for s though another is better by a share h, then t or what lies on its side
+is worse than the best by no more than that share for all s beyond; so each halving costs one h at most.
 """
 
 from __future__ import annotations
@@ -19,12 +21,11 @@ from discreet.balls import ball
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["RELATIVE_ERROR", "Peak", "highest"]
+__all__ = ["RELATIVE_ERROR", "Peak", "faded", "highest", "tallest"]
 
 RELATIVE_ERROR = Fraction(1, 10**11)
-"""How far below the largest product the one that floats find may lie: exponents are below 700, so a factor is off
-by at most 700 units in the last place, and a product by a few more."""
-_DEEPEST = 700.0
+"""How far below the largest product the one that floats find may lie, if that is above e^-300 of a step. Logarithms
+of at most 350 in size are off by a few units of 2^-45, and there are at most 60 halvings."""
 
 
 @final
@@ -42,44 +43,60 @@ class Peak:
     def approximate(self, beta: float) -> float:
         return float(self.height) * float(np.exp(-beta * self.distance))
 
+    def logarithm(self, beta: float) -> float:
+        return float(faded(np.array([float(self.height)]), np.array([self.distance]), beta)[0])
+
+
+def faded(heights: NDArray[np.float64], distances: NDArray[np.int64], beta: float) -> NDArray[np.float64]:
+    """Return the logarithms of height * exp(-beta * distance), which neither overflow nor vanish."""
+    with np.errstate(divide="ignore"):
+        logarithms: NDArray[np.float64] = np.log(heights) - beta * distances
+    return logarithms
+
+
+def tallest(heights: NDArray[np.int64], distances: NDArray[np.int64], beta: float) -> Peak:
+    """Return the largest of some products."""
+    at = int(np.argmax(faded(heights.astype(np.float64), distances, beta)))
+    return Peak(Fraction(int(heights[at])), int(distances[at]))
+
 
 def highest(up: NDArray[np.int64], down: NDArray[np.int64], beta: float) -> Peak:
     """Return the largest product up to RELATIVE_ERROR; both sequences rise and begin at 0 or above."""
     starts = [(0, 1), (1, 0)] if up[0] + down[0] > 0 else [(0, 0)]
     peaks = [_from(up[t:], down[s:], t + s, beta) for t, s in starts if t < up.size and s < down.size]
-    return max(peaks, key=lambda peak: peak.approximate(beta))
+    return max(peaks, key=lambda peak: peak.logarithm(beta))
 
 
 def _from(up: NDArray[np.int64], down: NDArray[np.int64], offset: int, beta: float) -> Peak:
-    heights = _decayed(up, beta)
-    corners = _corners(heights, beta)
-    fall = np.exp(-beta * corners)
-    # Along the hull the directions (1, down) turn steadily: find each one's corner by its slope.
-    slopes = np.diff(heights[corners]) / -np.diff(fall)
-    chosen = corners[np.searchsorted(-slopes, -down.astype(np.float64), "left")]
-    sums = up[chosen] + down
-    exponents = np.minimum(beta * (chosen + np.arange(down.size)), _DEEPEST)
-    best = int(np.argmax(sums * np.exp(-exponents)))
-    return Peak(Fraction(int(sums[best])), max(int(chosen[best]) + best + offset - 1, 0))
+    chosen = _best_places(up, down, beta)
+    distances = chosen + np.arange(down.size) + (offset - 1)
+    return tallest(up[chosen] + down, np.maximum(distances, 0), beta)
 
 
-def _decayed(up: NDArray[np.int64], beta: float) -> NDArray[np.float64]:
-    faded: NDArray[np.float64] = up * np.exp(-np.minimum(beta * np.arange(up.size), _DEEPEST))
-    return faded
+def _best_places(up: NDArray[np.int64], down: NDArray[np.int64], beta: float) -> NDArray[np.int64]:
+    """Return the best t for each s, by halving: first for every 2^k-th s, then for those in the middle between."""
+    # One place more on either side, where the best t is the last and the first.
+    known = np.zeros(down.size + 2, np.int64)
+    known[0] = up.size - 1
+    stride = 1 << down.size.bit_length()
+    while stride > 1:
+        half = stride // 2
+        rows = np.arange(half, down.size + 1, stride)
+        most, least = known[rows - half], known[np.minimum(rows + half, down.size + 1)]
+        known[rows] = _best_between(up, down[rows - 1], least, most, beta)
+        stride = half
+    return known[1:-1]
 
 
-def _corners(heights: NDArray[np.float64], beta: float) -> NDArray[np.int64]:
-    """Return the indices of the corners of the upper right hull of the points (heights, exp(-beta index))."""
-    records = np.flatnonzero(heights > np.concatenate([[-1.0], np.maximum.accumulate(heights)[:-1]]))
-    hull: list[int] = []
-    points = list(zip(heights[records].tolist(), np.exp(-beta * records).tolist(), strict=True))
-    for index in range(len(points)):
-        while len(hull) > 1 and _is_inside(points[hull[-2]], points[hull[-1]], points[index]):
-            hull.pop()
-        hull.append(index)
-    return records[hull]
-
-
-def _is_inside(first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]) -> bool:
-    """Tell whether `middle` lies below the line from `first` to `last`; heights rise and falls fall."""
-    return (middle[0] - first[0]) * (first[1] - last[1]) <= (last[0] - first[0]) * (first[1] - middle[1])
+def _best_between(
+    up: NDArray[np.int64], down: NDArray[np.int64], least: NDArray[np.int64], most: NDArray[np.int64], beta: float
+) -> NDArray[np.int64]:
+    """Return, for each entry of `down`, the best t from `least` to `most`; the ranges overlap at their ends only."""
+    lengths = most - least + 1
+    starts = np.cumsum(lengths) - lengths
+    places = np.arange(int(lengths.sum())) + np.repeat(least - starts, lengths)
+    heights = (up[places] + np.repeat(down, lengths)).astype(np.float64)
+    values = faded(heights, places, beta)
+    tops = np.flatnonzero(values == np.repeat(np.maximum.reduceat(values, starts), lengths))
+    first: NDArray[np.int64] = places[tops[np.searchsorted(tops, starts)]]
+    return first
