@@ -1,1 +1,91 @@
 """Mechanisms that look at the data: local and smooth sensitivity, noise that may follow it, tests of stability."""
+
+from __future__ import annotations
+
+from discreet.adaptive.admissibility import Enclosed, largest_loss
+from discreet.adaptive.choosing import Choosing
+from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
+from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
+from discreet.adaptive.interquartile import propose_interquartile_range
+from discreet.adaptive.memberships import Memberships
+from discreet.adaptive.mode import StableMode
+from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
+from discreet.adaptive.order_queries import (
+    AddRemoveQuantileQuery,
+    CentralMeanQuery,
+    LowerMedianQuery,
+    WinsorisedMeanQuery,
+    median_query,
+    quantile_query,
+    trimmed_mean_query,
+    winsorised_mean_query,
+)
+from discreet.adaptive.partition import OptimalPartitionSelection, partition_probability
+from discreet.adaptive.point_functions import PointFunction, PointFunctionLearner
+from discreet.adaptive.proposals import propose_median, propose_quantile, propose_trimmed_mean
+from discreet.adaptive.propose_test_release import Proposed, ProposeTestRelease
+from discreet.adaptive.pure_recipes import polynomial, power, student
+from discreet.adaptive.recipe import Recipe
+from discreet.adaptive.sensitivity import local_sensitivity, smooth_sensitivity
+from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_query import Bound, DistanceQuery, SmoothlyBoundedQuery, SmoothQuery
+from discreet.adaptive.smoothness import Smoothness, check_smoothness
+from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableQuery
+from discreet.adaptive.stable_selection import StableSelection
+from discreet.adaptive.truncated_histogram import TruncatedHistogram
+from discreet.adaptive.tuning import best_recipe
+from discreet.adaptive.vector_smooth import SmoothlyBoundedVectorQuery, VectorSmoothSensitivityMechanism
+
+__all__ = [
+    "NO_ANSWER",
+    "AddRemoveQuantileQuery",
+    "Bound",
+    "CentralMeanQuery",
+    "Choosing",
+    "DistanceQuery",
+    "DistanceTest",
+    "Enclosed",
+    "LowerMedianQuery",
+    "Memberships",
+    "NoAnswer",
+    "OptimalPartitionSelection",
+    "PointFunction",
+    "PointFunctionLearner",
+    "ProposeTestRelease",
+    "Proposed",
+    "Recipe",
+    "ReleaseIfStable",
+    "SmoothQuery",
+    "SmoothSensitivityMechanism",
+    "SmoothlyBoundedQuery",
+    "SmoothlyBoundedVectorQuery",
+    "Smoothness",
+    "StableMode",
+    "StableQuery",
+    "StableSelection",
+    "TruncatedHistogram",
+    "VectorSmoothSensitivityMechanism",
+    "WinsorisedMeanQuery",
+    "best_recipe",
+    "check_smoothness",
+    "classical_gaussian",
+    "classical_laplace",
+    "gaussian",
+    "laplace",
+    "laplace_log_normal",
+    "largest_loss",
+    "local_sensitivity",
+    "median_query",
+    "partition_probability",
+    "polynomial",
+    "power",
+    "propose_interquartile_range",
+    "propose_median",
+    "propose_quantile",
+    "propose_trimmed_mean",
+    "quantile_query",
+    "smooth_sensitivity",
+    "student",
+    "trimmed_mean_query",
+    "winsorised_mean_query",
+]
