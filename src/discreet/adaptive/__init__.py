@@ -6,6 +6,7 @@ from discreet.adaptive.admissibility import Enclosed, largest_loss
 from discreet.adaptive.choosing import Choosing
 from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
 from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
+from discreet.adaptive.eigenvalue import EigenvalueBound
 from discreet.adaptive.interquartile import propose_interquartile_range
 from discreet.adaptive.memberships import Memberships
 from discreet.adaptive.mode import StableMode
@@ -44,6 +45,7 @@ __all__ = [
     "Choosing",
     "DistanceQuery",
     "DistanceTest",
+    "EigenvalueBound",
     "Enclosed",
     "LowerMedianQuery",
     "Memberships",

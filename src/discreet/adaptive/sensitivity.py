@@ -12,6 +12,8 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
+from discreet.adaptive.ranked import Ranked
+from discreet.adaptive.variance_sensitivity import global_variance, local_variance
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive
@@ -23,7 +25,7 @@ from discreet.privacy.relation import Relation
 
 __all__ = ["Statistic", "local_sensitivity", "smooth_sensitivity"]
 
-Statistic: TypeAlias = Literal["order", "median", "trimmed_mean", "winsorised_mean"]
+Statistic: TypeAlias = Literal["order", "median", "trimmed_mean", "winsorised_mean", "variance"]
 
 _BITS = 96
 
@@ -44,10 +46,13 @@ def smooth_sensitivity(
 
     "order" is the value of a rank, counted from 1, or of the rank max(1, ceil(q n)); "median" the middle value or the
     mean of the two (under add-remove the lower of them); "trimmed_mean" and "winsorised_mean" leave out or move inward
-    `ends` values on each side. For the Winsorised mean, and for quantiles other than the median under add-remove, it is
-    a smooth upper bound. [NRS07, BS19]
+    `ends` values on each side; "variance" has the divisor n. For the Winsorised mean, and for quantiles other than the
+    median under add-remove, it is a smooth upper bound; for the variance, the global sensitivity. [NRS07, BS19]
     """
     decay, column = positive(beta, name="beta"), column_of(values)
+    if statistic == "variance":
+        sample, unit = _variance(column, bounds, relation, step, rank=rank, q=q, ends=ends)
+        return NotPrivate(float(unit * global_variance(Fraction(sample.spread), sample.size)))
     query = _query(column, bounds, relation, rank, q, statistic, ends, step)
     peak = query.smooth_sensitivity(column, decay)
     with precision(_BITS):
@@ -73,6 +78,11 @@ def local_sensitivity(
     if integer(distance, name="distance") < 0:
         raise InvalidParameter("distance must not be negative")
     column = column_of(values)
+    if statistic == "variance":
+        if distance:
+            raise InvalidParameter("the sensitivity of a variance is computed at the data only: leave distance out")
+        sample, unit = _variance(column, bounds, relation, step, rank=rank, q=q, ends=ends)
+        return NotPrivate(float(unit * local_variance(sample)))
     query = _query(column, bounds, relation, rank, q, statistic, ends, step)
     return NotPrivate(float(query.grid.step * query.local_sensitivity(column, distance)))
 
@@ -109,7 +119,20 @@ def _without_ends(grid: Grid, statistic: Statistic, ends: int | None, size: int 
         return trimmed_mean_query(grid=grid, size=size, trimmed=ends)
     if statistic == "winsorised_mean":
         return winsorised_mean_query(grid=grid, size=size, moved=ends)
-    raise InvalidParameter('statistic must be "order", "median", "trimmed_mean" or "winsorised_mean"')
+    raise InvalidParameter('statistic must be "order", "median", "trimmed_mean", "winsorised_mean" or "variance"')
+
+
+def _variance(
+    column: Column, bounds: tuple[Number, Number], relation: Relation, step: Number | None, **unused: object
+) -> tuple[Ranked, Fraction]:
+    """Return the values on their grid, and its squared step."""
+    _refuse(**unused)
+    if read_relation(relation) is not Relation.REPLACE_ONE:
+        raise InvalidParameter("the sensitivity of a variance is known under REPLACE_ONE only")
+    if not len(column):
+        raise InvalidParameter("the variance of nothing has no sensitivity")
+    grid = Grid.between(*bounds, step=step)
+    return Ranked(grid.indices(column), grid.first, grid.last), grid.step**2
 
 
 def _refuse(**unused: object) -> None:
