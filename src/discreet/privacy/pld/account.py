@@ -10,15 +10,97 @@ from functools import reduce
 from discreet.privacy.pld.compose import compose, ever
 from discreet.privacy.pld.cumulant import Cumulant
 from discreet.privacy.pld.divergence import Divergence
-from discreet.privacy.pld.grid import few, multiples, on_grid
-from discreet.privacy.pld.pair import Pair, Ticks
-from discreet.privacy.pld.plan import COARSE, Aim, Goal, Sketch
+from discreet.privacy.pld.grid import multiples, on_grid
+from discreet.privacy.pld.pair import Pair, Ticks, few
+from discreet.privacy.pld.plan import COARSE, UPPER, Aim, Goal, Sketch
 from discreet.privacy.pld.terms import Term, lattice
 
-__all__ = ["aim_at_delta", "aim_at_epsilon", "divergences", "sketches"]
+__all__ = ["at_delta", "at_epsilon"]
+
+_CUT = 1e-10  # of delta, may be cut off in all steps together
+_LEAST = 1e-290  # A tail below it is no float.
 
 
-def sketches(terms: tuple[Term, ...], tail: float) -> list[Sketch]:
+def at_delta(terms: tuple[Term, ...], delta: float, goal: Goal) -> list[Divergence]:
+    """Compose the terms around epsilon(delta), with another aim if the first one was not good enough."""
+    tail = max(delta * _CUT / sum(term.count for term in terms), _LEAST)
+    aims = [_aim_at_delta(sketch, delta) for sketch in _sketches(terms, tail)]
+    found = _divergences(terms, aims, tail, UPPER)
+    for care in (10.0, 100.0, 1000.0):
+        aim, divergence = max(zip(aims, found, strict=True), key=lambda both: both[0].epsilon)
+        if _hits(aim, divergence):
+            break
+        aims = [_again(aim, found.epsilon_at(aim.delta), care) for aim, found in zip(aims, found, strict=True)]
+        found = _divergences(terms, aims, tail, UPPER)
+    return found if goal is UPPER else _divergences(terms, aims, tail, goal)
+
+
+def _hits(aim: Aim, found: Divergence) -> bool:
+    """Whether epsilon is about what it was aimed at, and delta stands out from the rounding of the transform."""
+    epsilon = found.epsilon_at(aim.delta)
+    near = abs(epsilon - aim.epsilon) <= 0.1 * abs(epsilon) or max(epsilon, aim.epsilon) <= 0
+    return epsilon >= aim.sketch.top or (near and found.finite(epsilon) <= 1.001 * aim.delta)
+
+
+def at_epsilon(terms: tuple[Term, ...], epsilon: float, goal: Goal) -> list[Divergence]:
+    """Compose the terms around epsilon, with another aim if delta is far from what the first one took it for."""
+    # How much may be cut off follows from delta, which a first look tells well enough.
+    delta = max(_aim_at_epsilon(sketch, epsilon).delta for sketch in _sketches(terms, 1e-40))
+    tail = max(delta * _CUT / sum(term.count for term in terms), _LEAST)
+    aims = [_aim_at_epsilon(sketch, epsilon) for sketch in _sketches(terms, tail)]
+    found = _divergences(terms, aims, tail, UPPER)
+    for care in (10.0, 100.0, 1000.0):
+        deltas = [divergence.finite(epsilon) for divergence in found]
+        worst = max(range(len(aims)), key=deltas.__getitem__)
+        if found[worst].lower(epsilon) >= 0.998 * deltas[worst] or deltas[worst] < 1e-290:
+            break
+        aims = [aim.sketch.at_epsilon(epsilon, delta, care) for aim, delta in zip(aims, deltas, strict=True)]
+        found = _divergences(terms, aims, tail, UPPER)
+    return found if goal is UPPER else _divergences(terms, aims, tail, goal)
+
+
+def _again(aim: Aim, epsilon: float, care: float = 1.0) -> Aim:
+    return aim.sketch.at_epsilon(epsilon, aim.delta, care) if epsilon < aim.sketch.top else aim
+
+
+def _aim_at_delta(sketch: Sketch, delta: float) -> Aim:
+    """Aim at epsilon(delta): compose the sketch as it is, read epsilon off, and aim again until it stays.
+
+    So many steps that a coarse grid would blur the sum make it normal, which is what the first aim takes it for.
+    """
+    left = max(delta - ever((pair.infinite, count) for pair, count in sketch.pairs), 1e-300)
+    aim = sketch.near_delta(left)
+    for _ in range(6):
+        before = aim
+        if aim.reaches(COARSE):
+            aim = _again(aim, _coarsely(aim).epsilon_at(left))
+        if abs(aim.epsilon - before.epsilon) <= 0.1 * abs(aim.epsilon):
+            break
+    return aim
+
+
+def _aim_at_epsilon(sketch: Sketch, epsilon: float) -> Aim:
+    """Aim at epsilon: compose the sketch as it is to see how small delta will be, and aim again."""
+    slope = sketch.at_epsilon(epsilon, 1.0).slope
+    first = sketch.at_epsilon(epsilon, math.exp(min(0.0, max(-700.0, sketch.log_delta(slope)))))
+    return sketch.at_epsilon(epsilon, _coarsely(first).finite(epsilon)) if first.reaches(COARSE) else first
+
+
+def _coarsely(aim: Aim) -> Divergence:
+    step = aim.step(COARSE)
+    return compose([(on_grid(pair, step), count) for pair, count in aim.sketch.pairs], aim.plan(step))
+
+
+def _divergences(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Goal) -> list[Divergence]:
+    """Compose the terms in each direction, all on the grid that suits the one with the largest losses."""
+    step = max(aims, key=lambda aim: aim.epsilon).step(goal)
+    return [
+        compose([(on_grid(pair, step), count) for pair, count in pairs], aim.plan(step))
+        for pairs, aim in zip(_directions(terms, multiples(step), tail), aims, strict=True)
+    ]
+
+
+def _sketches(terms: tuple[Term, ...], tail: float) -> list[Sketch]:
     """Look at the losses coarsely, in each direction, losing at most the mass `tail` in each step."""
     spacings = [lattice(term) for term in terms]
     common = reduce(_common, (spacing for spacing in spacings if spacing is not None), Fraction(0))
@@ -31,39 +113,9 @@ def sketches(terms: tuple[Term, ...], tail: float) -> list[Sketch]:
             loose=loose,
             lattice=common,
             span=max(float(pair.loss.max() - pair.loss.min()) for pair, _ in pairs),
+            top=sum(count * float(pair.loss.max()) for pair, count in pairs),
         )
         for pairs in _directions(terms, few, tail)
-    ]
-
-
-def aim_at_delta(sketch: Sketch, delta: float) -> Aim:
-    """Aim at epsilon(delta): compose the sketch as it is, read epsilon off, and aim again until it stays."""
-    left = max(delta - ever((pair.infinite, count) for pair, count in sketch.pairs), 1e-300)
-    aim = sketch.near_delta(left)
-    for _ in range(6):
-        before, aim = aim, sketch.at_epsilon(_coarsely(aim).epsilon_at(left), left)
-        if abs(aim.epsilon - before.epsilon) <= 0.1 * abs(aim.epsilon):
-            break
-    return aim
-
-
-def aim_at_epsilon(sketch: Sketch, epsilon: float) -> Aim:
-    """Aim at epsilon: compose the sketch as it is to see how small delta will be, and aim again."""
-    first = sketch.at_epsilon(epsilon, 1e-300)
-    return sketch.at_epsilon(epsilon, _coarsely(first).upper(epsilon))
-
-
-def _coarsely(aim: Aim) -> Divergence:
-    step = aim.step(COARSE)
-    return compose([(on_grid(pair, step), count) for pair, count in aim.sketch.pairs], aim.plan(step))
-
-
-def divergences(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Goal) -> list[Divergence]:
-    """Compose the terms in each direction, all on the grid that suits the one with the largest losses."""
-    step = max(aims, key=lambda aim: aim.epsilon).step(goal)
-    return [
-        compose([(on_grid(pair, step), count) for pair, count in pairs], aim.plan(step))
-        for pairs, aim in zip(_directions(terms, multiples(step), tail), aims, strict=True)
     ]
 
 

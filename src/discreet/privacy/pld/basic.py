@@ -18,16 +18,24 @@ from discreet.privacy.events import (
     PureDP,
     RandomizedResponse,
 )
-from discreet.privacy.pld.lattice import discrete_gaussian, discrete_laplace
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float
+from discreet.privacy.pld.lattice import discrete_gaussian, discrete_laplace, whole_shift
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few
 
-__all__ = ["dominating_pair", "ends"]
+__all__ = ["dominating_pair", "require_pair"]
 
 
 @singledispatch
 def dominating_pair(event: Event, ticks: Ticks, tail: float) -> Pair:
     """Return a pair that dominates `event`, cut into cells at `ticks`, losing at most the mass `tail`."""
     raise UnsupportedEvent(f"no dominating pair is known for {type(event).__name__}: account for it by Renyi")
+
+
+def require_pair(event: Event) -> None:
+    """Refuse an event without a known dominating pair before anything is computed."""
+    if dominating_pair.dispatch(type(event)) is dominating_pair.dispatch(Event):
+        dominating_pair(event, few, 1.0)
+    if isinstance(event, DiscreteGaussian):
+        whole_shift(event)
 
 
 @dominating_pair.register
@@ -82,7 +90,7 @@ def _laplace(reach: float, ticks: Ticks) -> Pair:
     Its density at the loss l is exp((l - reach) / 2) / 4. Splitting a cell of length w onto its ends gives each of
     them exp((l - reach) / 2) tanh(w / 4) / 2, where l is that end.
     """
-    loss = ends(-reach, reach, ticks)
+    loss = _ends(-reach, reach, ticks)
     half = np.tanh(np.diff(loss) / 4) / 2
     mass = np.zeros_like(loss)
     mass[1:] += half
@@ -92,10 +100,11 @@ def _laplace(reach: float, ticks: Ticks) -> Pair:
     return Pair(loss=loss, p=np.exp((loss - reach) / 2) * mass, q=np.exp(-(loss + reach) / 2) * mass, top=reach)
 
 
-def ends(low: float, high: float, ticks: Ticks) -> Floats:
+def _ends(low: float, high: float, ticks: Ticks) -> Floats:
     """Return the ticks with both ends, in increasing order, each once."""
     inner = ticks(low, high)
-    return np.concatenate(([low], inner[(inner > low) & (inner < high)], [high]))
+    first, last = inner.searchsorted(low, "right"), inner.searchsorted(high, "left")
+    return np.concatenate(([low], inner[first:last], [high]))
 
 
 @dominating_pair.register
@@ -105,4 +114,4 @@ def _(event: DiscreteLaplace, ticks: Ticks, tail: float) -> Pair:
 
 @dominating_pair.register
 def _(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pair:
-    return discrete_gaussian(event, tail)
+    return discrete_gaussian(event, ticks, tail)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -32,6 +33,9 @@ _SHORT = 512  # points
 def compose(losses: Sequence[tuple[GridLoss, int]], plan: Plan) -> Divergence:
     """Compose losses on one grid, each so many times."""
     cumulant = Cumulant((loss.loss, loss.mass, count) for loss, count in losses)
+    if cumulant(plan.tilt) > plan.tilt * plan.centre + 1:
+        # The plan does not fit this grid: a cumulant has K(t) <= t K'(t), and the centre should be about K'(t).
+        plan = replace(plan, tilt=0.0)
     tilted, logs = cumulant.tilted(plan.tilt)
     mass, noise = _convolve(losses, tilted, plan)
     first, ahead, behind = _suffix_sums(mass, plan)
@@ -44,7 +48,6 @@ def compose(losses: Sequence[tuple[GridLoss, int]], plan: Plan) -> Divergence:
         behind=behind,
         tilt=plan.tilt,
         centre=plan.centre,
-        # Not above 1 by much: a cumulant K has K(t) <= t K'(t), and the centre is about K'(t).
         scale=exp(value - plan.tilt * plan.centre),
         noise=noise,
         above=above,
@@ -56,10 +59,17 @@ def compose(losses: Sequence[tuple[GridLoss, int]], plan: Plan) -> Divergence:
         lost=sum(count * loss.lost for loss, count in losses),
         top=sum(count * loss.top for loss, count in losses) * (1 + 1e-14),
         drift=sum(count * loss.drift for loss, count in losses),
-        slope=plan.slope,
-        moment=cumulant(plan.slope) - plan.slope * plan.centre,
+        moments=_moments(cumulant, plan),
         variance=sum(count * loss.width**2 for loss, count in losses) / 4,
     )
+
+
+def _moments(cumulant: Cumulant, plan: Plan) -> tuple[tuple[float, float], ...]:
+    """Return slopes s with K(s) - s centre: the planned one, and smaller ones if it does not fit."""
+    slopes = [plan.slope, plan.tilt + plan.rise]
+    while cumulant(slopes[-1]) > slopes[-1] * plan.centre + 1 and len(slopes) < 12:
+        slopes.append(slopes[-1] / 4)
+    return tuple((slope, cumulant(slope) - slope * plan.centre) for slope in slopes)
 
 
 def _suffix_sums(mass: Floats, plan: Plan) -> tuple[int, Floats, Floats]:
@@ -67,16 +77,33 @@ def _suffix_sums(mass: Floats, plan: Plan) -> tuple[int, Floats, Floats]:
 
     Weights above e^300 belong to no epsilon of interest. Those below e^-300 are too small to be missed.
     """
-    middle = plan.centre / plan.step
-    left, right = (min(300 / (rate * plan.step), 2.0**62) for rate in (plan.tilt + 1, max(plan.tilt, 1e-100)))
-    first = max(plan.start, math.ceil(middle - left))
-    last = min(plan.start + plan.size, math.floor(middle + right) + 1)
-    kept = mass[first - plan.start : last - plan.start]
-    origin = first * plan.step - plan.centre
-    ahead = kept * _geometric(origin, plan.tilt, plan.step, len(kept))
-    behind = kept * _geometric(origin, plan.tilt + 1, plan.step, len(kept))
-    sums = [np.append(np.cumsum(part[::-1])[::-1], 0.0) for part in (ahead, behind)]
-    return first, sums[0], sums[1]
+    middle, reach = plan.centre / plan.step, min(300 / (max(plan.tilt, 1e-100) * plan.step), 2.0**62)
+    first = max(plan.start, math.ceil(middle - reach))
+    last = min(plan.start + plan.size, math.floor(middle + reach) + 1)
+    weighted = mass[first - plan.start : max(first, last) - plan.start]
+    weighted = weighted * _geometric(first * plan.step - plan.centre, plan.tilt, plan.step, len(weighted))
+    ahead = np.append(np.cumsum(weighted[::-1])[::-1], 0.0)
+    return first, ahead, _discounted(weighted, plan.step)
+
+
+def _discounted(values: Floats, step: float) -> Floats:
+    """Return the sum of values[i] e^((k - i) step) over i >= k, for each k, with a 0 at the end.
+
+    It goes from the right by stretches of at most 500 nats, so that no weight overflows. On a coarse grid, where a
+    stretch has few points, it adds what is up to 500 nats ahead; the rest weighs e^-500.
+    """
+    total = np.zeros(len(values) + 1)
+    stretch = max(1, math.floor(500 / step))
+    if stretch < 256:
+        for ahead in range(min(stretch + 1, len(values))):
+            total[: len(values) - ahead] += values[ahead:] * math.exp(-ahead * step)
+        return total
+    for start in range((len(values) - 1) // stretch * stretch, -1, -stretch):
+        part = values[start : start + stretch]
+        weight = _geometric(0.0, 1.0, step, len(part))
+        carried = total[start + len(part)] * weight[-1] * math.exp(-step)
+        total[start : start + len(part)] = (np.cumsum((part * weight)[::-1])[::-1] + carried) / weight
+    return total
 
 
 def _geometric(origin: float, rate: float, step: float, size: int) -> Floats:

@@ -18,14 +18,14 @@ _ULP = 2.0**-53
 class Divergence:
     """delta(eps) = E[(1 - e^(eps - S))_+] of a sum S on a grid whose law was tilted by e^(t S).
 
-    With c_i the tilted masses of the grid points x_i and y = x_i - centre, the finite part of delta is `scale` times
-    the sum over x_i > eps of c_i e^(-t y) - e^(eps - centre) c_i e^(-(t + 1) y).
+    With c_i the tilted masses of the grid points x_i and v_i = c_i e^(-t (x_i - centre)), the finite part of delta is
+    `scale` times the sum over x_i >= x_k of v_i - e^(eps - x_k) v_i e^(x_k - x_i), x_k being the first one above eps.
     """
 
     step: float
     first: int  # the grid point of the first entry of `ahead` and `behind`
-    ahead: Floats  # the sums of c_i e^(-t y) from each entry on
-    behind: Floats  # the sums of c_i e^(-(t + 1) y) from each entry on
+    ahead: Floats  # the sum of v_i from each entry k on; ends with a 0
+    behind: Floats  # the sum of v_i e^(x_k - x_i) from each entry k on; ends with a 0
     tilt: float
     centre: float
     scale: float  # e^(K(t) - t centre), K being the cumulant of the finite losses
@@ -39,25 +39,28 @@ class Divergence:
     lost: float  # bounds the mass that was cut off
     top: float  # the largest loss there can be
     drift: float  # by how much the grid raises the sum on average, at most
-    slope: float  # a tilt, and
-    moment: float  # log of the moment there: K(slope) - slope centre
+    moments: tuple[tuple[float, float], ...]  # slopes s with K(s) - s centre
     variance: float  # the sum is raised by more than drift + u with a chance of at most exp(-u^2 / (2 variance))
 
     def upper(self, epsilon: float) -> float:
         """Return at least delta."""
         if epsilon >= self.top:
             return min(1.0, self.infinite)
+        return min(1.0, (self.infinite + self.lost + self.finite(epsilon)) * (1 + 8 * _ULP))
+
+    def finite(self, epsilon: float) -> float:
+        """Return at least the finite part of delta, apart from what was lost."""
         at = epsilon - self.slip
-        if at < self.first * self.step:
-            return 1.0
-        value, wrong = self._value(at)
-        finite = self.scale * (1 + self.error) * (value + wrong + self.above * self._peak(at))
-        return min(1.0, (self.infinite + self.lost + finite) * (1 + 8 * _ULP))
+        bound = self._chernoff_delta(at)
+        if at >= self.first * self.step:
+            value, wrong = self._value(at)
+            bound = min(bound, self.scale * (value + wrong + self.above * self._peak(at)))
+        return bound * (1 + self.error)
 
     def lower(self, epsilon: float) -> float:
         """Return at most the finite part of delta on the grid."""
         at = epsilon + self.slip
-        if at - self.centre > 600 or self.error >= 1:
+        if self.error >= 1:
             return 0.0
         value, wrong = self._value(at)
         return max(0.0, self.scale * (1 - self.error) * (value - wrong - self.outside * self._peak(at)))
@@ -74,7 +77,8 @@ class Divergence:
         so they add up to at most their integral, divided by the step, and their largest one.
         """
         k = min(max(math.floor(epsilon / self.step) + 1 - self.first, 0), len(self.ahead) - 1)
-        ahead, behind = float(self.ahead[k]), exp(epsilon - self.centre) * float(self.behind[k])
+        nearer = exp(min(0.0, epsilon - (self.first + k) * self.step))
+        ahead, behind = float(self.ahead[k]), nearer * float(self.behind[k])
         t, points = 2 * self.tilt, len(self.ahead)
         largest = exp(-self.tilt * (epsilon - self.centre))
         integral = 2 / (t * (t + 1) * (t + 2)) if t > 1e-9 else math.inf
@@ -91,32 +95,39 @@ class Divergence:
     def shortfall(self, epsilon: float, small: float) -> tuple[float, float]:
         """Return a gap and an eta such that the true finite delta at epsilon - gap is at least lower(epsilon) - eta.
 
-        Theorem     Given the true losses, the grid moves the sum S by an independent W, sub-Gaussian around at most
-                    `drift` with the variance V. Since g = (1 - e^(eps - .))_+ grows by at most 1 per nat,
-                    E g(S + W - gap) - E g(S) <= E integral over u > 0 of 1[W > gap + u] 1[S > eps - u]
-                    <= integral of e^(-(G + u)^2 / 2V) e^(K(s) - s (eps - u)), where G = gap - drift: the first
-                    factor by Hoeffding, the second by Chernoff, for any s. For G = s V + k sqrt(V) that is at
-                    most e^(K(s) - s eps - G^2 / 2V) sqrt(V) / k: the smaller, the larger k. `small` will do.
+        Theorem     Given the true losses, the grid moves their sum S by an independent W: at most `drift` on average,
+                    and more than drift + u with a chance of at most exp(-u^2 / 2V) [Hoe63]. As (1 - e^-y)_+ grows by
+                    at most 1 per nat, eta may be the integral over u > 0 of P[W > gap + u] P[S > e - u], where
+                    e = epsilon - gap. It is summed in steps of r = sqrt(V), for gap = drift + k r. It falls with k;
+                    the first k with eta <= `small` will do.
         """
         if self.variance == 0:
             return self.drift, 0.0
-        spread = math.sqrt(self.variance)
-        base = self.moment - self.slope * (epsilon - self.drift - self.centre)
-        base += self.slope**2 * self.variance / 2 + math.log(spread) + math.log1p(self.error)
-        k = 0.5
-        while k < 50 and base - k * k / 2 - math.log(k) > math.log(small):
+        r, k = math.sqrt(self.variance), 0.5
+        further = min((r * 4**power for power in range(6)), key=lambda c: self._chance(epsilon, c))
+        while True:
+            gap = (self.drift + k * r) * (1 + 1e-9)
+            eta = sum(
+                math.exp(-((k + j) ** 2) / 2) * self._chance(epsilon - gap - (j + 1) * r, further) for j in range(30)
+            )
+            # Beyond 30 steps all that is known of S is that its chances are at most 1.
+            eta = (eta + math.exp(-((k + 30) ** 2) / 2)) * r * (1 + 1e-9)
+            if eta <= small or k > 12:
+                return gap, eta
             k *= 1.1
-        gap = self.drift + self.slope * self.variance + k * spread
-        return gap * (1 + 1e-9), exp(base - k * k / 2 - math.log(k)) * (1 + 1e-9)
+
+    def _chance(self, s: float, c: float) -> float:
+        """Bound P[s < S < infinity]: it is at most delta(s - c) / (1 - e^-c), for any c > 0."""
+        return min(1.0, (self.finite(s - c) + self.lost) / -math.expm1(-c))
 
     def epsilon_at(self, delta: float) -> float:
         """Return about the epsilon whose finite part of delta is `delta`: a guess, to be tested."""
         wanted = delta / self.scale if self.scale else math.inf
         k = self._first_at_most(wanted)
-        ahead, behind = float(self.ahead[k]), float(self.behind[k])
+        ahead, behind, at = float(self.ahead[k]), float(self.behind[k]), (self.first + k) * self.step
         if k == 0 or ahead <= wanted or behind <= 0:
-            return (self.first + k) * self.step
-        return math.log((ahead - wanted) / behind) + self.centre
+            return at
+        return at + math.log((ahead - wanted) / behind)
 
     def _first_at_most(self, wanted: float) -> int:
         """Return the first entry at which delta, without its scale, is not above `wanted`: gallop, then halve.
@@ -136,15 +147,17 @@ class Divergence:
         return high
 
     def _entry(self, k: int) -> float:
-        at = exp((self.first + k) * self.step - self.centre)
-        return float(self.ahead[k]) - at * float(self.behind[k])
+        return float(self.ahead[k]) - float(self.behind[k])
+
+    def _chernoff_delta(self, epsilon: float) -> float:
+        """Bound the finite part of delta by moments alone: (1 - e^-y)_+ <= e^(s y) for s >= 0."""
+        return min(exp(moment - slope * (epsilon - self.centre)) for slope, moment in self.moments)
 
     def chernoff(self, finite: float) -> float:
-        """Return an epsilon at which the finite part of delta is surely at most `finite`, by the moment alone."""
-        if self.slope == 0:
-            return math.inf
-        bound = (self.moment + math.log1p(self.error) - math.log(finite)) / self.slope
-        return self.centre + bound + self.slip + 1e-12 * (abs(self.centre) + abs(bound))
+        """Return an epsilon at which the finite part of delta is surely at most `finite`, by moments alone."""
+        nats = math.log1p(self.error) - math.log(finite)
+        above = min((moment + nats) / slope if slope else math.inf for slope, moment in self.moments)
+        return self.centre + above + self.slip + 1e-12 * (abs(self.centre) + abs(above))
 
 
 def exp(x: float) -> float:

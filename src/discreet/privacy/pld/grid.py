@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.pld.pair import Floats, Pair, Ticks
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, drift
 
-__all__ = ["GridLoss", "binned", "few", "multiples", "on_grid"]
+__all__ = ["GridLoss", "binned", "multiples", "on_grid"]
 
 _ULP = 2.0**-53
 _UNDERFLOW = 1e-300  # bounds a mass that became 0, or lost digits, below the smallest normal float
@@ -31,8 +31,8 @@ class GridLoss:
     top: float  # the largest loss of the pair, before the grid; may be infinite
     error: float  # relative, of each mass
     slip: float  # absolute, of each loss
-    width: float  # a loss moves, at random, within an interval of this length
-    drift: float  # and moves up by at most this much on average
+    width: float  # a loss was moved at random, like an interval of this length,
+    drift: float  # and up by at most this on average
 
     @property
     def loss(self) -> Floats:
@@ -49,16 +49,11 @@ def multiples(step: float) -> Ticks:
     return inside
 
 
-def few(low: float, high: float) -> Floats:
-    """Ask for 32 losses, enough for a first look."""
-    return np.linspace(low, high, 34)[1:-1]
-
-
 def on_grid(pair: Pair, step: float) -> GridLoss:
     """Put each atom on the two grid points around it such that its mass under P and under Q is kept. [DGKKM22]
 
     An atom that lies y above a grid point moves to the next one with probability (1 - e^-y) / (1 - e^-h), h being
-    the step. Its loss then rises by at most r - 1 - log r on average, r = h / (1 - e^-h), which is about h^2 / 8.
+    the step.
     """
     position = pair.loss / step
     slip = pair.slip + 16 * _ULP * float(np.abs(pair.loss).max())
@@ -78,15 +73,10 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
         top=pair.top,
         error=error,
         slip=2 * slip,
-        # Given a loss, a cell that does not end on the grid reaches one grid point further on both sides.
-        width=pair.width if on_points else (pair.width + 2 * step if pair.width else step),
-        drift=pair.width * min(1.0, pair.width / 4) + (0.0 if on_points else _drift(step)),
+        # Given where the first move led to, the second one is independent of it.
+        width=pair.width if on_points else math.hypot(pair.width, step),
+        drift=pair.drift if on_points else pair.drift + drift(step),
     )
-
-
-def _drift(step: float) -> float:
-    ratio = step / -math.expm1(-step)
-    return max(ratio - 1 - math.log(ratio), 0.0) + step * step * 1e-6 + 8 * _ULP * step
 
 
 def _collect(index: NDArray[np.int64], mass: Floats, rising: Floats | None) -> tuple[NDArray[np.int64], Floats]:

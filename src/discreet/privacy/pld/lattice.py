@@ -8,9 +8,10 @@ import numpy as np
 
 from discreet.errors import UnsupportedEvent
 from discreet.privacy.events import DiscreteGaussian, DiscreteLaplace
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float
+from discreet.privacy.pld.normal import gaussian
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, drift, few
 
-__all__ = ["discrete_gaussian", "discrete_laplace"]
+__all__ = ["discrete_gaussian", "discrete_laplace", "whole_shift"]
 
 _MOST_ATOMS = 4_000_000  # of a discrete Gaussian; more would take hundreds of megabytes
 _MOST_SHIFT = 2**53  # Integers above it are no longer floats.
@@ -35,6 +36,7 @@ def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
         q=np.exp(-rate * (shift - nodes)) * mass,
         top=shift * rate,
         width=width,
+        drift=drift(width) if width else 0.0,
     )
 
 
@@ -66,14 +68,17 @@ def _geometric_masses(rate: float, nodes: Floats) -> Floats:
     return mass
 
 
-def discrete_gaussian(event: DiscreteGaussian, tail: float) -> Pair:
+def discrete_gaussian(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pair:
     """Enumerate one integer, shifted by the sensitivity. Q is centred at 0, P at the shift.
 
     Outputs further than `reach` from both centres are lost: the law is sub-Gaussian with its sigma, so that
     P[|X| >= m] <= 2 exp(-m^2 / (2 sigma^2)). [CKS20]
     """
-    shift = _whole_root(event)
+    shift = whole_shift(event)
     variance = as_float(event.variance, "variance")
+    if ticks is few and variance > 2500:
+        # For a first look, enumerate nothing: a wide discrete Gaussian is all but continuous.
+        return gaussian(shift / math.sqrt(variance), ticks, tail)
     reach = math.ceil(math.sqrt(2 * variance * math.log(2 / min(tail, 1e-15)))) + 1
     outputs = _outputs(reach, shift)
     around = np.exp(-(np.arange(-reach, reach + 1, dtype=np.float64) ** 2) / (2 * variance))
@@ -86,7 +91,8 @@ def discrete_gaussian(event: DiscreteGaussian, tail: float) -> Pair:
     )
 
 
-def _whole_root(event: DiscreteGaussian) -> int:
+def whole_shift(event: DiscreteGaussian) -> int:
+    """Return the sensitivity in whole grid steps, or refuse."""
     square = event.squared_sensitivity
     root = math.isqrt(square.numerator) if square.denominator == 1 else 0
     if event.dimension > 1 or root**2 != square or root > _MOST_SHIFT:

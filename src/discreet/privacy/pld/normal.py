@@ -11,7 +11,7 @@ from discreet.privacy.pld.pair import Floats, Pair, Ticks
 
 __all__ = ["gaussian"]
 
-_LARGEST_MU = 2000.0
+_LARGEST_MU = 1000.0
 _CHUNK = 8192  # cells at a time, for the sake of caches and memory
 
 # Gauss-Legendre with six points on [0, 1]. Its relative error on a cell of length w is below 1e-14 where

@@ -7,6 +7,7 @@ ratio matters; a pair is a list of atoms, each with its loss log(P / Q).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UnsupportedEvent
 
-__all__ = ["Floats", "Pair", "Ticks", "as_float"]
+__all__ = ["Floats", "Pair", "Ticks", "as_float", "drift", "few"]
 
 Floats: TypeAlias = NDArray[np.float64]
 # Asks for the losses strictly between two ends at which the caller would like the atoms.
@@ -31,6 +32,20 @@ def as_float(value: Fraction, name: str) -> float:
     if value and not _SMALLEST <= value <= _LARGEST:
         raise UnsupportedEvent(f"{name} is out of the range of numerical accounting: 1e-100 to 1e15")
     return float(value)
+
+
+def few(low: float, high: float) -> Floats:
+    """Ask for 32 losses, enough for a first look."""
+    return np.linspace(low, high, 34)[1:-1]
+
+
+def drift(width: float) -> float:
+    """Return by how much a cell of so many nats raises a loss on average, at most: about width^2 / 8.
+
+    From y above the lower end it is width (1 - e^-y) / (1 - e^-width) - y, largest where its derivative is 0.
+    """
+    ratio = width / -math.expm1(-width)
+    return max(ratio - 1 - math.log(ratio), 0.0) + 1e-6 * width * width + 2.0**-50 * width
 
 
 @final
@@ -49,6 +64,7 @@ class Pair:
     infinite: float = 0.0  # mass under P where Q has none
     vanishing: float = 0.0  # mass under Q where P has none
     lost: float = 0.0  # a bound on the mass, under P or under Q, that was cut off as too unlikely
-    width: float = 0.0  # how far cells reach that do not end at the caller's ticks
+    width: float = 0.0  # cells that do not end at ticks move a loss at random, like an interval of this length,
+    drift: float = 0.0  # and up by at most this on average
     error: float = 1e-12  # relative, of each mass
     slip: float = 0.0  # absolute, of each loss

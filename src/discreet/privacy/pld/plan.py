@@ -21,7 +21,7 @@ __all__ = ["COARSE", "LOWER", "UPPER", "Aim", "Goal", "Plan", "Sketch"]
 _SMALL = 14.0  # nats: what lies beyond an end of the window shall be smaller than delta by this factor
 # How far delta may lie below the tilted law, times the number of steps, for five digits of it to survive.
 _DOUBLE = 1e7
-_EXTENDED = 1e12 if np.finfo(np.longdouble).eps < 1e-18 else _DOUBLE
+_EXTENDED = 2e13 if np.finfo(np.longdouble).eps < 1e-18 else _DOUBLE
 _LARGEST_TILT = 1e6  # in standard deviations of the loss
 _FEWEST = 2048  # points
 
@@ -37,7 +37,7 @@ class Goal:
     work: int  # points of the grid times kinds of steps
 
 
-COARSE = Goal(error=5e-3, gap=math.inf, most=2**14, work=2**26)
+COARSE = Goal(error=5e-3, gap=math.inf, most=2**17, work=2**26)
 UPPER = Goal(error=5e-5, gap=math.inf, most=2**20, work=2**26)
 LOWER = Goal(error=5e-5, gap=2e-3, most=2**21, work=2**28)
 
@@ -69,19 +69,20 @@ class Sketch:
     loose: int  # steps whose losses are not multiples of the lattice
     lattice: Fraction  # 0 if all steps are loose
     span: float  # the largest range of the losses of one step
+    top: float  # the largest sum of losses
 
     def near_delta(self, delta: float) -> Aim:
         """Aim at about epsilon(delta), taking the sum for normal. It may be far from that."""
         target, slope = math.log(delta), 0.0
-        if self._log_delta(0.0) > target:
-            slope = _bisect(lambda tilt: self._log_delta(tilt) > target, self._unit())
+        if self.log_delta(0.0) > target:
+            slope = _bisect(lambda tilt: self.log_delta(tilt) > target, self._unit())
         return self._aim(slope, slope, self.cumulant.moments(slope)[1], delta)
 
-    def at_epsilon(self, epsilon: float, delta: float) -> Aim:
+    def at_epsilon(self, epsilon: float, delta: float, care: float = 1.0) -> Aim:
         """Tilt such that the mean is `epsilon`, or not at all if epsilon is below the mean; `delta` is a guess.
 
         Where rare large losses make that law much wider than the untilted one, a smaller tilt has a smaller window.
-        It will do as long as delta stays well above the rounding of the transform.
+        It will do as long as delta stays well above the rounding of the transform, by a factor `care`.
         """
         _, mean, variance = self.cumulant.moments(0.0)
         if mean >= epsilon:
@@ -90,11 +91,11 @@ class Sketch:
         best = self._aim(slope, slope, epsilon, delta)
         if best.variance < 9 * variance:
             return best
-        others = (self._aim(part * slope, slope, epsilon, delta) for part in (0.0, 0.25, 0.5, 0.75))
-        most = math.log(_EXTENDED / self.steps)
+        others = (self._aim(part * slope, slope, epsilon, delta) for part in (0.0, 0.25, 0.5, 0.7, 0.8, 0.9))
+        most = math.log(_EXTENDED / (self.steps * care))
         return min((best, *(aim for aim in others if aim.excess < most)), key=lambda aim: aim.high - aim.low)
 
-    def _log_delta(self, tilt: float) -> float:
+    def log_delta(self, tilt: float) -> float:
         """Return about log delta at the epsilon that is the mean under `tilt`, taking the tilted sum for normal."""
         value, mean, variance = self.cumulant.moments(tilt)
         spread = math.sqrt(variance / 2)
@@ -144,15 +145,23 @@ class Aim:
     def step(self, goal: Goal) -> float:
         """Choose the step of the grid, a divisor of the lattice if there is a good one."""
         sketch, width = self.sketch, self.high - self.low
-        most = min(goal.most, goal.work // len(sketch.pairs))
-        finest = max(width / most, sketch.span / (2 * most), 1e-90)
-        coarsest = max(finest, width / _FEWEST)
+        finest, coarsest = self._finest(goal), max(self._finest(goal), width / _FEWEST)
         lattice = float(sketch.lattice)
         if not sketch.loose and lattice >= finest:
             return lattice
         if lattice >= finest:
             return lattice / math.ceil(lattice / min(max(self._wanted(goal, sketch.loose), finest), coarsest))
         return min(max(self._wanted(goal, sketch.steps), finest), coarsest)
+
+    def _finest(self, goal: Goal) -> float:
+        most = min(goal.most, goal.work // len(self.sketch.pairs))
+        return max((self.high - self.low) / most, self.sketch.span / (2 * most), 1e-90)
+
+    def reaches(self, goal: Goal) -> bool:
+        """Whether the grid can be about as fine as the goal asks for."""
+        sketch, finest = self.sketch, self._finest(goal)
+        rounded = sketch.loose if sketch.lattice >= finest else sketch.steps
+        return rounded == 0 or 8 * self._wanted(goal, rounded) >= finest
 
     def _wanted(self, goal: Goal, rounded: int) -> float:
         """Return the step at which rounding so many losses moves epsilon as much as the goal allows.

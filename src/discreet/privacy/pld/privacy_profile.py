@@ -12,18 +12,16 @@ from typing import final
 from discreet.errors import InvalidParameter
 from discreet.exact import down, nonnegative, probability, up
 from discreet.privacy.events import Event
-from discreet.privacy.pld.account import aim_at_delta, aim_at_epsilon, divergences, sketches
+from discreet.privacy.pld.account import at_delta, at_epsilon
 from discreet.privacy.pld.divergence import Divergence
-from discreet.privacy.pld.plan import LOWER, UPPER, Goal
-from discreet.privacy.pld.terms import Term, terms
+from discreet.privacy.pld.plan import LOWER, UPPER
+from discreet.privacy.pld.terms import Term, tells_all, terms
 from discreet.privacy.relation import Relation
 
 __all__ = ["Profile", "profile"]
 
-_CUT = 1e-10  # of delta, may be cut off in all steps together
-_LEAST = 1e-290  # A tail below it is no float.
 _SLACKS = (1e-8, 1e-6, 1e-4, 1e-2, 0.3, 0.9)
-_ETA = 1e-3  # of delta, may be given away by the lower bounds
+_GIVEN = (1e-9, 2e-5, 2e-4, 1e-3, 1e-2, 0.3)  # of delta, is given away for a smaller gap
 
 
 def profile(leaves: Counter[Event], relation: Relation | None) -> Profile:
@@ -52,36 +50,32 @@ class Profile:
     def epsilon_upper(self, delta: Fraction) -> float:
         """Return at least the smallest epsilon that goes with `delta`; infinity if there is none."""
         limit = down(probability(delta, name="delta"))
-        return max(_epsilon_upper(found, limit) for found in self._at_delta(limit, UPPER)) if limit < 1 else 0.0
+        if limit == 1 or self._tells_all:
+            return 0.0 if limit == 1 else math.inf
+        return max(_epsilon_upper(found, limit) for found in at_delta(self.terms, limit, UPPER))
 
     def epsilon_lower(self, delta: Fraction) -> float:
         """Return at most the smallest epsilon that goes with `delta`."""
         limit = up(probability(delta, name="delta"))
-        return max(_epsilon_lower(found, limit) for found in self._at_delta(limit, LOWER)) if limit < 1 else 0.0
+        if limit == 1 or self._tells_all:
+            return 0.0 if limit == 1 else math.inf
+        return max(_epsilon_lower(found, limit) for found in at_delta(self.terms, limit, LOWER))
 
     def delta_upper(self, epsilon: Fraction) -> float:
         """Return at least the smallest delta that goes with `epsilon`."""
         at = min(down(nonnegative(epsilon, name="epsilon")), 1e300)
-        return max(found.upper(at) for found in self._at_epsilon(at, UPPER))
+        return 1.0 if self._tells_all else max(found.upper(at) for found in at_epsilon(self.terms, at, UPPER))
 
     def delta_lower(self, epsilon: Fraction) -> float:
         """Return at most the smallest delta that goes with `epsilon`."""
         at = up(nonnegative(epsilon, name="epsilon"))
-        return max(_delta_lower(found, at) for found in self._at_epsilon(min(at, 1e300), LOWER))
-
-    def _at_delta(self, delta: float, goal: Goal) -> list[Divergence]:
-        tail = max(delta * _CUT / self._steps, _LEAST)
-        aims = [aim_at_delta(sketch, delta) for sketch in sketches(self.terms, tail)]
-        return divergences(self.terms, aims, tail, goal)
-
-    def _at_epsilon(self, epsilon: float, goal: Goal) -> list[Divergence]:
-        aims = [aim_at_epsilon(sketch, epsilon) for sketch in sketches(self.terms, 1e-100)]
-        tail = max(max(aim.delta for aim in aims) * _CUT / self._steps, _LEAST)
-        return divergences(self.terms, aims, tail, goal)
+        if self._tells_all:
+            return 1.0
+        return max(_delta_lower(found, at) for found in at_epsilon(self.terms, min(at, 1e300), LOWER))
 
     @property
-    def _steps(self) -> int:
-        return sum(term.count for term in self.terms)
+    def _tells_all(self) -> bool:
+        return any(tells_all(term) for term in self.terms)
 
 
 def _epsilon_upper(found: Divergence, delta: float) -> float:
@@ -103,16 +97,18 @@ def _epsilon_lower(found: Divergence, delta: float) -> float:
     left = delta - found.infinite_surely
     if left < 0 or delta == 0:
         return math.inf if left < 0 else found.top * (1 - 1e-13)
-    for slack in (1e-9, 2 * _ETA, 10 * _ETA, 100 * _ETA, 0.9):
-        guess = found.epsilon_at(left * (1 + slack))
-        gap, eta = found.shortfall(guess, left * _ETA)
-        if found.lower(guess) - eta > left * (1 + 1e-12):
-            return max(0.0, guess - gap)
-    return 0.0
+    return max(_surely_above(found, left, share) for share in _GIVEN)
+
+
+def _surely_above(found: Divergence, left: float, share: float) -> float:
+    """Return an epsilon at which the finite part of delta is above `left`, giving away `share` of it; 0 if none is."""
+    guess = found.epsilon_at(left * (1 + 2 * share))
+    gap, eta = found.shortfall(guess, left * share)
+    return max(0.0, guess - gap) if found.lower(guess) - eta > left * (1 + 1e-12) else 0.0
 
 
 def _delta_lower(found: Divergence, epsilon: float) -> float:
-    small = found.lower(epsilon) * _ETA
+    small = found.lower(epsilon) * 1e-3
     if small == 0:
         return found.infinite_surely
     gap, _ = found.shortfall(epsilon, small)

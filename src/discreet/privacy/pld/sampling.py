@@ -32,31 +32,40 @@ def poisson(pair: Pair, rate: float) -> Pair:
     Its absence is the reverse pair; under add-remove a composition is bounded by the worse of the two. [ZDW22]
     """
     # Where P has no mass the mixture still has (1 - rate) Q, at the smallest loss there is.
-    loss = np.append(_amplified(pair.loss, rate), math.log1p(-rate))
-    q = np.append(pair.q, pair.vanishing)
+    extra = [pair.vanishing] if pair.vanishing else []
+    loss = np.append(_amplified(pair.loss, rate), [math.log1p(-rate)] * len(extra))
+    q = np.append(pair.q, extra)
     return Pair(
         loss=loss,
-        p=rate * np.append(pair.p, 0.0) + (1 - rate) * q,
+        p=rate * np.append(pair.p, [0.0] * len(extra)) + (1 - rate) * q,
         q=q,
         top=_amplified_top(pair.top, rate),
         infinite=rate * pair.infinite,
         lost=pair.lost,
         width=pair.width,
+        drift=pair.drift,
         error=pair.error,
-        slip=pair.slip,
+        slip=_slip(pair, rate),
     )
 
 
-def poisson_reversed(pair: Pair) -> Pair:
+def _slip(pair: Pair, rate: float) -> float:
+    """Bound what rounding of the original losses does to the amplified ones, whose slope is 1 - (1 - rate) e^-loss'."""
+    slope = -math.expm1(math.log1p(-rate) - float(_amplified(pair.loss.max(keepdims=True), rate)[0]))
+    return (pair.slip + 2.0**-50 * float(np.abs(pair.loss).max())) * slope
+
+
+def poisson_reversed(pair: Pair, rate: float) -> Pair:
     """Return (Q, P) of a pair that `poisson` returned. Its loss is at most -log(1 - rate)."""
     return Pair(
         loss=-pair.loss,
         p=pair.q,
         q=pair.p,
-        top=float(-pair.loss.min()),
+        top=-math.log1p(-rate),
         vanishing=pair.infinite,
         lost=pair.lost,
         width=pair.width,
+        drift=pair.drift,
         error=pair.error,
         slip=pair.slip,
     )
@@ -100,8 +109,9 @@ def fixed_size(pair: Pair, rate: float) -> Pair:
         vanishing=rate * pair.infinite,
         lost=pair.lost,
         width=pair.width,
+        drift=pair.drift,
         error=pair.error,
-        slip=pair.slip,
+        slip=_slip(pair, rate),
     )
 
 

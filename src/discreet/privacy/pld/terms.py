@@ -23,14 +23,14 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.leaves import check_relation
 from discreet.privacy.leaves import leaves as leaves_of
-from discreet.privacy.pld.basic import dominating_pair
+from discreet.privacy.pld.basic import dominating_pair, require_pair
 from discreet.privacy.pld.inner import composed
 from discreet.privacy.pld.normal import gaussian
 from discreet.privacy.pld.pair import Pair, Ticks, as_float
 from discreet.privacy.pld.sampling import fixed_size, fixed_size_ticks, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
-__all__ = ["Basic", "Normal", "Sampled", "Term", "lattice", "terms"]
+__all__ = ["Basic", "Normal", "Sampled", "Term", "lattice", "tells_all", "terms"]
 
 
 @final
@@ -74,7 +74,7 @@ class Sampled:
         if self.fixed:
             return (fixed_size(self._whole(fixed_size_ticks(ticks, self.rate), tail), self.rate),)
         present = poisson(self._whole(poisson_ticks(ticks, self.rate), tail), self.rate)
-        return present, poisson_reversed(present)
+        return present, poisson_reversed(present, self.rate)
 
     def _whole(self, ticks: Ticks, tail: float) -> Pair:
         if len(self.inner) == 1 and self.inner[0].count == 1:
@@ -105,6 +105,8 @@ def terms(leaves: Counter[Event], relation: Relation | None) -> tuple[Term, ...]
 
 def _sampled(leaf: PoissonSampled | SampledWithoutReplacement, count: int, relation: Relation | None) -> Sampled:
     inner = _plain(leaves_of(leaf.event, relation=relation))
+    if any(tells_all(term) for term in inner):
+        inner = (Basic(ApproxDP(0, 1), 1),)
     rate = as_float(leaf.probability, "probability")
     return Sampled(inner, rate, count, fixed=isinstance(leaf, SampledWithoutReplacement))
 
@@ -115,8 +117,16 @@ def _plain(leaves: Counter[Event]) -> tuple[Basic | Normal, ...]:
         for leaf, count in leaves.items()
         if isinstance(leaf, (Gaussian, GDP))
     ]
-    basic = [Basic(leaf, count) for leaf, count in leaves.items() if not isinstance(leaf, (Gaussian, GDP))]
+    others = {leaf: count for leaf, count in leaves.items() if not isinstance(leaf, (Gaussian, GDP))}
+    for leaf in others:
+        require_pair(leaf)
+    basic = [Basic(leaf, count) for leaf, count in others.items()]
     return (*basic, Normal(math.sqrt(math.fsum(squares)))) if squares else tuple(basic)
+
+
+def tells_all(term: Term) -> bool:
+    """Whether the term may reveal everything, always."""
+    return isinstance(term, Basic) and isinstance(term.event, ApproxDP) and term.event.delta == 1
 
 
 def lattice(term: Term) -> Fraction | None:
