@@ -1,4 +1,4 @@
-"""The law of a rounded ideal release, listed over a public window point by point and in doubling ranges beyond.
+"""The law of a rounded ideal release, listed over a public window point by point and in growing ranges beyond.
 
 Noise that falls like a power has too many points to list. What lies outside the window is listed in ranges whose
 borders are public, so that the laws of two data sets can be compared; only inside a range nothing is seen.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -23,17 +24,29 @@ __all__ = ["Outcome", "rounded_outcomes"]
 
 Outcome = int | tuple[int, int]  # one grid point, or the first and the last of a range
 
+_PARTS = 4  # A range is this part of its distance from the other end of the window.
 _LONGEST = 1 << 16  # Points; a longer window does not fit a verification of small worlds.
 
 
 def rounded_outcomes(law: AdmissibleLaw, *, centre: Fraction, scale: arb, window: tuple[int, int]) -> Outcomes:
     """List the whole number nearest to centre + scale * Z."""
+    from flint import ctx
+
     low, high = window
     if high - low > _LONGEST:
         raise InvalidParameter(f"a window of {high - low} points is too long to list: verify on a coarser grid")
     if scale.is_zero():
         return _nearest(centre)
-    places = _Places(law, centre, scale)
+    return _listed(law, centre, bounds(scale), window, ctx.prec)
+
+
+@lru_cache(maxsize=512)
+def _listed(
+    law: AdmissibleLaw, centre: Fraction, scale: tuple[Fraction, Fraction], window: tuple[int, int], bits: int
+) -> Outcomes:
+    """List one law once: many data sets of a small world share it. `bits` is the working precision."""
+    low, high = window
+    places = _Places(law, centre, ball(scale[0]).union(ball(scale[1])))
     left = list(places.beyond(low, -1, high - low))
     right = list(places.beyond(high, 1, high - low))
     starts = [*reversed(left), *range(low, high + 1), *right]
@@ -62,13 +75,12 @@ class _Places:
         self._law, self._centre, self._scale = law, centre, scale
 
     def beyond(self, edge: int, side: int, width: int) -> Iterator[int]:
-        """Name the starts of ranges that double, away from an edge, until next to nothing is left beyond them."""
-        stride, start = max(width, 1), edge if side < 0 else edge + 1
+        """Name the starts of ranges away from an edge, until next to nothing is left beyond them."""
+        first = start = edge if side < 0 else edge + 1
         if side > 0:
             yield start
-        while not self._tail(side * (self._distance(start))) <= ball(negligible() / 2):
-            start += side * stride
-            stride *= 2
+        while not self._tail(side * self._distance(start)) <= ball(negligible() / 2):
+            start += side * max(1, (width + abs(start - first)) // _PARTS)
             yield start
 
     def mass(self, start: int, end: int) -> arb:

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.adaptive.charging import charge
-from discreet.adaptive.drawing import draw
 from discreet.adaptive.listing import rounded_outcomes
 from discreet.adaptive.recipe import Recipe
 from discreet.adaptive.smooth_query import Bound, SmoothlyBounded, SmoothQuery
@@ -17,6 +16,7 @@ from discreet.exact import Number, nonnegative
 from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.fields import read_relation
 from discreet.mechanisms.release import Release
+from discreet.noise.ideal import round_ideal
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
@@ -69,8 +69,8 @@ class SmoothSensitivityMechanism:
         """Charge, then release the value with noise."""
         charge(self, session, purpose="smooth sensitivity")
         centre, bound = self._read(data)
-        steps = draw(self.recipe.law, centre=centre, scale=lambda bits: self._scale(bound))
-        grid = self.query.grid
+        law, grid = self.recipe.law, self.query.grid
+        steps = round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
         return Release(
             value=steps * grid.step,
             event=self.event,

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from discreet.adaptive.charging import charge
-from discreet.adaptive.drawing import draw
 from discreet.adaptive.listing import rounded_outcomes
 from discreet.adaptive.recipe import Norm, Recipe
 from discreet.adaptive.smooth import PRIVATE_SCALE, check_fit, computed_beta, noise_scale
@@ -18,6 +17,7 @@ from discreet.exact import nonnegative, positive_integer
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
+from discreet.noise.ideal import round_ideal
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
@@ -111,8 +111,11 @@ class VectorSmoothSensitivityMechanism:
         """Charge, then release the values with noise."""
         charge(self, session, purpose="smooth sensitivity")
         centres, bound = self._read(data)
-        steps = [draw(self.recipe.law, centre=centre, scale=lambda bits: self._scale(bound)) for centre in centres]
-        grid = self.query.grid
+        law, grid = self.recipe.law, self.query.grid
+        steps = [
+            round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
+            for centre in centres
+        ]
         return Release(
             value=tuple(step * grid.step for step in steps),
             event=self.event,
