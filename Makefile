@@ -2,7 +2,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-DATA ?= ../shared/data
 
 .PHONY: demo test check slow bench docs format clean
 
@@ -33,7 +32,7 @@ bench: $(VENV)/.ready  ## Side by side with the peers, each in its own environme
 	$(BIN)/python -m benchmarks $(ONLY)
 
 docs: $(VENV)/.ready  ## The documentation, into site/.
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf $(VENV) .bench site
