@@ -201,7 +201,8 @@ def test_queries_have_the_values_of_their_definitions() -> None:
 
 @pytest.mark.parametrize(("query", "sizes"), QUERIES, ids=NAMES)
 def test_releases_keep_their_claim_in_a_small_world(query, sizes) -> None:
-    few = worlds(VALUES, list(sizes)[:4])
+    kept = list(sizes)[:4]
+    few = worlds(VALUES if max(kept) < 6 else VALUES[::2], kept)
     mechanism = SmoothSensitivityMechanism(query=query, recipe=polynomial(1, beta=Fraction(1, 5)))
     assert check(mechanism, few).holds
     assert GRID.first - 10**6 < mechanism.release(list(few.data_sets[-1])).value

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, final
+from typing import ClassVar, TypeAlias, final
 
 from discreet.adaptive import order_statistics, winsorised
 from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak
@@ -28,6 +28,7 @@ __all__ = [
     "LowerMedianQuery",
     "OrderQuery",
     "WinsorisedMeanQuery",
+    "farthest",
     "median_query",
     "quantile_query",
     "trimmed_mean_query",
@@ -42,28 +43,21 @@ _PARTS_OF_A_STEP = 256  # A smooth bound below one of them is not followed: the 
 class CentralMeanQuery:
     """The mean of x_lower, …, x_upper of a public number of values: one rank, two middle ones, or all but the ends."""
 
+    relation: ClassVar[Relation] = Relation.REPLACE_ONE
+    relative_error: ClassVar[Fraction] = RELATIVE_ERROR
+    value_error: ClassVar[Fraction] = Fraction(0)
+
     grid: Grid
     size: int
     lower: int  # ranks count from one
     upper: int
 
     def __post_init__(self) -> None:
-        positive_integer(self.size, name="size")
+        size = positive_integer(self.size, name="size")
         lower, upper = integer(self.lower, name="lower"), integer(self.upper, name="upper")
-        if not 1 <= lower <= upper <= self.size:
+        if not 1 <= lower <= upper <= size:
             raise InvalidParameter("ranks must lie between 1 and size, lower not above upper")
-
-    @property
-    def relation(self) -> Relation:
-        return Relation.REPLACE_ONE
-
-    @property
-    def relative_error(self) -> Fraction:
-        return RELATIVE_ERROR
-
-    @property
-    def value_error(self) -> Fraction:
-        return Fraction(0)
+        settle(self, size=size, lower=lower, upper=upper)  # Plain ones: NumPy's wrap around.
 
     def value(self, data: Data) -> Fraction:
         """Return the mean, in grid steps. This is private."""
@@ -93,24 +87,17 @@ class WinsorisedMeanQuery:
     Its bounds are upper bounds; there is no simple exact form.
     """
 
+    relation: ClassVar[Relation] = Relation.REPLACE_ONE
+    relative_error: ClassVar[Fraction] = RELATIVE_ERROR
+    value_error: ClassVar[Fraction] = Fraction(0)
+
     grid: Grid
     size: int
     moved: int
 
     def __post_init__(self) -> None:
         _check_ends(self.size, self.moved, name="moved")
-
-    @property
-    def relation(self) -> Relation:
-        return Relation.REPLACE_ONE
-
-    @property
-    def relative_error(self) -> Fraction:
-        return RELATIVE_ERROR
-
-    @property
-    def value_error(self) -> Fraction:
-        return Fraction(0)
+        settle(self, size=int(self.size), moved=int(self.moved))
 
     def value(self, data: Data) -> Fraction:
         """Return the mean, in grid steps. This is private."""
@@ -137,19 +124,11 @@ class WinsorisedMeanQuery:
 class LowerMedianQuery:
     """x_ceil(n/2) under add-remove; of nothing, the lower bound."""
 
+    relation: ClassVar[Relation] = Relation.ADD_REMOVE
+    relative_error: ClassVar[Fraction] = RELATIVE_ERROR
+    value_error: ClassVar[Fraction] = Fraction(0)
+
     grid: Grid
-
-    @property
-    def relation(self) -> Relation:
-        return Relation.ADD_REMOVE
-
-    @property
-    def relative_error(self) -> Fraction:
-        return RELATIVE_ERROR
-
-    @property
-    def value_error(self) -> Fraction:
-        return Fraction(0)
 
     def value(self, data: Data) -> Fraction:
         """Return the lower median, in grid steps. This is private."""
@@ -180,23 +159,15 @@ class AddRemoveQuantileQuery:
     Its bounds are upper bounds, about twice the smooth sensitivity; for q = 1/2 `LowerMedianQuery` has the exact one.
     """
 
+    relation: ClassVar[Relation] = Relation.ADD_REMOVE
+    relative_error: ClassVar[Fraction] = RELATIVE_ERROR
+    value_error: ClassVar[Fraction] = Fraction(0)
+
     grid: Grid
     q: Fraction
 
     def __post_init__(self) -> None:
         settle(self, q=probability(self.q, name="q"))
-
-    @property
-    def relation(self) -> Relation:
-        return Relation.ADD_REMOVE
-
-    @property
-    def relative_error(self) -> Fraction:
-        return RELATIVE_ERROR
-
-    @property
-    def value_error(self) -> Fraction:
-        return Fraction(0)
 
     def value(self, data: Data) -> Fraction:
         """Return the quantile, in grid steps. This is private."""

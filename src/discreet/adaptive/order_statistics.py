@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak, highest, tallest
+from discreet.adaptive.exponential_maximum import Peak, highest, tallest
 from discreet.adaptive.ranked import Ranked
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "midpoint_median",
     "quantile_add_remove",
     "rank",
-    "shrunk",
     "trimmed_mean",
 ]
 
@@ -165,8 +164,3 @@ def local_quantile_add_remove(sample: Ranked, m: int, distance: int = 0) -> int:
     """Bound the local sensitivity of such a quantile at a distance, in grid steps: A_k above."""
     reach = min(distance + 1, sample.size + 2)
     return int(_nested(sample.between(m - reach, m + reach))[-1])
-
-
-def shrunk(beta: Fraction) -> Fraction:
-    """Return the smoothness to compute with, so that a peak that is off by RELATIVE_ERROR is still beta-smooth."""
-    return beta - 2 * RELATIVE_ERROR  # log(1 + x) <= x
