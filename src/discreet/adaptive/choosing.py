@@ -33,7 +33,7 @@ from discreet.privacy.relation import Relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Choosing", "halved"]
+__all__ = ["Choosing"]
 
 _BITS = 256
 _CHOSEN = NoInterval(reason="a choice has no interval: how far it is from the best depends on the data")
@@ -49,12 +49,12 @@ class Choosing:
     then a candidate of quality 1 or more is chosen, with weight e^(rate quality).
 
     Guarantee   (epsilon, delta), whether a choice is made or not.
-    Theorem     Let x' have one record more than x and best quality b. Weights of old candidates and their total grow
-                by e^rate at most, but for at most k new ones of weight e^rate each, which are chosen with chance
-                k e^(rate (1 - b)) at most. The same number bounds how much the total may grow beyond e^rate, seen
-                from x. So the choice is (rate, k e^(rate (1 - b))), made with chance P[b + noise > T]; T is such
-                that the product never exceeds delta. Under replace-one, which is two such steps, with half of
-                epsilon and delta / (1 + e^(epsilon / 2)). [BNS16]
+    Theorem     Let x' have one record more than x, and best quality b. The weights of old candidates and their total
+                grow by e^rate at most, but for k new ones of weight e^rate each, chosen with chance k e^(rate (1 - b))
+                at most; the same number bounds how much the total may grow beyond e^rate, seen from x. So the choice
+                is (rate, k e^(rate (1 - b))), made with chance P[b + noise > T], and T is such that the product never
+                exceeds delta. Where a record is replaced, old weights and their total move by e^rate each, and new
+                candidates count twice: the choice is (2 rate, 2 k e^(rate (1 - b))). [BNS16]
     Utility     the domain of candidates does not matter; with probability 1 - e^-t the choice is within
                 (ln m + t) / rate of the best of m supported ones, if the best is `reliable_quality`.
     """
@@ -83,24 +83,22 @@ class Choosing:
     @property
     def rate(self) -> Fraction:
         """What qualities are multiplied by."""
-        return self._step[0] * (1 - self.test_share)
+        return self.epsilon * (1 - self.test_share) / self._moves
 
     @property
     def law(self) -> DiscreteLaplaceLaw:
         """The law of the noise on the best quality."""
-        return DiscreteLaplaceLaw(1 / (self._step[0] * self.test_share))
+        return DiscreteLaplaceLaw(1 / (self.epsilon * self.test_share))
 
     @property
     def threshold(self) -> int:
         """A choice is made if the noisy best quality is above this."""
-        return _threshold(self.law, self.rate, self.growth, self._step[1])
+        return _threshold(self.law, self.rate, self.growth * self._moves, self.delta)
 
     @property
-    def _step(self) -> tuple[Fraction, Fraction]:
-        """The epsilon and delta of one record more or less."""
-        if self.relation is Relation.ADD_REMOVE:
-            return self.epsilon, self.delta
-        return halved(self.epsilon, self.delta)
+    def _moves(self) -> int:
+        """How many records come or go when one unit changes."""
+        return 1 if self.relation is Relation.ADD_REMOVE else 2
 
     def reliable_quality(self, confidence: Number = Fraction(95, 100)) -> int:
         """Return a best quality at which a choice is made with at least this probability. It is public."""
@@ -141,15 +139,6 @@ def _scores(supported: Mapping[Hashable, int]) -> NDArray[np.int64] | list[int]:
     """Return what to choose by, something also where nothing is supported: the same is done then."""
     scores = list(supported.values()) or [0]
     return np.array(scores, np.int64) if max(scores) < 1 << 62 else scores
-
-
-def halved(epsilon: Fraction, delta: Fraction) -> tuple[Fraction, Fraction]:
-    """Return what each of two steps may spend so that both together spend (epsilon, delta), rounded down.
-
-    Theorem     (e, d) under add-remove is (2 e, (1 + e^e) d) under replace-one. [DR14]
-    """
-    with precision(_BITS):
-        return epsilon / 2, bounds(ball(delta) / (1 + ball(epsilon / 2).exp()))[0]
 
 
 @lru_cache(256)

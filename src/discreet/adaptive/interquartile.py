@@ -20,7 +20,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive_integer
 from discreet.mechanisms.accuracy import Interval
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.fields import check_noise_scale
+from discreet.mechanisms.fields import check_noise_scale, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.release import Release
@@ -35,6 +35,7 @@ __all__ = ["LogScale", "QuartileDistance", "propose_interquartile_range"]
 _BITS = 128
 _COARSEST = Fraction(1 << 20)  # Ratios beyond it say nothing about a scale.
 _FINEST = Fraction(1, 1 << 20)
+_MOST_PLACES = 1 << 12  # In one bin.
 
 
 @final
@@ -52,10 +53,11 @@ class LogScale:
     def __post_init__(self) -> None:
         if not 1 + _FINEST <= exact(self.ratio, name="ratio") <= _COARSEST:
             raise InvalidParameter("ratio must be above 1, by 2^-20 at least, and at most 2^20")
-        positive_integer(self.fineness, name="fineness")
+        if positive_integer(self.fineness, name="fineness") > _MOST_PLACES:
+            raise InvalidParameter("fineness must be at most 4096")
         if not 0 <= integer(self.shift, name="shift") < self.fineness:
             raise InvalidParameter("shift must be at least 0 and below fineness")
-        object.__setattr__(self, "ratio", exact(self.ratio, name="ratio"))
+        settle(self, ratio=exact(self.ratio, name="ratio"))
 
     def place(self, steps: int) -> int:
         """Return the largest k with ratio^(k / fineness) <= steps, for at least one step."""
@@ -84,11 +86,14 @@ class LogScale:
 
 @lru_cache(1 << 16)
 def _place(ratio: Fraction, fineness: int, steps: int) -> int:
-    with precision(_BITS):
-        where = fineness * ball(steps).log() / ball(ratio).log()
-        low, high = (math.floor(end) for end in bounds(where))
-    # Where the ball holds a whole number, steps^fineness and ratio^k are compared as they are.
-    return high if low == high or ratio**high <= steps**fineness else low
+    for bits in (_BITS, 16 * _BITS):
+        with precision(bits):
+            where = fineness * ball(steps).log() / ball(ratio).log()
+            low, high = (math.floor(end) for end in bounds(where))
+        if low == high:
+            return low
+    # No power of a ratio that is not whole is steps^fineness. Where one of a whole ratio may be, they are compared.
+    return high if ratio.denominator == 1 and ratio**high <= steps**fineness else low
 
 
 @final

@@ -8,7 +8,8 @@ is in no bin. The form that is released follows from the key alone, never from t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ import numpy as np
 from discreet.mechanisms.column import is_missing
 from discreet.mechanisms.grid import exact_number
 
-__all__ = ["Identity", "identity", "shown"]
+__all__ = ["Identity", "identity", "labels", "shown"]
 
 Identity: TypeAlias = tuple[int, Any]  # A rank of the type, and a value that can be compared within it.
 
@@ -76,6 +77,12 @@ def shown(key: Identity) -> Any:
     if rank == _TUPLE:
         return tuple(shown(part) for part in value)
     return _SHOWN[rank](value) if rank in _SHOWN else value
+
+
+def labels(keys: Sequence[Any]) -> tuple[str, ...]:
+    """Return a name for each key: its text, or what Python calls it where two of these texts are the same."""
+    times = Counter(map(str, keys))
+    return tuple(str(key) if times[str(key)] == 1 else repr(key) for key in keys)
 
 
 def _shown_number(number: int | Fraction) -> int | float | Fraction:

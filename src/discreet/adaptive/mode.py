@@ -14,11 +14,13 @@ from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.adaptive.stability import DistanceTest, stable_outcomes, stable_release
 from discreet.adaptive.stable_selection import lead, steps_to_change
 from discreet.errors import InvalidParameter
+from discreet.exact import Number
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.histogram import bin_counts, read_bins
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Composed
+from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -63,7 +65,7 @@ class StableMode:
     def event(self) -> Composed:
         return self.test.event
 
-    def reliable_lead(self, confidence: Fraction = Fraction(95, 100)) -> int:
+    def reliable_lead(self, confidence: Number = Fraction(95, 100)) -> int:
         """Return by how much a value must be ahead to be named with at least this probability. It is public."""
         return _unit(self.relation) * self.test.reliable_distance(confidence)
 
@@ -74,6 +76,10 @@ class StableMode:
 
     def distribution(self, data: Data) -> Outcomes:
         return stable_outcomes(self.test, *self._winner(data))
+
+    def true_distance(self, data: Data) -> NotPrivate[int]:
+        """Tell the custodian how many units away another winner is."""
+        return NotPrivate(self._winner(data)[1])
 
     def _winner(self, data: Data) -> tuple[Any, int]:
         names, counts = self._counts(data)

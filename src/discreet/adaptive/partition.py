@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.adaptive.charging import charge
-from discreet.adaptive.keys import shown
+from discreet.adaptive.keys import labels, shown
 from discreet.adaptive.memberships import Memberships, Totals, bounded_totals, selections
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
@@ -98,7 +98,7 @@ class OptimalPartitionSelection:
             event=self.event,
             relation=self.relation,
             accuracy=_NO_INTERVAL,
-            labels=tuple(map(str, named)),
+            labels=labels(named),
             delta=self.delta,
         )
 
@@ -116,8 +116,8 @@ class OptimalPartitionSelection:
         return heads
 
     def _named(self, totals: Totals) -> Outcomes:
-        chances = {shown(key): self.release_probability(count) for key, count in totals.items()}
-        cells = [Outcomes({(key,): chance, (): 1 - chance}) for key, chance in chances.items()]
+        chances = [(shown(key), self.release_probability(count)) for key, count in totals.items()]
+        cells = [Outcomes({(key,): chance, (): 1 - chance}) for key, chance in chances]
         return outcomes.map(outcomes.product(*cells), lambda row: tuple(key for cell in row for key in cell))
 
     @property
@@ -174,8 +174,8 @@ class _Curve:
 
 @lru_cache(256)
 def _curve(epsilon: Fraction, delta: Fraction) -> _Curve:
-    # The rise ends at the first p above (1 - delta) / (e^epsilon + 1), where the two bounds cross. The logarithms
-    # below are no whole multiples of epsilon: e^epsilon is transcendental. So their floors can be decided.
+    # The rise ends at the first p above (1 - delta) / (e^epsilon + 1), where the two bounds cross. If one of the
+    # logarithms below is a whole multiple of epsilon, as for delta = 1/2, both forms agree at that count.
     def crossing() -> arb:
         power, chance = ball(epsilon).exp(), ball(delta)
         return ((power + 2 * chance - 1) / ((power + 1) * chance)).log() / ball(epsilon)
@@ -194,14 +194,14 @@ def _risen(count: int, epsilon: Fraction, delta: Fraction) -> arb:
 
 
 def _floor(real: Callable[[], arb]) -> int:
-    """Return the floor of a real number that is no whole number, with as many bits as it takes."""
-    bits = _BITS
-    while True:
+    """Return the floor of a real number; of one that no ball tells from a whole number, that number."""
+    for bits in (_BITS, 16 * _BITS):
         with precision(bits):
-            found = real().floor().unique_fmpz()
-        if found is not None:
-            return int(found)
-        bits *= 2
+            found = real()
+            floor = found.floor().unique_fmpz()
+        if floor is not None:
+            return int(floor)
+    return round(bounds(found)[0])
 
 
 def _count(count: int) -> int:

@@ -19,7 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive, probability
 from discreet.mechanisms.budget import LaplaceNoise, Sensitivity
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.fields import read_share
+from discreet.mechanisms.fields import read_relation, read_share
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
@@ -44,9 +44,10 @@ __all__ = [
 class CentralMean:
     """The mean of x_lower, …, x_upper of a public number of values: one rank, two middle ones, or all but the ends.
 
-    Theorem     Replacing k + 1 values moves the sum by at most the largest x_(upper+t) - x_(lower-s) with t + s =
-                k + 1 once k of them were replaced; so the distance to a data set whose local sensitivity exceeds the
-                bound is the least t + s - 1 for which this difference does. [NRS07, BS19]
+    Theorem     The last of k replaced values moves the sum by at most the largest x_(upper+t) - x_(lower-s) with
+                t + s = k, and some do. So two neighbours whose sums differ by more than the bound are one
+                replacement away from that, both of them, and the least t + s for which the difference exceeds the
+                bound is a distance for the test. [NRS07, BS19]
     """
 
     grid: Grid
@@ -64,14 +65,14 @@ class CentralMean:
         return exact_sum(self._ranked(data).between(self.lower, self.upper))
 
     def distance(self, data: Data) -> int:
-        """Return how many values must be replaced before one more can move the sum by more than the bound."""
+        """Return how many values must be replaced for the last of them to move the sum by more than the bound."""
         ranked = self._ranked(data)
         below = ranked.between(0, self.lower)[::-1]  # x_lower, x_(lower-1), …, x_0 = low
         above = ranked.between(self.upper, self.size + 1)
         # The first t for which x_(upper+t) is too far from each x_(lower-s); there is none for some s.
         reach = np.searchsorted(above, below + self.bound, side="right")
         steps = reach + np.arange(below.size)
-        return max(int(steps[reach < above.size].min()) - 1, 0)
+        return max(int(steps[reach < above.size].min()), 1)
 
     def _ranked(self, data: Data) -> Ranked:
         check_length(data, self.size)
@@ -84,8 +85,9 @@ class LowerMedian:
     """x_ceil(n/2) of a private number of values, `low` of none.
 
     Theorem     x_i and x_j come to stand on both sides of the middle, with nothing between them, once j - i - 1
-                values are gone and max(0, D - 1, -D) more came or went, D = n + 1 - j - i. For each i the best j are
-                n - i and n + 1 - i, at distances n - 1 - 2 i and n - 2 i. [NRS07]
+                values are gone and max(0, D - 1, -D) more came or went, D = n + 1 - j - i; one more then moves the
+                median from the one to the other. For each i the best j are n - i and n + 1 - i, at distances
+                n - 2 i and n + 1 - 2 i. [NRS07]
     """
 
     grid: Grid
@@ -98,13 +100,13 @@ class LowerMedian:
         return int(self._ranked(values).between(middle, middle)[0])
 
     def distance(self, data: Data) -> int:
-        """Return how many values must come or go before one more can move the median by more than the bound."""
+        """Return how many values must come or go for the last of them to move the median by more than the bound."""
         values = self.grid.indices(data)
         n, ranked = values.size, self._ranked(values).between(0, values.size + 1)
         inner = np.arange((n + 1) // 2)  # i < n / 2, with j = n - i
         outer = np.arange(n // 2 + 1)  # i < (n + 1) / 2, with j = n + 1 - i
-        steps = [*(n - 1 - 2 * inner[self._far(ranked, inner, n)]), *(n - 2 * outer[self._far(ranked, outer, n + 1)])]
-        return int(min(steps))
+        near, far = n - 2 * inner[self._far(ranked, inner, n)], n + 1 - 2 * outer[self._far(ranked, outer, n + 1)]
+        return int(np.concatenate([near, far]).min())
 
     def _far(self, ranked: NDArray[np.int64], places: NDArray[np.int64], total: int) -> NDArray[np.bool_]:
         far: NDArray[np.bool_] = ranked[total - places] - ranked[places] > self.bound
@@ -129,7 +131,7 @@ def propose_median(
     Under replace-one, with a public size, it is the mean of the two middle values of an even number of them; under
     add-remove the lower of the two.
     """
-    check_size(relation, size)
+    check_size(read_relation(relation), size)
     if size is not None:
         return _central(grid, size, (size + 1) // 2, size // 2 + 1, bound, epsilon, delta, test_share)
     query = LowerMedian(grid=grid, bound=_steps(bound, grid, terms=1))

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol, final
 
 from discreet.adaptive.charging import charge
@@ -15,6 +16,7 @@ from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, Event
+from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -43,9 +45,9 @@ class ProposeTestRelease:
     """Release what `mechanism` releases if the noisy distance is above a threshold; otherwise do not answer.
 
     `distance` returns a whole number that moves by at most 1 between neighbours under the mechanism's relation. Of
-    any two neighbours between which the mechanism does not keep its claim, both have a distance of at most 1. The
-    distance to the nearest data set for which the proposal is wrong, 0 there, is one such; so is a lower bound that
-    moves by at most 1.
+    any two neighbours between which the mechanism does not keep its claim, both have a distance of at most 1. One
+    such is how many units must change to get to such a pair and across it; so is the distance to the nearest data
+    set for which the proposal is wrong, 0 there, and any lower bound of these that moves by at most 1.
 
     Guarantee   (epsilon + e, max(delta, d)) for a mechanism that is (e, d) where the proposal is right; the same
                 whether an answer is given or not. A further proposal costs as much again.
@@ -96,15 +98,24 @@ class ProposeTestRelease:
         parts = [(chance, self.mechanism.distribution(data)), (1 - chance, outcomes.point(NO_ANSWER))]
         return outcomes.mixture(parts)
 
+    def true_distance(self, data: Any) -> NotPrivate[int]:
+        """Tell the custodian how far the data are from where the proposal fails."""
+        return NotPrivate(self.distance(data))
+
     def _quoted(self, inner: Fraction | None) -> Fraction | None:
         """Return the delta to quote the cost at; none where the mechanism has no cost at the delta of the test."""
-        from discreet.privacy import epsilon
-
         if isinstance(self.event, ApproxDP):
             return self.event.delta
         if inner is not None:
             return self.delta + inner
-        return None if math.isinf(epsilon(self.mechanism.event, 0, relation=self.relation)) else self.delta
+        return self.delta if _is_pure(self.mechanism.event, self.relation) else None
+
+
+@lru_cache(256)
+def _is_pure(event: Event, relation: Relation) -> bool:
+    from discreet.privacy import epsilon
+
+    return not math.isinf(epsilon(event, 0, relation=relation))
 
 
 def total_event(test: DistanceTest, inner: Event) -> Event:

@@ -18,6 +18,7 @@ from discreet.mechanisms.release import Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
+from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -93,13 +94,13 @@ class DistanceTest:
 class StableQuery:
     """A function of the data, with how many units must change before its answer can change.
 
-    `distance` returns a whole number of at least 1 that moves by at most 1 between neighbours and is 1 on both of
-    two neighbours with different answers. The true distance to a different answer is one; a lower bound with these
-    properties does. `verify.sensitivity` and `verify.check` look for a counterexample in small worlds.
+    `distance_to_instability` returns a whole number of at least 1 that moves by at most 1 between neighbours and is
+    1 on both of two neighbours with different answers. The true distance to a different answer is one; a lower bound
+    with these properties does. `verify.sensitivity` and `verify.check` look for a counterexample in small worlds.
     """
 
     evaluate: Callable[[Any], Hashable]
-    distance: Callable[[Any], int]
+    distance_to_instability: Callable[[Any], int]
     relation: Relation
 
     def __post_init__(self) -> None:
@@ -142,10 +143,17 @@ class ReleaseIfStable:
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Any]:
         """Answer, or decline to."""
         charge(self, session, purpose="an answer if it is stable")
-        return stable_release(self.test, self.query.evaluate(data), self.query.distance(data), self.relation)
+        return stable_release(self.test, *self._answer(data), self.relation)
 
     def distribution(self, data: Any) -> Outcomes:
-        return stable_outcomes(self.test, self.query.evaluate(data), self.query.distance(data))
+        return stable_outcomes(self.test, *self._answer(data))
+
+    def true_distance(self, data: Any) -> NotPrivate[int]:
+        """Tell the custodian how far the data are from another answer."""
+        return NotPrivate(self._answer(data)[1])
+
+    def _answer(self, data: Any) -> tuple[Hashable, int]:
+        return self.query.evaluate(data), self.query.distance_to_instability(data)
 
 
 def stable_release(test: DistanceTest, answer: Any, distance: int, relation: Relation) -> Release[Any]:

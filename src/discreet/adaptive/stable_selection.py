@@ -16,6 +16,7 @@ from discreet.mechanisms.fields import settle
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.scores import Scores, check_selection, read_whole_scores
 from discreet.privacy.events import Composed
+from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -67,6 +68,10 @@ class StableSelection:
 
     def distribution(self, scores: Scores) -> Outcomes:
         return stable_outcomes(self.test, *self._leader(scores))
+
+    def true_distance(self, scores: Scores) -> NotPrivate[int]:
+        """Tell the custodian how many units away another winner is."""
+        return NotPrivate(self._leader(scores)[1])
 
     def _leader(self, scores: Scores) -> tuple[int, int]:
         place, gap = lead(read_whole_scores(scores, self.candidates))

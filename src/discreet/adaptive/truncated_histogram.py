@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.adaptive.charging import charge
-from discreet.adaptive.keys import Identity, shown
+from discreet.adaptive.keys import Identity, labels, shown
 from discreet.adaptive.memberships import Memberships, bounded_totals, selections
 from discreet.adaptive.selected import SelectedAccuracy
 from discreet.adaptive.thresholds import least_excess, reliable, share_of_chance
@@ -132,18 +132,22 @@ class TruncatedHistogram:
     def release(self, data: Data | Memberships, *, session: Payer | None = None) -> Release[tuple[int, ...]]:
         """Show the noisy counts of large bins."""
         charge(self, session, purpose="a histogram of bins that are not declared")
-        totals = bounded_totals(data, bins_per_unit=self.bins_per_unit, contribution=self.contribution)
-        least = self.threshold
-        found = [(shown(key), count) for key, count in self._noisy(totals) if count > least]
+        found = self.measure(data)
         return Release(
             value=tuple(count for _, count in found),
             event=self.event,
             relation=self.relation,
-            accuracy=EachCell(cells=(SelectedAccuracy(noise=self.law, threshold=least),)),
+            accuracy=EachCell(cells=(SelectedAccuracy(noise=self.law, threshold=self.threshold),)),
             limits=(Fraction(1), None),
-            labels=tuple(str(key) for key, _ in found),
+            labels=labels([key for key, _ in found]),
             delta=self._quoted,
         )
+
+    def measure(self, data: Data | Memberships) -> tuple[tuple[Any, int], ...]:
+        """Return the keys of large bins, as they are, with their noisy counts. The charge is the caller's."""
+        totals = bounded_totals(data, bins_per_unit=self.bins_per_unit, contribution=self.contribution)
+        least = self.threshold
+        return tuple((shown(key), count) for key, count in self._noisy(totals) if count > least)
 
     def distribution(self, data: Data | Memberships) -> Outcomes:
         """List what may be shown: tuples of keys with their noisy counts."""
