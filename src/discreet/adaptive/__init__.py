@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.adaptive.admissibility import Enclosed, largest_loss
+from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
 from discreet.adaptive.choosing import Choosing
 from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
 from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
@@ -41,12 +42,15 @@ __all__ = [
     "NO_ANSWER",
     "AddRemoveQuantileQuery",
     "Bound",
+    "BoundedLocalSensitivity",
+    "BoundedSmoothSensitivity",
     "CentralMeanQuery",
     "Choosing",
     "DistanceQuery",
     "DistanceTest",
     "EigenvalueBound",
     "Enclosed",
+    "LocalQuery",
     "LowerMedianQuery",
     "Memberships",
     "NoAnswer",
