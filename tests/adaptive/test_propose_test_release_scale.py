@@ -27,7 +27,7 @@ from discreet.adaptive.interquartile import LogScale, QuartileDistance, propose_
 from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.errors import DiscreetError
 from discreet.mechanisms import Grid
-from discreet.privacy.events import ApproxDP
+from discreet.privacy.events import ApproxDP, PureDP
 
 RATIOS = st.fractions(Fraction(11, 10), 5, max_denominator=100)
 
@@ -98,17 +98,26 @@ def test_a_release_billed_as_its_test_alone_is_refuted() -> None:
     assert verify.check(mechanism, world, claim=ApproxDP(4, "0.3")).holds
 
 
-def test_a_scale_is_found_within_its_interval() -> None:
+@pytest.mark.parametrize("fineness", [1, 32])
+def test_a_scale_is_found_within_its_interval(fineness: int) -> None:
     values = np.random.default_rng(1).normal(0, 10, 20_001)
-    grid = Grid.between(-100, 100, step="0.001")
-    mechanism = propose_interquartile_range(grid=grid, epsilon=2, delta="1e-6", size=20_001, ratio="1.5")
-    shifted = propose_interquartile_range(grid=grid, epsilon=2, delta="1e-6", size=20_001, ratio="1.5", shift=16)
-    releases = [each.release(values) for each in (mechanism, shifted)]
-    answered = [release for release in releases if release.value != NO_ANSWER]
-    assert answered
-    for release in answered:
-        low, high = release.interval("0.999999999")
-        assert low <= Fraction(float(np.subtract(*np.percentile(values, [75, 25])))) <= high
+    mechanism = propose_interquartile_range(
+        grid=Grid.between(-100, 100, step="0.001"), epsilon=2, delta="1e-6", size=20_001, ratio="1.5", fineness=fineness
+    )
+    assert mechanism.true_distance(values).value > mechanism.test.reliable_distance("0.999999999999")
+    release = mechanism.release(values)
+    low, high = release.interval("0.999999999")
+    assert low <= Fraction(float(np.subtract(*np.percentile(values, [75, 25])))) <= high
+    assert (high / low <= Fraction(3, 2) * Fraction(1001, 1000)) is (fineness == 1)
+    assert release.cost == "ε = 2, δ = 1e-6"
+
+
+def test_a_bin_that_is_told_without_noise_leaves_all_of_epsilon_to_the_test() -> None:
+    whole, parts = (
+        propose_interquartile_range(grid=GRID, epsilon=2, delta="0.1", size=4, fineness=fineness) for fineness in (1, 2)
+    )
+    assert (whole.epsilon, parts.epsilon) == (2, 1)
+    assert whole.mechanism.event == PureDP(0)
 
 
 def test_no_spread_at_all_is_told_exactly_where_it_is_stable() -> None:

@@ -26,7 +26,7 @@ from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.release import Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
-from discreet.privacy.events import DiscreteLaplace
+from discreet.privacy.events import DiscreteLaplace, PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
@@ -154,14 +154,16 @@ def propose_interquartile_range(
     delta: Number,
     size: int,
     ratio: Number | None = None,
-    fineness: int = 32,
+    fineness: int = 1,
     shift: int = 0,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
-    """Release the interquartile range with noise on its logarithm, if it is far from leaving its bin there.
+    """Release the interquartile range up to a factor `ratio`, if it is far from leaving its bin on that scale.
 
-    The proposal is that neighbours are within a factor `ratio`, 1 + 1 / ln(size) if left out. A range near the edge
-    of its bin is refused; another `shift` moves the edges, and costs the same again. [DL09]
+    The ratio is 1 + 1 / ln(size) if left out. With `fineness=1` the bin itself is told, without noise, and the test
+    has all of epsilon. With more, noise is added to the place within the bin, as first published; that is better
+    only for a large epsilon. A range near the edge of its bin is refused; another `shift` moves the edges, and costs
+    the same again. [DL09]
     """
     check_size(Relation.REPLACE_ONE, size, least=2)
     testing, noisy = split_epsilon(epsilon, test_share)
@@ -169,8 +171,8 @@ def propose_interquartile_range(
     query = QuartileDistance(grid=grid, size=size, scale=LogScale(ratio=proposed, fineness=fineness, shift=shift))
     return ProposeTestRelease(
         distance=query.distance,
-        mechanism=_WithinBin(query=query, epsilon=noisy),
-        epsilon=testing,
+        mechanism=_WithinBin(query=query, epsilon=noisy if fineness > 1 else Fraction(0)),
+        epsilon=testing if fineness > 1 else testing + noisy,
         delta=exact(delta, name="delta"),
     )
 
@@ -183,33 +185,34 @@ def _usual_ratio(size: int) -> Fraction:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WithinBin:
-    """Noise on the place of the range within a bin: private between neighbours in one bin, and only there."""
+    """The place of the range within a bin: private between neighbours in one bin, and only there."""
 
     query: QuartileDistance
-    epsilon: Fraction
+    epsilon: Fraction  # 0 where a bin is one place, which needs no noise
 
     def __post_init__(self) -> None:
-        check_noise_scale(self.law.scale)
+        if self.law is not None:
+            check_noise_scale(self.law.scale)
 
     @property
     def relation(self) -> Relation:
         return Relation.REPLACE_ONE
 
     @property
-    def spread(self) -> int:
-        """How far apart two places in one bin can be; where a bin is one place, noise is not needed, and little."""
-        return max(1, self.query.scale.fineness - 1)
+    def law(self) -> DiscreteLaplaceLaw | None:
+        """The law of the noise, in places; two places in one bin are fewer than `fineness` apart."""
+        spread = self.query.scale.fineness - 1
+        return DiscreteLaplaceLaw(spread / self.epsilon) if spread else None
 
     @property
-    def law(self) -> DiscreteLaplaceLaw:
-        return DiscreteLaplaceLaw(self.spread / self.epsilon)
-
-    @property
-    def event(self) -> DiscreteLaplace:
-        return DiscreteLaplace(scale=self.law.scale, sensitivity=self.spread)
+    def event(self) -> DiscreteLaplace | PureDP:
+        if self.law is None:
+            return PureDP(0)
+        return DiscreteLaplace(scale=self.law.scale, sensitivity=self.query.scale.fineness - 1)
 
     def release(self, data: Data) -> Release[Fraction]:
-        place = self._cut(self._place(data), noise.discrete_laplace(self.law.scale))
+        extra = 0 if self.law is None else noise.discrete_laplace(self.law.scale)
+        place = self._cut(self._place(data), extra)
         grid, scale = self.query.grid, self.query.scale
         return Release(
             value=Fraction(0) if place is None else scale.middle(place) * grid.step,
@@ -222,7 +225,8 @@ class _WithinBin:
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the place on the scale, None for zero."""
         exact_place = self._place(data)
-        return outcomes.map(outcomes.from_law(self.law), lambda extra: self._cut(exact_place, extra))
+        extra = outcomes.point(0) if self.law is None else outcomes.from_law(self.law)
+        return outcomes.map(extra, lambda drawn: self._cut(exact_place, drawn))
 
     def _place(self, data: Data) -> int | None:
         steps = self.query.value(data)
@@ -240,7 +244,7 @@ class _WithinBin:
 class _LogAccuracy:
     """The range is within some places of the one that was released."""
 
-    law: DiscreteLaplaceLaw
+    law: DiscreteLaplaceLaw | None
     scale: LogScale
     place: int | None  # as released
     step: Fraction
@@ -252,5 +256,5 @@ class _LogAccuracy:
     def interval(self, value: object, confidence: Fraction) -> Interval:
         if self.place is None:
             return Fraction(0), Fraction(0)
-        reach = self.law.half_width(confidence)
+        reach = 0 if self.law is None else self.law.half_width(confidence)
         return self.scale.lower(self.place - reach) * self.step, self.scale.upper(self.place + reach) * self.step
