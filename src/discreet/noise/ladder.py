@@ -84,7 +84,7 @@ class Inversion:
         more = np.frombuffer(read(8 * words.size), "<u8")
         full = (words.astype(np.uint64) << np.uint64(48)) | (more >> np.uint64(16))
         # Most open buckets hold one threshold: look at it, and search only where that was not the end.
-        rungs, padded = self._buckets.first[words], self._buckets.padded
+        rungs, padded = self._buckets.first[words].astype(np.int64), self._buckets.padded
         rungs += padded[rungs] <= full
         wrong = np.flatnonzero(padded[rungs] <= full)
         rungs[wrong] = np.searchsorted(self._array, full[wrong], "right")
@@ -148,7 +148,7 @@ class _Buckets:
     """What the first 16 bits of a draw say."""
 
     table: NDArray[np.int16]  # The outcome, or FLAG.
-    first: NDArray[np.int64]  # The first rung that the draw can land on.
+    first: NDArray[np.uint16]  # The first rung that the draw can land on.
     padded: NDArray[np.uint64]  # The thresholds, and two that are never reached.
 
     @classmethod
@@ -159,7 +159,9 @@ class _Buckets:
         last = np.searchsorted(thresholds, low + np.uint64((1 << 48) - 1), "right")
         decided = (first == last) & (last < thresholds.size)
         table = np.where(decided, values[np.minimum(first, values.size - 1)], FLAG).astype(np.int16)
-        return cls(table, first, np.append(thresholds, np.full(2, np.iinfo(np.uint64).max, np.uint64)))
+        return cls(
+            table, first.astype(np.uint16), np.append(thresholds, np.full(2, np.iinfo(np.uint64).max, np.uint64))
+        )
 
 
 def _tops(rungs: Rungs) -> list[Any]:

@@ -24,7 +24,7 @@ __all__ = [
     "rounded_gaussian_sampler",
 ]
 
-_KEPT = 128  # Samplers; each holds a table of 128 KiB once it has drawn an array.
+_KEPT = 128  # Samplers; each holds up to half a MiB of tables once it has drawn an array.
 _SCALES = (Fraction(1, 1 << 20), Fraction(1 << 50))
 _VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 80))
 _WHOLE_LAPLACE = 128  # Up to this scale a table of single values is the fastest, beyond it one of blocks:
