@@ -1,4 +1,4 @@
-"""What the tests of smooth sensitivity share: a median, tables of values and bounds, and the worst pair of each kind."""
+"""What the tests of smooth sensitivity share: a median, tables of values and bounds, and worst pairs of neighbours."""
 
 from __future__ import annotations
 

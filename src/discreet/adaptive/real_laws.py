@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _BITS = 128
+_TINY = 1e-300
 _NARROW = 32  # Bits of relative accuracy; a ball with fewer stands for an interval.
 
 
@@ -96,6 +97,17 @@ def _power(z: arb, exponent: Fraction) -> arb:
     return (low**power if low > 0 else ball(0)).union(z.upper() ** power)
 
 
+def _beta_odds(a: float, b: float, v: float) -> float:
+    """Approximate (1 - t) / t for the v-quantile t of a beta variable, from the end that is nearer."""
+    from scipy.special import betaincinv
+
+    if v > 0.5:
+        rest = float(betaincinv(b, a, 1 - v))
+        return max(rest / (1 - rest), _TINY)
+    t = max(float(betaincinv(a, b, v)), _TINY)
+    return (1 - t) / t
+
+
 def _read_above_one(value: Fraction, name: str) -> Fraction:
     number = positive(value, name=name)
     if number <= 1:
@@ -151,11 +163,8 @@ class PowerLaw(TailedLaw):
         return inside.beta_lower(ball(1 - 1 / self.gamma), ball(1 / self.gamma), 1)
 
     def guess(self, v: float) -> float:
-        from scipy.special import betaincinv
-
         gamma = float(self.gamma)
-        t = max(float(betaincinv(1 - 1 / gamma, 1 / gamma, v)), 5e-324)
-        return math.exp(min(math.log(max(1 / t - 1, 5e-324)) / gamma, 700.0))
+        return math.exp(min(math.log(_beta_odds(1 - 1 / gamma, 1 / gamma, v)) / gamma, 700.0))
 
     @property
     def standard_deviation(self) -> float:
@@ -190,11 +199,8 @@ class StudentLaw(TailedLaw):
         return inside.beta_lower(ball(self.degrees / 2), ball(Fraction(1, 2)), 1)
 
     def guess(self, v: float) -> float:
-        from scipy.special import betaincinv
-
         d = float(self.degrees)
-        t = max(float(betaincinv(d / 2, 0.5, v)), 1e-300)
-        return math.sqrt(d * (1 / t - 1))
+        return math.sqrt(d) * math.sqrt(_beta_odds(d / 2, 0.5, v))
 
     @property
     def standard_deviation(self) -> float:

@@ -28,7 +28,7 @@ Norm: TypeAlias = Literal[1, 2]
 
 BITS = 192  # Of working precision; a delta is a small difference of larger numbers.
 _RARE = 0.05  # Shapes are compared by what their noise exceeds this rarely.
-_DIGITS = 10  # Significant decimal digits of a number that is rounded down.
+_DIGITS = 15  # Significant decimal digits of a number that is rounded down.
 
 
 @final
@@ -59,7 +59,7 @@ class Recipe:
 
 
 def rounded_down(value: Fraction) -> Fraction:
-    """Return the next decimal of ten digits below a positive number."""
+    """Return the next decimal of fifteen digits below a positive number."""
     context = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
     return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
@@ -72,7 +72,7 @@ def positive_part(enclosure: arb, *, advice: str) -> Fraction:
 
 
 def largest(holds: Callable[[Fraction], bool], start: Fraction, *, advice: str) -> Fraction:
-    """Return the largest positive number that holds, to ten digits, rounded down; less of it always holds.
+    """Return the largest positive number that holds, to nine digits or more, rounded down; less of it always holds.
 
     `start` is where to look first.
     """
