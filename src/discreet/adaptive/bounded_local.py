@@ -54,7 +54,7 @@ class LocalQuery:
     relation: Relation
 
     def __post_init__(self) -> None:
-        positive_integer(self.change, name="change")
+        settle(self, change=positive_integer(self.change, name="change"))
         read_relation(self.relation)
 
 
@@ -134,8 +134,11 @@ class BoundedSmoothSensitivity:
 
     def __post_init__(self) -> None:
         _settle(self)
-        settle(self, beta=positive(self.beta, name="beta"))
-        positive_integer(self.fineness, name="fineness")
+        settle(
+            self,
+            beta=positive(self.beta, name="beta"),
+            fineness=positive_integer(self.fineness, name="fineness"),
+        )
         if 2 * self.query.relative_error >= self.beta:
             raise InvalidParameter("beta must be above twice the relative error of the query's bound")
         _check_scales(self)

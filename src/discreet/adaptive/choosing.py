@@ -71,8 +71,8 @@ class Choosing:
             epsilon=positive(self.epsilon, name="epsilon"),
             delta=small_delta(self.delta, population=None),
             test_share=read_share(self.test_share, name="test_share"),
+            growth=positive_integer(self.growth, name="growth"),
         )
-        positive_integer(self.growth, name="growth")
         read_relation(self.relation)
         check_noise_scale(self.law.scale)
 

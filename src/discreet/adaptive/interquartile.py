@@ -57,7 +57,7 @@ class LogScale:
             raise InvalidParameter("fineness must be at most 4096")
         if not 0 <= integer(self.shift, name="shift") < self.fineness:
             raise InvalidParameter("shift must be at least 0 and below fineness")
-        settle(self, ratio=exact(self.ratio, name="ratio"))
+        settle(self, ratio=exact(self.ratio, name="ratio"), fineness=int(self.fineness), shift=int(self.shift))
 
     def place(self, steps: int) -> int:
         """Return the largest k with ratio^(k / fineness) <= steps, for at least one step."""
@@ -166,6 +166,7 @@ def propose_interquartile_range(
     the same again. [DL09]
     """
     check_size(Relation.REPLACE_ONE, size, least=2)
+    size = int(size)
     testing, noisy = split_epsilon(epsilon, test_share)
     proposed = _usual_ratio(size) if ratio is None else exact(ratio, name="ratio")
     query = QuartileDistance(grid=grid, size=size, scale=LogScale(ratio=proposed, fineness=fineness, shift=shift))

@@ -72,9 +72,9 @@ class OptimalPartitionSelection:
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
             delta=small_delta(self.delta, population=None),
+            bins_per_unit=positive_integer(self.bins_per_unit, name="bins_per_unit"),
         )
         read_relation(self.relation)
-        positive_integer(self.bins_per_unit, name="bins_per_unit")
 
     @property
     def event(self) -> ApproxDP:

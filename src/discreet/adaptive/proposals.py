@@ -131,7 +131,7 @@ def propose_median(
     Under replace-one, with a public size, it is the mean of the two middle values of an even number of them; under
     add-remove the lower of the two.
     """
-    check_size(read_relation(relation), size)
+    size = check_size(read_relation(relation), size)
     if size is not None:
         return _central(grid, size, (size + 1) // 2, size // 2 + 1, bound, epsilon, delta, test_share)
     query = LowerMedian(grid=grid, bound=_steps(bound, grid, terms=1))
@@ -150,6 +150,7 @@ def propose_quantile(
 ) -> ProposeTestRelease:
     """Release x_ceil(quantile * size), under replace-one, if no unit near the data can move it by more than `bound`."""
     check_size(Relation.REPLACE_ONE, size)
+    size = int(size)
     rank = max(1, math.ceil(probability(quantile, name="quantile") * size))
     return _central(grid, size, rank, rank, bound, epsilon, delta, test_share)
 
@@ -166,9 +167,10 @@ def propose_trimmed_mean(
 ) -> ProposeTestRelease:
     """Release the mean without the `trimmed` lowest and highest values, under replace-one, tested for `bound`."""
     check_size(Relation.REPLACE_ONE, size)
-    if not 0 <= integer(trimmed, name="trimmed") < size / 2:
+    size, ends = int(size), integer(trimmed, name="trimmed")
+    if not 0 <= 2 * ends < size:
         raise InvalidParameter("trimmed must leave at least one value of the public size")
-    return _central(grid, size, trimmed + 1, size - trimmed, bound, epsilon, delta, test_share)
+    return _central(grid, size, ends + 1, size - ends, bound, epsilon, delta, test_share)
 
 
 def split_epsilon(epsilon: Number, test_share: Number) -> tuple[Fraction, Fraction]:

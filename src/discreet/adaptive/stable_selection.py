@@ -48,7 +48,7 @@ class StableSelection:
 
     def __post_init__(self) -> None:
         check_selection(self)
-        positive_integer(self.sensitivity, name="sensitivity")
+        settle(self, sensitivity=positive_integer(self.sensitivity, name="sensitivity"))
         if self.candidates < 2:
             raise InvalidParameter("candidates must be at least 2: of one there is nothing to choose")
         settle(self, delta=self.test.delta)

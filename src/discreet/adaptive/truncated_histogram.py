@@ -58,10 +58,14 @@ class TruncatedHistogram:
     contribution: int = 1
 
     def __post_init__(self) -> None:
-        settle(self, delta=small_delta(self.delta, population=None))
+        settle(
+            self,
+            delta=small_delta(self.delta, population=None),
+            bins_per_unit=positive_integer(self.bins_per_unit, name="bins_per_unit"),
+            contribution=positive_integer(self.contribution, name="contribution"),
+        )
         read_relation(self.relation)
-        positive_integer(self.bins_per_unit, name="bins_per_unit")
-        if positive_integer(self.contribution, name="contribution") > _LARGEST:
+        if self.contribution > _LARGEST:
             raise InvalidParameter("contribution must be at most 2^52")
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 

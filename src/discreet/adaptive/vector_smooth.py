@@ -62,7 +62,7 @@ class SmoothlyBoundedVectorQuery:
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
-        positive_integer(self.dimension, name="dimension")
+        settle(self, dimension=positive_integer(self.dimension, name="dimension"))
         if self.norm not in (1, 2):
             raise InvalidParameter("norm must be 1 or 2")
         settle(
