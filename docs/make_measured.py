@@ -22,9 +22,9 @@ _ACCOUNTS = {
     ("discreet", "epsilon"): "Discreet: proven upper bound",
     ("dp-accounting", "PLD 1e-3"): "dp-accounting, PLD, grid 1e-3",
     ("dp-accounting", "PLD 1e-4"): "dp-accounting, PLD, grid 1e-4",
-    ("prv-accountant", "error 0.01"): "prv-accountant, upper end, error 0.01",
-    ("opacus", "prv"): "Opacus, PRV",
-    ("opacus", "rdp"): "Opacus, RDP",
+    ("prv-accountant", "PRV 0.01"): "prv-accountant, upper end, error 0.01",
+    ("opacus", "PRV"): "Opacus, PRV",
+    ("opacus", "RDP"): "Opacus, RDP",
 }
 
 
