@@ -73,6 +73,7 @@ class Gathering:
 
     def __init__(self, *, quick: bool) -> None:
         self.quick = quick
+        self.commit, self.machine = _commit(), _machine()  # As they are when the run starts.
         self.rows: list[dict[str, Any]] = []
         self.failures: dict[str, str] = {}
         self.versions: dict[str, dict[str, str]] = {}
@@ -99,7 +100,7 @@ class Gathering:
 
     def results(self, topic: str) -> Results:
         """Return what was gathered, with the commit and the machine."""
-        return Results(topic, self.quick, _commit(), _machine(), self.versions, self.rows, self.failures)
+        return Results(topic, self.quick, self.commit, self.machine, self.versions, self.rows, self.failures)
 
 
 def gather(*, quick: bool) -> Gathering:
@@ -131,7 +132,7 @@ def _machine() -> dict[str, Any]:
         "memory_gb": round(memory / 1e9),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "load": round(os.getloadavg()[0], 2),
+        "load_at_start": round(os.getloadavg()[0], 2),
         "date": time.strftime("%Y-%m-%d"),
     }
 

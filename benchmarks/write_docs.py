@@ -42,6 +42,7 @@ def _section(topic: str) -> str:
             f"{results.machine['cores']} cores",
             f"{results.machine['memory_gb']} GB",
             f"Python {results.machine['python']}",
+            f"load {results.machine['load_at_start']} at the start",
             results.machine["date"],
         )
     )
