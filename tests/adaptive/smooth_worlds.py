@@ -46,6 +46,14 @@ class LowerMedian:
         return order_statistics.rank(sample, (sample.size + 1) // 2, beta)
 
 
+def local_sensitivity(data: Any, distance: int, grid: Grid = GRID) -> Fraction:
+    """The largest x_(m+t) - x_(m+t-k-1) over t from 0 to k + 1: of the lower median, k values being replaced."""
+    ranked = sorted(grid.indices(list(data)).tolist())
+    padded = [grid.first] * (distance + 1) + ranked + [grid.last] * (distance + 1)
+    m = (len(ranked) - 1) // 2 + distance + 1
+    return Fraction(max(padded[m + t] - padded[m + t - distance - 1] for t in range(distance + 2)))
+
+
 @dataclass(frozen=True)
 class Table:
     """A query of one record, told by a table: the value and the height and distance of the bound."""

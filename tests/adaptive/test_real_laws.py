@@ -144,7 +144,7 @@ def placed(value: int, places: dict[Any, int]) -> int:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("law", [LAWS[0], LAWS[2], LAWS[4], *LAWS[6:]])
+@pytest.mark.parametrize("law", [LAWS[0], LAWS[2], LAWS[4], LAWS[6], LAWS[7]])
 def test_a_rounded_draw_follows_its_listing(law: AdmissibleLaw) -> None:
     centre, scale, draws = Fraction(7, 3), Fraction(9, 2), 700
     places, truth = chances(law, centre, scale)
@@ -191,6 +191,12 @@ def test_a_window_that_is_too_long_is_refused() -> None:
 def test_a_shape_that_is_nonsense_is_refused(kind: Any, bad: Any) -> None:
     with pytest.raises(InvalidParameter):
         kind(bad)
+
+
+def test_a_sigma_that_is_of_no_use_is_refused() -> None:
+    assert survival(LaplaceLogNormalLaw(Fraction(4)), 1.0) == pytest.approx(0.4472, abs=1e-4)
+    with pytest.raises(InvalidParameter, match="at most 4"):
+        LaplaceLogNormalLaw(Fraction(5))
 
 
 @pytest.mark.parametrize("kind", [PolynomialLaw, PowerLaw])

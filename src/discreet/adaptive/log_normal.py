@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.adaptive.real_laws import AdmissibleLaw
 from discreet.balls import ball
+from discreet.errors import InvalidParameter
 from discreet.exact import positive
 from discreet.mechanisms.fields import settle
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from flint import arb
 
 __all__ = ["LaplaceLogNormalLaw"]
+
+_LARGEST = 4  # A shift costs e^(3 sigma^2 / 2) times as much as for sigma = 0.
 
 
 class _Rule(NamedTuple):
@@ -40,7 +43,7 @@ def _rule(sigma: Fraction, bits: int) -> _Rule:
     from flint import arb
 
     digits = (bits + 32) * math.log(2)
-    height = Fraction(math.floor(64 * min(math.pi / (2 * float(sigma)), math.sqrt(2 * digits))), 64)
+    height = Fraction(math.floor(63.99 * min(math.pi / (2 * float(sigma)), math.sqrt(2 * digits))), 64)
     step = Fraction(math.floor(1024 * 2 * math.pi * float(height) / (digits + float(height) ** 2 / 2 + 1)), 1024)
     last = math.ceil(math.sqrt(2 * digits) / step)
     ys = [ball(j * step) for j in range(-last, last + 1)]
@@ -65,7 +68,10 @@ class LaplaceLogNormalLaw(AdmissibleLaw):
     sigma: Fraction
 
     def __post_init__(self) -> None:
-        settle(self, sigma=positive(self.sigma, name="sigma"))
+        sigma = positive(self.sigma, name="sigma")
+        if sigma > _LARGEST:
+            raise InvalidParameter(f"sigma must be at most {_LARGEST}: noise of a larger one is of no use")
+        settle(self, sigma=sigma)
 
     def survival(self, z: arb) -> arb:
         """Enclose E exp(-z exp(-sigma Y))."""
