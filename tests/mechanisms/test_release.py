@@ -110,7 +110,7 @@ def test_no_interval_is_invented_for_a_choice() -> None:
     assert json.loads(chosen.to_json())["interval"] == {"refused": "because"}
     grid = Grid.between(0, 100)
     median = Quantile(quantile=Fraction(1, 2), epsilon=Fraction(1), grid=grid, relation=ADD_REMOVE)
-    with pytest.raises(Refused, match=r"at most 16\.81 rows"):
+    with pytest.raises(Refused, match=r"at most 16\.82 rows"):
         median.release([1.0, 2.0]).interval()
 
 
