@@ -45,7 +45,7 @@ RECIPES = {
     "gaussian": gaussian(1, "1e-6", beta="0.016"),
     "laplace log-normal": laplace_log_normal("0.5", beta="0.1"),
 }
-SIZES = {"polynomial": range(1, 7), "laplace": range(1, 7)}
+SIZES = {"polynomial": range(1, 7), "laplace": range(1, 6)}
 LONG = {"power", "student", "laplace log-normal"}  # Each point of their laws is a sum or an incomplete integral.
 
 
@@ -55,19 +55,19 @@ def median(name: str, relation: Any = REPLACE_ONE, **fields: Any) -> SmoothSensi
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_median_keeps_its_claim_on_all_small_data_sets_when_a_value_is_replaced(name: str) -> None:
-    small = worlds(VALUES, [3] if name in LONG else SIZES.get(name, [5, 6]))
+    small = worlds(VALUES, [2] if name in LONG else SIZES.get(name, [5]))
     assert verify.check(median(name), small).holds
 
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_median_keeps_its_claim_on_all_small_data_sets_when_a_value_comes_or_goes(name: str) -> None:
-    small = worlds(VALUES, range(3) if name in LONG else range(6))
+    small = worlds(VALUES, range(3) if name in LONG else range(5))
     assert verify.check(median(name, ADD_REMOVE), small).holds
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(LONG))
-def test_a_median_with_slow_noise_keeps_its_claim_on_all_small_data_sets(name: str) -> None:
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_median_keeps_its_claim_on_all_data_sets_of_up_to_six_values(name: str) -> None:
     assert verify.check(median(name), worlds(VALUES, range(1, 7))).holds
     assert verify.check(median(name, ADD_REMOVE), worlds(VALUES, range(6))).holds
 
@@ -80,7 +80,7 @@ WORST = {
     "student": (20, 8, 0.75),
     "laplace": (77, 16, 0.9),
     "gaussian": (63, 20, 0.9),
-    "laplace log-normal": (20, 8, 0.3),
+    "laplace log-normal": (20, 4, 0.3),
 }
 
 
@@ -104,7 +104,7 @@ def test_concentrated_noise_keeps_its_renyi_claim() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("name", ["polynomial", "laplace", "laplace log-normal"])
 def test_a_release_follows_its_distribution(name: str) -> None:
-    mechanism, data, draws = median(name, grid=HALVES), (0, 0, 1, 3, 3), 500
+    mechanism, data, draws = median(name, grid=HALVES), (0, 0, 1, 3, 3), 400
     narrower = dataclasses.replace(mechanism.recipe, alpha=2 * mechanism.recipe.alpha)
     with precision(128):
         law = mechanism.distribution(data).masses
