@@ -110,6 +110,27 @@ def test_a_coin_on_its_probability_is_decided_by_further_bits(case: Case) -> Non
     )
 
 
+@pytest.mark.parametrize("bits", [190, 200, 1000])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_probability_that_is_all_but_a_half_is_told_from_a_half(bits: int, sign: int) -> None:
+    """The ball around its threshold holds a whole number, so the draw above the threshold is open as well."""
+    p = Fraction(1, 2) + Fraction(sign, 1 << bits)
+    zeros, ones = words([2**63] + [0] * 16), words([2**63 - 1] + [ONES] * 16)
+    for first, heads in (
+        (zeros, sign > 0),
+        (ones, sign > 0),
+        (words([2**63, 1]), False),
+        (words([2**63 - 1, 0]), True),
+    ):
+        with replayed("after", first):
+            assert noise.bernoulli(p) == heads
+        shifted = words([int.from_bytes(first[:8], "little") >> 48], 2) + words(
+            [int.from_bytes(first[:8], "little") << 16 & ONES]
+        )
+        with replayed("after", shifted + first[8:]):
+            assert noise.bernoulli(p, 1).tolist() == [heads]
+
+
 def into_block(slow: Any, place: int) -> int:
     """Return 64 bits that choose the block on this rung."""
     tops = slow.inversion._steps(192).tops
