@@ -18,13 +18,13 @@ from fractions import Fraction
 from itertools import count
 from typing import TYPE_CHECKING
 
-from discreet.balls import ball
+from discreet.balls import ball, normal_cdf
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["gaussian_delta", "laplace_delta", "laplace_dilation_delta"]
+__all__ = ["gaussian_delta", "laplace_delta", "laplace_dilation_delta", "narrower_laplace_delta"]
 
 _SMALLEST_PIECE = Fraction(1, 1024)  # Of beta.
 _MOST_TERMS = 10_000  # About as many terms are added up as the rate says.
@@ -68,7 +68,7 @@ def laplace_dilation_delta(*, epsilon: Fraction, beta: Fraction, dimension: int)
 
 
 def gaussian_delta(*, epsilon: Fraction, alpha: Fraction, beta: Fraction, dimension: int = 1) -> arb:
-    """Enclose the delta of S Z / alpha with standard normal Z, beta-smooth S in the l2 norm: (lower, upper) in a ball.
+    """Enclose the delta of S Z / alpha with standard normal Z and S beta-smooth in the l2 norm.
 
     Theorem     At lam = -beta the best A is what lies outside of a ball. For a wider Q and lam from l to m, the
                 density of Q is at least e^(-p (m - l)) times that at l, since it falls away from the same centre:
@@ -125,8 +125,6 @@ def _at_wider(epsilon: Fraction, alpha: Fraction, lam: Fraction, p: int) -> arb:
 
 
 def _normal_above(z: arb) -> arb:
-    from discreet.balls import normal_cdf
-
     return normal_cdf(-z)
 
 

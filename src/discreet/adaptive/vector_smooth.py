@@ -1,4 +1,4 @@
-"""The same for several numbers at once: one smooth bound, in the norm of the recipe, for all of them."""
+"""Smooth sensitivity of several numbers at once: one bound, in the norm of the recipe, for all of them."""
 
 from __future__ import annotations
 
