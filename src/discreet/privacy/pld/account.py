@@ -39,7 +39,7 @@ def _hits(aim: Aim, found: Divergence) -> bool:
     """Whether epsilon is about what it was aimed at, and delta stands out from the rounding of the transform."""
     epsilon = found.epsilon_at(aim.delta)
     near = abs(epsilon - aim.epsilon) <= 0.1 * abs(epsilon) or max(epsilon, aim.epsilon) <= 0
-    return epsilon >= aim.sketch.top or (near and found.finite(epsilon) <= 1.001 * aim.delta)
+    return epsilon >= aim.sketch.top or (near and found.finite(epsilon) <= 1.03 * aim.delta)
 
 
 def at_epsilon(terms: tuple[Term, ...], epsilon: float, goal: Goal) -> list[Divergence]:
@@ -52,7 +52,7 @@ def at_epsilon(terms: tuple[Term, ...], epsilon: float, goal: Goal) -> list[Dive
     for care in (10.0, 100.0, 1000.0):
         deltas = [divergence.finite(epsilon) for divergence in found]
         worst = max(range(len(aims)), key=deltas.__getitem__)
-        if found[worst].lower(epsilon) >= 0.998 * deltas[worst] or deltas[worst] < 1e-290:
+        if found[worst].lower(epsilon) >= 0.97 * deltas[worst] or deltas[worst] < 1e-290:
             break
         aims = [aim.sketch.at_epsilon(epsilon, delta, care) for aim, delta in zip(aims, deltas, strict=True)]
         found = _divergences(terms, aims, tail, UPPER)

@@ -20,8 +20,8 @@ from discreet.privacy.relation import Relation
 
 __all__ = ["Profile", "profile"]
 
-_SLACKS = (1e-8, 1e-6, 1e-4, 1e-2, 0.3, 0.9)
-_GIVEN = (1e-9, 2e-5, 2e-4, 1e-3, 1e-2, 0.3)  # of delta, is given away for a smaller gap
+_SLACKS = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.9)
+_GIVEN = (1e-9, 2e-5, 2e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)  # of delta, is given away for a smaller gap
 
 
 def profile(leaves: Counter[Event], relation: Relation | None) -> Profile:
@@ -59,7 +59,12 @@ class Profile:
         limit = up(probability(delta, name="delta"))
         if limit == 1 or self._tells_all:
             return 0.0 if limit == 1 else math.inf
-        return max(_epsilon_lower(found, limit) for found in at_delta(self.terms, limit, LOWER))
+        # What holds for a larger delta holds here. It helps where delta is too small for a bound of its own.
+        for larger in dict.fromkeys((limit, max(limit, 1e-9), max(limit, 1e-6))):
+            epsilon = max(_epsilon_lower(found, larger) for found in at_delta(self.terms, larger, LOWER))
+            if epsilon > 0:
+                return epsilon
+        return 0.0
 
     def delta_upper(self, epsilon: Fraction) -> float:
         """Return at least the smallest delta that goes with `epsilon`."""

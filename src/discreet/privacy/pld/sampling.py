@@ -61,7 +61,7 @@ def poisson_reversed(pair: Pair, rate: float) -> Pair:
         loss=-pair.loss,
         p=pair.q,
         q=pair.p,
-        top=-math.log1p(-rate),
+        top=float(-pair.loss.min()) if math.isfinite(pair.top) else -math.log1p(-rate),
         vanishing=pair.infinite,
         lost=pair.lost,
         width=pair.width,
