@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -119,7 +120,7 @@ def test_four_million_draws_follow_their_law_and_none_of_a_scale_one_percent_lar
     bins = Bins.of(sampler.scaled(), 10_000)  # So a thousand values are expected in a bin, and chi-square is right.
     counts = bins.counts(sample[:1_000_000])
     p = chisquare(counts, bins.chances / bins.chances.sum() * counts.sum()).pvalue
-    print(f"\n{sampler.law.__name__} {sampler.parameter}: chi-square of {len(counts)} bins, p = {p:.4f}", end="")
+    print(f"{sampler.law.__name__} {sampler.parameter}: chi-square of {len(counts)} bins, p = {p:.4f}", file=sys.stderr)
     assert p > FAMILY_WISE / len(SAMPLERS)
     assert fits(sample, sampler.scaled())
     assert rejects(sample, sampler.scaled("1.01"))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference
+import reference_laws
 from recorded import Recorded, replayed
 
 from discreet import noise
@@ -46,8 +47,8 @@ def laplace(text: str) -> Case:
     def slow() -> Any:
         sampler = samplers.laplace_sampler(scale)
         if not hasattr(sampler, "_shift"):
-            return reference.Inversion(reference.laplace(scale))
-        return in_blocks(sampler, reference.laplace, reference.exponential_exponents, scale)
+            return reference.Inversion(reference_laws.laplace(scale))
+        return in_blocks(sampler, reference_laws.laplace, reference_laws.exponential_exponents, scale)
 
     return Case(f"laplace {text}", lambda size: noise.discrete_laplace(text, size), slow)
 
@@ -58,8 +59,8 @@ def geometric(text: str) -> Case:
     def slow() -> Any:
         sampler = samplers.geometric_sampler(scale)
         if not hasattr(sampler, "_shift"):
-            return reference.Inversion(reference.geometric(scale))
-        return in_blocks(sampler, reference.geometric, reference.exponential_exponents, scale)
+            return reference.Inversion(reference_laws.geometric(scale))
+        return in_blocks(sampler, reference_laws.geometric, reference_laws.exponential_exponents, scale)
 
     return Case(f"geometric {text}", lambda size: noise.geometric(text, size), slow)
 
@@ -70,8 +71,8 @@ def discrete_gaussian(text: str) -> Case:
     def slow() -> Any:
         sampler = samplers.discrete_gaussian_sampler(variance)
         if not hasattr(sampler, "_shift"):
-            return reference.Inversion(reference.discrete_gaussian(variance))
-        return in_blocks(sampler, reference.discrete_gaussian, reference.gaussian_exponents, variance)
+            return reference.Inversion(reference_laws.discrete_gaussian(variance))
+        return in_blocks(sampler, reference_laws.discrete_gaussian, reference_laws.gaussian_exponents, variance)
 
     return Case(f"discrete Gaussian {text}", lambda size: noise.discrete_gaussian(size=size, variance=text), slow)
 
@@ -82,8 +83,8 @@ def rounded_gaussian(text: str) -> Case:
     def slow() -> Any:
         sampler = samplers.rounded_gaussian_sampler(variance)
         if not hasattr(sampler, "_shift"):
-            return reference.Inversion(reference.rounded_gaussian(variance))
-        steps, exponents = reference.rounded_gaussian_blocks, reference.rounded_exponents
+            return reference.Inversion(reference_laws.rounded_gaussian(variance))
+        steps, exponents = reference_laws.rounded_gaussian_blocks, reference_laws.rounded_exponents
         return in_blocks(sampler, steps, exponents, variance, half=True)
 
     return Case(f"rounded Gaussian {text}", lambda size: noise.rounded_gaussian(size=size, variance=text), slow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 
@@ -34,7 +35,6 @@ def test_the_time_of_a_draw_is_recorded_beside_the_noise(name: str, draw: Callab
         times[i] = time.perf_counter_ns() - start
         sizes[i] = abs(value)
     rank_correlation = float(spearmanr(times, sizes).statistic)
-    print(
-        f"\n{name}: Spearman(time, |noise|) = {rank_correlation:+.4f}, median {np.median(times) / 1000:.1f} µs", end=""
-    )
+    median = np.median(times) / 1000
+    print(f"{name}: Spearman(time, |noise|) = {rank_correlation:+.4f}, median {median:.1f} µs", file=sys.stderr)
     assert abs(rank_correlation) <= 1
