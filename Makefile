@@ -5,12 +5,17 @@ BIN := $(VENV)/bin
 
 .PHONY: demo test check slow bench docs format clean
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+# What the package needs, so that the demo starts soon; then what its tests and docs need.
+$(VENV)/.package: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.ready: $(VENV)/.package
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs]'
 	touch $@
 
-demo: $(VENV)/.ready  ## A few private statistics of a bundled table, with their ± and what they cost.
+demo: $(VENV)/.package  ## A few private statistics of a bundled table, with their ± and what they cost.
 	$(BIN)/python -m discreet.demo
 
 test: $(VENV)/.ready  ## The tests, on two cores.
