@@ -195,7 +195,7 @@ class StudentLaw(TailedLaw):
         settle(self, degrees=positive(self.degrees, name="degrees"))
 
     def survival(self, z: arb) -> arb:
-        inside = 1 / (1 + z**2 / ball(self.degrees))
+        inside = 1 / (1 + z * z / ball(self.degrees))
         return inside.beta_lower(ball(self.degrees / 2), ball(Fraction(1, 2)), 1)
 
     def guess(self, v: float) -> float:
@@ -212,12 +212,12 @@ class StudentLaw(TailedLaw):
         return self.degrees + 1  # (1 + y^2 / d) / (1 + z^2 / d) <= (y / z)^2
 
     def log_shape(self, z: arb) -> arb:
-        return -ball((self.degrees + 1) / 2) * (z**2 / ball(self.degrees)).log1p()
+        return -ball((self.degrees + 1) / 2) * (z * z / ball(self.degrees)).log1p()
 
     def slope(self, z: arb) -> arb:
         if z > 0:  # Each factor once, for a closer ball.
             return ball(self.degrees + 1) / (z + ball(self.degrees) / z)
-        return ball(self.degrees + 1) * z / (ball(self.degrees) + z**2)
+        return ball(self.degrees + 1) * z / (ball(self.degrees) + z * z)
 
 
 @final

@@ -135,7 +135,8 @@ class Release(Generic[T]):
             tail = "" if self._error_of_all() is None else " (95 %)"
             return self._cell((self.value, self._error_of_all())) + tail
         cells = self._cells()
-        shown = ", ".join(self._cell(cell) for cell in cells[:_SHOWN])
+        names = [f"{label}: " for label in self.labels] if self.labels is not None else [""] * len(cells)
+        shown = ", ".join(name + self._cell(cell) for name, cell in zip(names, cells[:_SHOWN], strict=False))
         more = f", … {len(cells) - _SHOWN} more" if len(cells) > _SHOWN else ""
         known = cells and cells[0][1] is not None
         return f"({shown}{more})" + (" (95 % each)" if known else "")

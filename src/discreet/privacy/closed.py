@@ -151,7 +151,12 @@ def _(event: BoundedRange, epsilon: Fraction) -> arb:
                 t with probability p = (e^E - e^t) / (e^E - 1), and t - E. Then delta = p (1 - e^(epsilon - t)),
                 which is largest at e^t = sqrt(e^(E + epsilon)). [DDR20]
     """
-    return _below(event.epsilon, epsilon, lambda gap: (gap / 2).expm1() ** 2 / -(-ball(event.epsilon)).expm1())
+
+    def formula(gap: arb) -> arb:
+        root = (gap / 2).expm1()
+        return root * root / -(-ball(event.epsilon)).expm1()
+
+    return _below(event.epsilon, epsilon, formula)
 
 
 @profile.register(Gaussian)
