@@ -139,7 +139,8 @@ def test_poisson_sampling_of_a_pair_is_the_mixture() -> None:
     np.testing.assert_allclose(sampled.loss, np.log(sampled.p / sampled.q), atol=1e-13)
     back = poisson_reversed(sampled, 0.3)
     np.testing.assert_allclose(back.loss, np.log(back.p / back.q), atol=1e-13)
-    assert back.top == pytest.approx(-math.log(0.7))
+    assert back.top == pytest.approx(back.loss.max())
+    assert poisson_reversed(poisson(gaussian(1.0, multiples(0.1), TAIL), 0.3), 0.3).top == pytest.approx(-math.log(0.7))
 
 
 def test_poisson_sampling_of_what_tells_all_has_a_smallest_loss() -> None:

@@ -26,7 +26,7 @@ def at_delta(terms: tuple[Term, ...], delta: float, goal: Goal) -> list[Divergen
     tail = max(delta * _CUT / sum(term.count for term in terms), _LEAST)
     aims = [_aim_at_delta(sketch, delta) for sketch in _sketches(terms, tail)]
     found = _divergences(terms, aims, tail, UPPER)
-    for care in (10.0, 100.0, 1000.0):
+    for care in (10.0, 1000.0):
         aim, divergence = max(zip(aims, found, strict=True), key=lambda both: both[0].epsilon)
         if _hits(aim, divergence):
             break
@@ -49,7 +49,7 @@ def at_epsilon(terms: tuple[Term, ...], epsilon: float, goal: Goal) -> list[Dive
     tail = max(delta * _CUT / sum(term.count for term in terms), _LEAST)
     aims = [_aim_at_epsilon(sketch, epsilon) for sketch in _sketches(terms, tail)]
     found = _divergences(terms, aims, tail, UPPER)
-    for care in (10.0, 100.0, 1000.0):
+    for care in (10.0, 1000.0):
         deltas = [divergence.finite(epsilon) for divergence in found]
         worst = max(range(len(aims)), key=deltas.__getitem__)
         if found[worst].lower(epsilon) >= 0.97 * deltas[worst] or deltas[worst] < 1e-290:
@@ -88,14 +88,14 @@ def _aim_at_epsilon(sketch: Sketch, epsilon: float) -> Aim:
 
 def _coarsely(aim: Aim) -> Divergence:
     step = aim.step(COARSE)
-    return compose([(on_grid(pair, step), count) for pair, count in aim.sketch.pairs], aim.plan(step))
+    return compose([(on_grid(pair, step), count) for pair, count in aim.sketch.pairs], aim.plan(step, COARSE))
 
 
 def _divergences(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Goal) -> list[Divergence]:
     """Compose the terms in each direction, all on the grid that suits the one with the largest losses."""
     step = max(aims, key=lambda aim: aim.epsilon).step(goal)
     return [
-        compose([(on_grid(pair, step), count) for pair, count in pairs], aim.plan(step))
+        compose([(on_grid(pair, step), count) for pair, count in pairs], aim.plan(step, goal))
         for pairs, aim in zip(_directions(terms, multiples(step), tail), aims, strict=True)
     ]
 

@@ -134,11 +134,16 @@ class Aim:
     rise: float
     fall: float
 
-    def plan(self, step: float) -> Plan:
-        """Put the window on a grid, with a margin for what rounding adds to the spread of the sum."""
+    def plan(self, step: float, goal: Goal) -> Plan:
+        """Put the window on a grid, with a margin for what rounding adds to the spread of the sum.
+
+        A window that is far too wide for the grid, which another direction chose, is cut around epsilon.
+        """
         margin = min(self.sketch.steps, math.isqrt(16 * self.sketch.steps)) + 1
         start = math.floor(self.low / step) - margin
         size = fast_length(math.ceil(self.high / step) + margin + 1 - start)
+        if size > 2 * goal.most:
+            start, size = max(start, math.floor(self.epsilon / step) - goal.most // 2), 2 * goal.most
         extended = self.excess > math.log(_DOUBLE / self.sketch.steps)
         return Plan(self.tilt, self.slope, step, start, size, self.epsilon, self.rise, self.fall, extended)
 
