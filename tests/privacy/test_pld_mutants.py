@@ -137,14 +137,14 @@ def infinite_losses_forgotten(patch: Patch) -> None:
 def vanishing_mass_forgotten(patch: Patch) -> None:
     right = sampling.poisson
 
-    def wrong(atoms: pair.Pair, rate: float) -> pair.Pair:
+    def wrong(atoms: pair.Pair, rate: sampling.Rate) -> pair.Pair:
         return right(dataclasses.replace(atoms, vanishing=0.0), rate)
 
     patch.setattr(terms, "poisson", wrong)
 
 
 def no_mirror_images(patch: Patch) -> None:
-    def wrong(atoms: pair.Pair, rate: float) -> pair.Pair:
+    def wrong(atoms: pair.Pair, rate: sampling.Rate) -> pair.Pair:
         right = sampling.fixed_size(atoms, rate)
         positive = right.loss > 0
         rest = 1 - right.p[positive].sum()
@@ -160,7 +160,7 @@ def no_mirror_images(patch: Patch) -> None:
 
 def sampling_rate_squared(patch: Patch) -> None:
     right = sampling.poisson
-    patch.setattr(terms, "poisson", lambda atoms, rate: right(atoms, rate**2))
+    patch.setattr(terms, "poisson", lambda atoms, rate: right(atoms, sampling.Rate(rate.drawn**2, 1 - rate.drawn**2)))
 
 
 MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], bool]]] = [

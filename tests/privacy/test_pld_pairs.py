@@ -30,7 +30,7 @@ from discreet.privacy.pld.basic import dominating_pair
 from discreet.privacy.pld.grid import multiples, on_grid
 from discreet.privacy.pld.normal import _split, gaussian
 from discreet.privacy.pld.pair import Pair, drift
-from discreet.privacy.pld.sampling import fixed_size, poisson, poisson_reversed, poisson_ticks
+from discreet.privacy.pld.sampling import Rate, fixed_size, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
 TAIL = 1e-20
@@ -134,18 +134,20 @@ def test_a_cell_raises_a_loss_by_at_most_its_drift_for_all_places(width: float, 
 
 def test_poisson_sampling_of_a_pair_is_the_mixture() -> None:
     pair = dominating_pair(DiscreteLaplace(1, 2), multiples(0.1), TAIL)
-    sampled = poisson(pair, 0.3)
+    sampled = poisson(pair, Rate(0.3, 0.7))
     np.testing.assert_allclose(sampled.p, 0.3 * pair.p + 0.7 * pair.q, rtol=1e-14)
     np.testing.assert_allclose(sampled.loss, np.log(sampled.p / sampled.q), atol=1e-13)
-    back = poisson_reversed(sampled, 0.3)
+    back = poisson_reversed(sampled, Rate(0.3, 0.7))
     np.testing.assert_allclose(back.loss, np.log(back.p / back.q), atol=1e-13)
     assert back.top == pytest.approx(back.loss.max())
-    assert poisson_reversed(poisson(gaussian(1.0, multiples(0.1), TAIL), 0.3), 0.3).top == pytest.approx(-math.log(0.7))
+    assert poisson_reversed(
+        poisson(gaussian(1.0, multiples(0.1), TAIL), Rate(0.3, 0.7)), Rate(0.3, 0.7)
+    ).top == pytest.approx(-math.log(0.7))
 
 
 def test_poisson_sampling_of_what_tells_all_has_a_smallest_loss() -> None:
     pair = Pair(loss=np.array([0.0]), p=np.array([0.9]), q=np.array([0.9]), top=0.0, infinite=0.1, vanishing=0.1)
-    sampled = poisson(pair, 0.2)
+    sampled = poisson(pair, Rate(0.2, 0.8))
     assert sampled.infinite == pytest.approx(0.02)
     assert sampled.loss.min() == pytest.approx(math.log(0.8))
     assert sampled.p.sum() + sampled.infinite == pytest.approx(1)
@@ -153,8 +155,8 @@ def test_poisson_sampling_of_what_tells_all_has_a_smallest_loss() -> None:
 
 @pytest.mark.parametrize("rate", [0.9, 1e-3, 1e-9])
 def test_ticks_of_a_sampled_pair_land_on_the_grid(rate: float) -> None:
-    ticks = poisson_ticks(multiples(rate * 0.1), rate)
-    sampled = poisson(gaussian(1.0, ticks, 1e-6), rate)
+    ticks = poisson_ticks(multiples(rate * 0.1), Rate(rate, 1 - rate))
+    sampled = poisson(gaussian(1.0, ticks, 1e-6), Rate(rate, 1 - rate))
     position = sampled.loss / (rate * 0.1)
     off = np.abs(position - np.rint(position)) > 1e-6 * np.maximum(1, np.abs(position))
     assert off.mean() < 0.9  # Only the nodes that keep cells short lie elsewhere.
@@ -163,7 +165,7 @@ def test_ticks_of_a_sampled_pair_land_on_the_grid(rate: float) -> None:
 
 def test_a_sample_of_fixed_size_is_its_own_mirror_image() -> None:
     pair = dominating_pair(Laplace(1), multiples(0.05), TAIL)
-    sampled = fixed_size(pair, 0.25)
+    sampled = fixed_size(pair, Rate(0.25, 0.75))
     order = np.argsort(sampled.loss)
     np.testing.assert_allclose(sampled.p[order], sampled.q[order][::-1], rtol=1e-12)
     assert sampled.p.sum() == pytest.approx(1, abs=1e-11)

@@ -17,7 +17,7 @@ from discreet.privacy.pld.terms import Term, lattice
 
 __all__ = ["at_delta", "at_epsilon"]
 
-_CUT = 1e-10  # of delta, may be cut off in all steps together
+_CUT = 1e-7  # of delta, may be cut off in all steps together
 _LEAST = 1e-290  # A tail below it is no float.
 
 
@@ -66,11 +66,11 @@ def _again(aim: Aim, epsilon: float, care: float = 1.0) -> Aim:
 def _aim_at_delta(sketch: Sketch, delta: float) -> Aim:
     """Aim at epsilon(delta): compose the sketch as it is, read epsilon off, and aim again until it stays.
 
-    So many steps that a coarse grid would blur the sum make it normal, which is what the first aim takes it for.
+    A normal sum needs no second look. So many steps that a coarse grid would blur their sum make it normal, too.
     """
     left = max(delta - ever((pair.infinite, count) for pair, count in sketch.pairs), 1e-300)
     aim = sketch.near_delta(left)
-    for _ in range(6):
+    for _ in range(0 if sketch.is_normal(aim.slope) else 6):
         before = aim
         if aim.reaches(COARSE):
             aim = _again(aim, _coarsely(aim).epsilon_at(left))

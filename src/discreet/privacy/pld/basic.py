@@ -19,7 +19,7 @@ from discreet.privacy.events import (
     RandomizedResponse,
 )
 from discreet.privacy.pld.lattice import discrete_gaussian, discrete_laplace, whole_shift
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few, inverse
 
 __all__ = ["dominating_pair", "require_pair"]
 
@@ -81,7 +81,7 @@ def _answers(epsilon: float, *, others: int, delta: float) -> Pair:
 @dominating_pair.register
 def _(event: Laplace, ticks: Ticks, tail: float) -> Pair:
     """One number shifted by the whole sensitivity is the worst case, as for `DiscreteLaplace`."""
-    return _laplace(as_float(1 / event.noise_multiplier, "1 / noise_multiplier"), ticks)
+    return _laplace(inverse(event.noise_multiplier, "noise_multiplier"), ticks)
 
 
 def _laplace(reach: float, ticks: Ticks) -> Pair:

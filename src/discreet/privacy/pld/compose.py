@@ -163,12 +163,12 @@ def _norm(values: Floats) -> float:
 
 
 def _power(base: Complexes, count: int) -> Complexes:
-    """Raise to a whole power by repeated squaring."""
-    result = base if count & 1 else np.ones_like(base)
+    """Raise to a whole power by repeated squaring, in place to save memory."""
+    result = base.copy() if count & 1 else np.ones_like(base)
     while count := count >> 1:
-        base = base * base
+        np.multiply(base, base, out=base)
         if count & 1:
-            result = result * base
+            np.multiply(result, base, out=result)
     return result
 
 

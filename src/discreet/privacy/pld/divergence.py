@@ -83,9 +83,10 @@ class Divergence:
         largest = exp(-self.tilt * (epsilon - self.centre))
         integral = 2 / (t * (t + 1) * (t + 2)) if t > 1e-9 else math.inf
         noise = self.noise * largest * math.sqrt(min(integral / self.step + 1, points))
-        # A sum of n terms is right to n ulp of the sum of their sizes, and they are positive up to the noise.
+        # A sum of n terms is right to n ulp of the sum of their sizes, and they are positive up to the noise. The
+        # exponents of the weights reach 500, and are right to as many ulp.
         sizes = abs(ahead) + abs(behind) + 4 * self.noise * largest * math.sqrt(points)
-        return ahead - behind, noise + 4 * _ULP * points * sizes + 1e-100
+        return ahead - behind, noise + (4 * _ULP * points + 1e-12) * sizes + 1e-100
 
     def _peak(self, epsilon: float) -> float:
         """Return the largest weight."""

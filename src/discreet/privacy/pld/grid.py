@@ -56,7 +56,7 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
     the step.
     """
     position = pair.loss / step
-    slip = pair.slip + 16 * _ULP * float(np.abs(pair.loss).max())
+    slip = pair.slip + 24 * _ULP * float(np.abs(pair.loss).max()) + 4 * _ULP * step
     nearest = np.rint(position)
     on_points = float(np.abs(position - nearest).max()) * step <= slip
     below = nearest if on_points else np.floor(position)

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.errors import UnsupportedEvent
 from discreet.privacy.events import DiscreteGaussian, DiscreteLaplace
 from discreet.privacy.pld.normal import gaussian
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, drift, few
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, drift, few, inverse
 
 __all__ = ["discrete_gaussian", "discrete_laplace", "whole_shift"]
 
@@ -27,7 +27,7 @@ def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
     shift = event.sensitivity
     if shift > _MOST_SHIFT:
         raise UnsupportedEvent("numerical accounting takes integer sensitivities up to 2^53: use a coarser grid")
-    rate = as_float(1 / event.scale, "1 / scale")
+    rate = inverse(event.scale, "scale")
     nodes, width = _nodes(rate, shift, ticks)
     mass = _geometric_masses(rate, nodes)
     return Pair(

@@ -18,25 +18,39 @@ from numpy.typing import NDArray
 
 from discreet.errors import UnsupportedEvent
 
-__all__ = ["Floats", "Pair", "Ticks", "as_float", "drift", "few"]
+__all__ = ["Floats", "Pair", "Ticks", "as_float", "drift", "few", "inverse"]
 
 Floats: TypeAlias = NDArray[np.float64]
 # Asks for the losses strictly between two ends at which the caller would like the atoms.
 Ticks: TypeAlias = Callable[[float, float], Floats]
 
-_SMALLEST, _LARGEST = Fraction(1, 10**100), Fraction(10**15)
+_SMALLEST, _LARGEST = 1e-100, 1e15
+_FRACTIONS = np.arange(1, 33) / 33
 
 
 def as_float(value: Fraction, name: str) -> float:
     """Return the nearest float, or refuse where doubles cannot carry the losses that follow from it."""
-    if value and not _SMALLEST <= value <= _LARGEST:
-        raise UnsupportedEvent(f"{name} is out of the range of numerical accounting: 1e-100 to 1e15")
-    return float(value)
+    return _in_range(value, name, _SMALLEST, _LARGEST) if value else 0.0
+
+
+def inverse(value: Fraction, name: str) -> float:
+    """Return 1 / value, or refuse where doubles cannot carry the losses that follow from it."""
+    return 1 / _in_range(value, name, 1 / _LARGEST, 1 / _SMALLEST)
+
+
+def _in_range(value: Fraction, name: str, low: float, high: float) -> float:
+    try:
+        nearest = float(value)
+    except OverflowError:
+        nearest = math.inf
+    if not low <= nearest <= high:
+        raise UnsupportedEvent(f"{name} is out of the range of numerical accounting: {low:g} to {high:g}")
+    return nearest
 
 
 def few(low: float, high: float) -> Floats:
     """Ask for 32 losses, enough for a first look."""
-    return np.linspace(low, high, 34)[1:-1]
+    return low + (high - low) * _FRACTIONS
 
 
 def drift(width: float) -> float:
@@ -51,7 +65,7 @@ def drift(width: float) -> float:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
-    """Atoms of a dominating pair, rounded: each mass up to `error`, each loss up to `slip` and 8 ulp of the largest.
+    """Atoms of a dominating pair, rounded: each mass up to `error`, each loss up to `slip` and 16 ulp of the largest.
 
     Where a continuous law was cut into cells, the mass of a cell sits on its two ends such that its mass under P
     and under Q is kept. That dominates the law: the law is a post-processing of the atoms. [DGKKM22]

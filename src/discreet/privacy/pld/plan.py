@@ -24,6 +24,7 @@ _DOUBLE = 1e7
 _EXTENDED = 2e13 if np.finfo(np.longdouble).eps < 1e-18 else _DOUBLE
 _LARGEST_TILT = 1e6  # in standard deviations of the loss
 _FEWEST = 2048  # points
+_MOST_CELLS = 2**22  # of one step; more would take hundreds of megabytes
 
 
 @final
@@ -39,7 +40,7 @@ class Goal:
 
 COARSE = Goal(error=5e-3, gap=math.inf, most=2**17, work=2**26)
 UPPER = Goal(error=5e-5, gap=math.inf, most=2**20, work=2**26)
-LOWER = Goal(error=5e-5, gap=2e-3, most=2**21, work=2**28)
+LOWER = Goal(error=5e-5, gap=2e-3, most=2**22, work=2**28)
 
 
 @final
@@ -95,6 +96,11 @@ class Sketch:
         most = math.log(_EXTENDED / (self.steps * care))
         return min((best, *(aim for aim in others if aim.excess < most)), key=lambda aim: aim.high - aim.low)
 
+    def is_normal(self, tilt: float) -> bool:
+        """Whether the sum looks like a normal one, whose variance no tilt changes, up to twice `tilt`."""
+        variances = [self.cumulant.moments(part * tilt)[2] for part in (0.0, 1.0, 2.0)]
+        return max(variances) <= 2 * min(variances)
+
     def log_delta(self, tilt: float) -> float:
         """Return about log delta at the epsilon that is the mean under `tilt`, taking the tilted sum for normal."""
         value, mean, variance = self.cumulant.moments(tilt)
@@ -142,8 +148,9 @@ class Aim:
         margin = min(self.sketch.steps, math.isqrt(16 * self.sketch.steps)) + 1
         start = math.floor(self.low / step) - margin
         size = fast_length(math.ceil(self.high / step) + margin + 1 - start)
-        if size > 2 * goal.most:
-            start, size = max(start, math.floor(self.epsilon / step) - goal.most // 2), 2 * goal.most
+        longest = min(2 * goal.most, 5 * 2**20)
+        if size > longest:
+            start, size = max(start, math.floor(self.epsilon / step) - longest // 4), longest
         extended = self.excess > math.log(_DOUBLE / self.sketch.steps)
         return Plan(self.tilt, self.slope, step, start, size, self.epsilon, self.rise, self.fall, extended)
 
@@ -160,7 +167,7 @@ class Aim:
 
     def _finest(self, goal: Goal) -> float:
         most = min(goal.most, goal.work // len(self.sketch.pairs))
-        return max((self.high - self.low) / most, self.sketch.span / (2 * most), 1e-90)
+        return max((self.high - self.low) / most, self.sketch.span / min(2 * most, _MOST_CELLS), 1e-90)
 
     def reaches(self, goal: Goal) -> bool:
         """Whether the grid can be about as fine as the goal asks for."""

@@ -94,7 +94,7 @@ def _epsilon_upper(found: Divergence, delta: float) -> float:
         epsilon = max(0.0, guess)
         if found.upper(epsilon) <= delta:
             return min(epsilon, highest)
-    return min(found.chernoff(left), highest)
+    return min(found.chernoff(left * (1 - 1e-12)), highest)
 
 
 def _epsilon_lower(found: Divergence, delta: float) -> float:

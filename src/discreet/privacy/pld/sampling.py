@@ -3,124 +3,131 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 
 from discreet.privacy.pld.pair import Floats, Pair, Ticks
 
-__all__ = ["fixed_size", "fixed_size_ticks", "poisson", "poisson_reversed", "poisson_ticks"]
-
-_SLACK = 1e-13  # Rounding in a sum of masses that is about one.
+__all__ = ["Rate", "fixed_size", "fixed_size_ticks", "poisson", "poisson_reversed", "poisson_ticks"]
 
 
-def _amplified(loss: Floats, rate: float) -> Floats:
-    """Return log(1 - rate + rate e^loss), accurate near 0 and far from it."""
-    small = np.log1p(rate * np.expm1(np.minimum(loss, 1.0)))
-    return np.where(loss < 1, small, loss + np.log(rate + (1 - rate) * np.exp(-np.maximum(loss, 1.0))))
+@final
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The chance to be drawn, and the chance not to be, each to full relative accuracy."""
+
+    drawn: float
+    left: float
+
+    @property
+    def bottom(self) -> float:
+        """The smallest loss of a sampled pair."""
+        return math.log1p(-self.drawn) if self.drawn < 0.5 else math.log(self.left)
+
+    def amplified(self, loss: Floats) -> Floats:
+        """Return log(left + drawn e^loss), accurate near 0 and far from it."""
+        large, small = np.maximum(loss, 1.0), np.minimum(loss, 1.0)
+        near = np.log1p(self.drawn * np.expm1(small))
+        if self.drawn > 0.5:
+            near = np.where(small < -1, np.log(self.left + self.drawn * np.exp(np.minimum(small, -1.0))), near)
+        return np.where(loss < 1, near, large + np.log(self.drawn + self.left * np.exp(-large)))
+
+    def original(self, loss: Floats) -> Floats:
+        """Return about the loss that `amplified` takes to `loss`, which must lie above the bottom."""
+        large, small = np.maximum(loss, 1.0), np.minimum(loss, 1.0)
+        near = np.log1p(np.maximum(np.expm1(small) / self.drawn, -1 + 1e-16))
+        return np.where(loss < 1, near, large + np.log1p(-self.left * np.exp(-large)) - math.log(self.drawn))
+
+    def top(self, top: float) -> float:
+        """Return the largest loss of a sampled pair."""
+        return float(self.amplified(np.array([top]))[0]) if math.isfinite(top) else math.inf
+
+    def slip(self, pair: Pair) -> float:
+        """Bound what rounding of the losses does to the amplified ones, whose slope is 1 - left e^-amplified."""
+        slope = -math.expm1(self.bottom - float(self.amplified(pair.loss.max(keepdims=True))[0]))
+        return (pair.slip + 2.0**-49 * float(np.abs(pair.loss).max())) * slope
 
 
-def _original(loss: Floats, rate: float) -> Floats:
-    """Return the loss that `_amplified` takes to `loss`, which must lie above log(1 - rate)."""
-    small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / rate, -1 + 1e-16))
-    large = np.maximum(loss, 1.0)
-    return np.where(loss < 1, small, large + np.log1p(-(1 - rate) * np.exp(-large)) - math.log(rate))
-
-
-def poisson(pair: Pair, rate: float) -> Pair:
-    """Return (rate P + (1 - rate) Q, Q): what a unit's presence does when it joins with probability `rate`.
+def poisson(pair: Pair, rate: Rate) -> Pair:
+    """Return (drawn P + left Q, Q): what a unit's presence does when it joins with the chance `drawn`.
 
     Its absence is the reverse pair; under add-remove a composition is bounded by the worse of the two. [ZDW22]
     """
-    # Where P has no mass the mixture still has (1 - rate) Q, at the smallest loss there is.
+    # Where P has no mass the mixture still has left Q, at the smallest loss there is.
     extra = [pair.vanishing] if pair.vanishing else []
-    loss = np.append(_amplified(pair.loss, rate), [math.log1p(-rate)] * len(extra))
     q = np.append(pair.q, extra)
-    return Pair(
-        loss=loss,
-        p=rate * np.append(pair.p, [0.0] * len(extra)) + (1 - rate) * q,
+    return replace(
+        pair,
+        loss=np.append(rate.amplified(pair.loss), [rate.bottom] * len(extra)),
+        p=rate.drawn * np.append(pair.p, [0.0] * len(extra)) + rate.left * q,
         q=q,
-        top=_amplified_top(pair.top, rate),
-        infinite=rate * pair.infinite,
-        lost=pair.lost,
-        width=pair.width,
-        drift=pair.drift,
-        error=pair.error,
-        slip=_slip(pair, rate),
+        top=rate.top(pair.top),
+        infinite=rate.drawn * pair.infinite,
+        vanishing=0.0,
+        slip=rate.slip(pair),
     )
 
 
-def _slip(pair: Pair, rate: float) -> float:
-    """Bound what rounding of the original losses does to the amplified ones, whose slope is 1 - (1 - rate) e^-loss'."""
-    slope = -math.expm1(math.log1p(-rate) - float(_amplified(pair.loss.max(keepdims=True), rate)[0]))
-    return (pair.slip + 2.0**-50 * float(np.abs(pair.loss).max())) * slope
-
-
-def poisson_reversed(pair: Pair, rate: float) -> Pair:
-    """Return (Q, P) of a pair that `poisson` returned. Its loss is at most -log(1 - rate)."""
-    return Pair(
+def poisson_reversed(pair: Pair, rate: Rate) -> Pair:
+    """Return (Q, P) of a pair that `poisson` returned."""
+    return replace(
+        pair,
         loss=-pair.loss,
         p=pair.q,
         q=pair.p,
-        top=float(-pair.loss.min()) if math.isfinite(pair.top) else -math.log1p(-rate),
+        top=float(-pair.loss.min()) if math.isfinite(pair.top) else -rate.bottom,
+        infinite=0.0,
         vanishing=pair.infinite,
-        lost=pair.lost,
-        width=pair.width,
-        drift=pair.drift,
-        error=pair.error,
-        slip=pair.slip,
     )
 
 
-def _amplified_top(top: float, rate: float) -> float:
-    return float(_amplified(np.array([top]), rate)[0]) if math.isfinite(top) else math.inf
-
-
-def poisson_ticks(ticks: Ticks, rate: float) -> Ticks:
+def poisson_ticks(ticks: Ticks, rate: Rate) -> Ticks:
     """Ask for atoms whose loss after `poisson` is a tick."""
 
     def inner(low: float, high: float) -> Floats:
-        bottom, top = _amplified(np.array([low, high]), rate)
+        bottom, top = rate.amplified(np.array([low, high]))
         wanted = ticks(float(bottom), float(top))
-        return _original(wanted[wanted > math.log1p(-rate)], rate)
+        return rate.original(wanted[wanted > rate.bottom])
 
     return inner
 
 
-def fixed_size(pair: Pair, rate: float) -> Pair:
-    """Return the pair of a sample of fixed size, `rate` of the population, for a pair that is its own mirror image.
+def fixed_size(pair: Pair, rate: Rate) -> Pair:
+    """Return the pair of a sample of fixed size out of a population, for a pair that is its own mirror image.
 
-    Theorem     delta'(log(1 + rate (e^eps - 1))) <= rate delta(eps) for eps >= 0 [BBG18]. Atoms of positive loss as
-                in `poisson` have that profile. The relation is symmetric, so each such atom has its mirror image,
-                with its mass under Q, and the rest of the mass has loss 0. The rest is not negative: with
-                a = P[loss > 0] and b = P[loss < 0] = Q[loss > 0] <= a it is 1 - rate a - (2 - rate) b, which is
-                at least 1 - rate - (1 - rate) 2 b >= 0 since a + b <= 1.
+    Theorem     delta'(log(1 + g (e^eps - 1))) <= g delta(eps) for eps >= 0, g being the chance to be drawn [BBG18].
+                Atoms of positive loss as in `poisson` have that profile. The relation is symmetric, so each such atom
+                has its mirror image, with its mass under Q, and the rest of the mass has loss 0. The rest is not
+                negative: with a = P[loss > 0] and b = P[loss < 0] = Q[loss > 0] <= a it is 1 - g a - (2 - g) b, which
+                is at least 1 - g - (1 - g) 2 b >= 0 since a + b <= 1.
     """
     positive = pair.loss > 0
-    loss = _amplified(pair.loss[positive], rate)
+    loss = rate.amplified(pair.loss[positive])
     q = pair.q[positive]
-    p = rate * pair.p[positive] + (1 - rate) * q
-    rest = max(0.0, 1 - rate * pair.infinite - float(p.sum()) - float(q.sum())) + _SLACK
-    return Pair(
+    p = rate.drawn * pair.p[positive] + rate.left * q
+    # The rest is off by the errors of all other masses. More mass at loss 0 is safe; less than all of it is there.
+    rest = max(0.0, 1 - rate.drawn * pair.infinite - float(p.sum()) - float(q.sum())) + 3 * pair.error
+    return replace(
+        pair,
         loss=np.concatenate((loss, [0.0], -loss)),
         p=np.concatenate((p, [rest], q)),
         q=np.concatenate((q, [rest], p)),
-        top=_amplified_top(pair.top, rate),
-        infinite=rate * pair.infinite,
-        vanishing=rate * pair.infinite,
-        lost=pair.lost,
-        width=pair.width,
-        drift=pair.drift,
-        error=pair.error,
-        slip=_slip(pair, rate),
+        top=rate.top(pair.top),
+        infinite=rate.drawn * pair.infinite,
+        vanishing=rate.drawn * pair.infinite,
+        error=10 * pair.error,
+        slip=rate.slip(pair),
     )
 
 
-def fixed_size_ticks(ticks: Ticks, rate: float) -> Ticks:
+def fixed_size_ticks(ticks: Ticks, rate: Rate) -> Ticks:
     """Ask for atoms whose loss after `fixed_size` is a tick, mirrored at 0."""
 
     def inner(low: float, high: float) -> Floats:
-        top = float(_amplified(np.array([max(-low, high)]), rate)[0])
-        positive = _original(ticks(0.0, top), rate)
+        top = float(rate.amplified(np.array([max(-low, high)]))[0])
+        positive = rate.original(ticks(0.0, top))
         both = np.concatenate((-positive[::-1], [0.0], positive))
         return both[(both > low) & (both < high)]
 

@@ -27,7 +27,7 @@ from discreet.privacy.pld.basic import dominating_pair, require_pair
 from discreet.privacy.pld.inner import composed
 from discreet.privacy.pld.normal import gaussian
 from discreet.privacy.pld.pair import Pair, Ticks, as_float
-from discreet.privacy.pld.sampling import fixed_size, fixed_size_ticks, poisson, poisson_reversed, poisson_ticks
+from discreet.privacy.pld.sampling import Rate, fixed_size, fixed_size_ticks, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
 __all__ = ["Basic", "Normal", "Sampled", "Term", "lattice", "tells_all", "terms"]
@@ -65,7 +65,7 @@ class Sampled:
     """A composition that runs on a secret sample."""
 
     inner: tuple[Basic | Normal, ...]
-    rate: float
+    rate: Rate
     count: int
     fixed: bool  # a sample of fixed size under replace-one, else Poisson under add-remove
 
@@ -107,7 +107,7 @@ def _sampled(leaf: PoissonSampled | SampledWithoutReplacement, count: int, relat
     inner = _plain(leaves_of(leaf.event, relation=relation))
     if any(tells_all(term) for term in inner):
         inner = (Basic(ApproxDP(0, 1), 1),)
-    rate = as_float(leaf.probability, "probability")
+    rate = Rate(as_float(leaf.probability, "probability"), as_float(1 - leaf.probability, "1 - probability"))
     return Sampled(inner, rate, count, fixed=isinstance(leaf, SampledWithoutReplacement))
 
 
