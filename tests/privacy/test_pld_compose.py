@@ -79,6 +79,24 @@ def test_bounds_hold_for_any_window_and_tilt(tilt: float, size: int, extended: b
             assert found.finite(epsilon) >= truth * (1 - 1e-12)
 
 
+@pytest.mark.parametrize("size", [8, 20, 96, 640, 2048])
+def test_many_kinds_of_losses_fit_any_window(size: int) -> None:
+    """Short laws are convolved first; what is longer than the window is folded, not cut."""
+    masses = [list(np.random.default_rng(seed).dirichlet(np.ones(7 + 30 * seed))) for seed in range(6)]
+    losses = [loss_of(mass, -len(mass) // 2, 0.02) for mass in masses]
+    everything = np.ones(1)
+    for mass in masses:
+        everything = np.convolve(everything, mass)
+    total = loss_of(list(everything), sum(int(loss.index[0]) for loss in losses), 0.02)
+    for tilt, start in itertools.product((0.0, 1.0, 4.0), (-200, 0)):
+        plan = Plan(tilt, tilt, 0.02, start, size, 1.0, rise=1.0, fall=1.0, extended=False)
+        found = compose([(loss, 1) for loss in losses], plan)
+        for epsilon in (0.0, 0.5, 1.5):
+            truth = direct(total, 1, epsilon)
+            assert found.lower(epsilon) <= truth * (1 + 1e-12)
+            assert found.finite(epsilon) >= truth * (1 - 1e-12)
+
+
 def test_a_good_window_is_tight_to_ten_digits() -> None:
     loss = loss_of([0.1, 0.2, 0.05, 0.3, 0.25, 0.1], -3, 0.1)
     plan = Plan(2.0, 2.0, 0.1, -100, 1024, 1.0, rise=3.0, fall=3.0, extended=False)
@@ -235,6 +253,18 @@ def test_the_ends_of_the_range_of_delta() -> None:
     nothing = profile(Counter({PureDP(0): 5}), None)
     assert nothing.epsilon_upper(SMALL) == 0
     assert nothing.delta_upper(Fraction(0)) < 1e-9
+
+
+def test_a_sample_of_almost_everybody_is_almost_no_sample() -> None:
+    plain = profile(Counter({Laplace(2): 6}), AR).epsilon_upper(SMALL)
+    for missing in (Fraction(1, 10**12), Fraction(1, 10**18)):
+        sampled = profile(Counter({PoissonSampled(Laplace(2), 1 - missing): 6}), AR).epsilon_upper(SMALL)
+        assert plain * 0.999 <= sampled <= plain * 1.001
+
+
+def test_an_epsilon_beyond_all_losses_leaves_nothing() -> None:
+    for leaves in (Counter({PureDP(1): 3}), Counter({Gaussian(1): 1, Laplace(1): 1}), SAMPLED):
+        assert profile(leaves, AR).delta_upper(Fraction(10**400)) < 1e-280
 
 
 @pytest.mark.parametrize("bad", ["-0.1", "1.5"])

@@ -151,11 +151,15 @@ def _bundles(
         law = binned((loss.index - loss.index.min()) % size, masses)
         if len(law) <= _SHORT and count in waiting:
             law = np.convolve(waiting.pop(count), law)
-        if len(law) <= min(_SHORT, size // 2):
+        if len(law) <= _SHORT:
             waiting[count] = law
         else:
-            yield law, count
-    yield from ((law, count) for count, law in waiting.items())
+            yield _folded(law, size), count
+    yield from ((_folded(law, size), count) for count, law in waiting.items())
+
+
+def _folded(law: Floats, size: int) -> Floats:
+    return law if len(law) <= size else binned(np.arange(len(law)) % size, law)
 
 
 def _norm(values: Floats) -> float:

@@ -76,7 +76,8 @@ class Divergence:
         The noise meets the weights w(y) = e^(-t y) (1 - e^-y) of y = x_i - eps > 0. Their squares rise and fall once,
         so they add up to at most their integral, divided by the step, and their largest one.
         """
-        k = min(max(math.floor(epsilon / self.step) + 1 - self.first, 0), len(self.ahead) - 1)
+        point = math.floor(min(epsilon / self.step, 2.0**62))
+        k = min(max(point + 1 - self.first, 0), len(self.ahead) - 1)
         nearer = exp(min(0.0, epsilon - (self.first + k) * self.step))
         ahead, behind = float(self.ahead[k]), nearer * float(self.behind[k])
         t, points = 2 * self.tilt, len(self.ahead)

@@ -57,11 +57,13 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
     """
     position = pair.loss / step
     slip = pair.slip + 24 * _ULP * float(np.abs(pair.loss).max()) + 4 * _ULP * step
-    nearest = np.rint(position)
-    on_points = float(np.abs(position - nearest).max()) * step <= slip
-    below = nearest if on_points else np.floor(position)
-    rising = None if on_points else pair.p * (np.expm1((below - position) * step) / math.expm1(-step))
-    index, mass = _collect(below.astype(np.int64), pair.p, rising)
+    # An atom that is all but on a point is moved there, so that cells which end on the grid stay cells.
+    nearest, tolerance = np.rint(position), slip + 1e-8 * step
+    near = np.abs(position - nearest) * step <= tolerance
+    on_points = bool(near.all())
+    below = np.where(near, nearest, np.floor(position))
+    share = np.where(near, 0.0, np.expm1((below - position) * step) / math.expm1(-step))
+    index, mass = _collect(below.astype(np.int64), pair.p, None if on_points else pair.p * share)
     error = pair.error + 1e-14
     return GridLoss(
         step=step,
@@ -72,7 +74,7 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
         lost=pair.lost * (1 + error) + _UNDERFLOW * len(pair.loss),
         top=pair.top,
         error=error,
-        slip=2 * slip,
+        slip=slip + tolerance,
         # Given where the first move led to, the second one is independent of it.
         width=pair.width if on_points else math.hypot(pair.width, step),
         drift=pair.drift if on_points else pair.drift + drift(step),

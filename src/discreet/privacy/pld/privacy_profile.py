@@ -113,10 +113,12 @@ def _surely_above(found: Divergence, left: float, share: float) -> float:
 
 
 def _delta_lower(found: Divergence, epsilon: float) -> float:
-    small = found.lower(epsilon) * 1e-3
-    if small == 0:
-        return found.infinite_surely
-    gap, _ = found.shortfall(epsilon, small)
-    # Further to the right the gap is smaller, and delta falls with epsilon.
-    _, eta = found.shortfall(epsilon + gap, small)
-    return min(1.0, found.infinite_surely + max(0.0, found.lower(epsilon + gap) - eta) * (1 - 1e-12))
+    """Go right by the gap, where delta is bounded below, until the gap leads back to `epsilon` or beyond it."""
+    gap, small = 0.0, found.lower(epsilon) * 1e-3
+    for _ in range(5 if small else 0):
+        needed, eta = found.shortfall(epsilon + gap, small)
+        if needed <= gap:
+            finite = max(0.0, found.lower(epsilon + gap) - eta) * (1 - 1e-12)
+            return min(1.0, found.infinite_surely + finite)
+        gap = needed * (1 + 1e-6)
+    return found.infinite_surely
