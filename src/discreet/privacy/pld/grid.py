@@ -58,8 +58,9 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
     position = pair.loss / step
     slip = pair.slip + 24 * _ULP * float(np.abs(pair.loss).max()) + 4 * _ULP * step
     # An atom that is all but on a point is moved there, so that cells which end on the grid stay cells.
-    nearest, tolerance = np.rint(position), slip + 1e-8 * step
-    near = np.abs(position - nearest) * step <= tolerance
+    nearest = np.rint(position)
+    off = np.abs(position - nearest) * step
+    near = off <= slip + 1e-8 * step
     on_points = bool(near.all())
     below = np.where(near, nearest, np.floor(position))
     share = np.where(near, 0.0, np.expm1((below - position) * step) / math.expm1(-step))
@@ -74,7 +75,7 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
         lost=pair.lost * (1 + error) + _UNDERFLOW * len(pair.loss),
         top=pair.top,
         error=error,
-        slip=slip + tolerance,
+        slip=slip + float(off[near].max(initial=0.0)),
         # Given where the first move led to, the second one is independent of it.
         width=pair.width if on_points else math.hypot(pair.width, step),
         drift=pair.drift if on_points else pair.drift + drift(step),
