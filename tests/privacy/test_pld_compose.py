@@ -250,6 +250,12 @@ def test_the_ends_of_the_range_of_delta() -> None:
     everything = profile(Counter({ApproxDP(1, 1): 1, PureDP(1): 2}), None)
     assert everything.epsilon_upper(Fraction(1, 2)) == everything.epsilon_lower(Fraction(1, 2)) == math.inf
     assert everything.delta_upper(Fraction(50)) == everything.delta_lower(Fraction(50)) == 1
+    almost = profile(Counter({ApproxDP(1, 1 - Fraction(1, 10**30)): 1}), None)
+    assert almost.epsilon_upper(Fraction(1, 2)) == math.inf
+    assert almost.delta_upper(Fraction(1)) == 1
+    hardly = profile(Counter({ApproxDP(1, Fraction(1, 10**400)): 1}), None)
+    assert hardly.epsilon_upper(Fraction(0)) == math.inf
+    assert hardly.epsilon_upper(Fraction(1, 10**200)) <= 1.000001
     nothing = profile(Counter({PureDP(0): 5}), None)
     assert nothing.epsilon_upper(SMALL) == 0
     assert nothing.delta_upper(Fraction(0)) < 1e-9

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import singledispatch
 
 import numpy as np
 
 from discreet.errors import UnsupportedEvent
+from discreet.exact import up
 from discreet.privacy.events import (
     ApproxDP,
     BoundedRange,
@@ -41,19 +43,21 @@ def require_pair(event: Event) -> None:
 @dominating_pair.register
 def _(event: PureDP, ticks: Ticks, tail: float) -> Pair:
     """Binary randomized response dominates every epsilon-private mechanism. [KOV15]"""
-    return _answers(as_float(event.epsilon, "epsilon"), others=0, delta=0.0)
+    return _answers(as_float(event.epsilon, "epsilon"), others=0)
 
 
 @dominating_pair.register
 def _(event: BoundedRange, ticks: Ticks, tail: float) -> Pair:
     """Bounded range implies pure privacy; the pair is not attained by one mechanism."""
-    return _answers(as_float(event.epsilon, "epsilon"), others=0, delta=0.0)
+    return _answers(as_float(event.epsilon, "epsilon"), others=0)
 
 
 @dominating_pair.register
 def _(event: ApproxDP, ticks: Ticks, tail: float) -> Pair:
     """With probability delta everything is told, else randomized response answers. [KOV15]"""
-    return _answers(as_float(event.epsilon, "epsilon"), others=0, delta=float(event.delta))
+    pair = _answers(as_float(event.epsilon, "epsilon"), others=0)
+    silent, told = as_float(1 - event.delta, "1 - delta"), up(event.delta)
+    return replace(pair, p=silent * pair.p, q=silent * pair.q, infinite=told, vanishing=told)
 
 
 @dominating_pair.register
@@ -61,21 +65,14 @@ def _(event: RandomizedResponse, ticks: Ticks, tail: float) -> Pair:
     """Two answers are the true one of either neighbour; the others carry no loss. [KBR16]"""
     if event.categories > 10**15:
         raise UnsupportedEvent("numerical accounting takes at most 1e15 categories")
-    return _answers(as_float(event.epsilon, "epsilon"), others=event.categories - 2, delta=0.0)
+    return _answers(as_float(event.epsilon, "epsilon"), others=event.categories - 2)
 
 
-def _answers(epsilon: float, *, others: int, delta: float) -> Pair:
+def _answers(epsilon: float, *, others: int) -> Pair:
     odds = math.exp(-epsilon)
-    truth = (1 - delta) / (1 + (1 + others) * odds)
+    truth = 1 / (1 + (1 + others) * odds)
     p = np.array([truth, others * truth * odds, truth * odds])
-    return Pair(
-        loss=np.array([epsilon, 0.0, -epsilon]),
-        p=p,
-        q=p[::-1],
-        top=epsilon,
-        infinite=delta,
-        vanishing=delta,
-    )
+    return Pair(loss=np.array([epsilon, 0.0, -epsilon]), p=p, q=p[::-1], top=epsilon)
 
 
 @dominating_pair.register

@@ -71,7 +71,7 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
         index=index,
         mass=mass,
         infinite=pair.infinite * (1 + error),
-        infinite_surely=pair.infinite * (1 - error),
+        infinite_surely=pair.infinite * (1 - error) if pair.infinite > _UNDERFLOW else 0.0,
         lost=pair.lost * (1 + error) + _UNDERFLOW * len(pair.loss),
         top=pair.top,
         error=error,

@@ -14,7 +14,7 @@ from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, drift, few,
 __all__ = ["discrete_gaussian", "discrete_laplace", "whole_shift"]
 
 _MOST_ATOMS = 4_000_000  # of a discrete Gaussian; more would take hundreds of megabytes
-_MOST_SHIFT = 2**53  # Integers above it are no longer floats.
+_MOST_SHIFT = 2**52  # Integers and halves up to it, and a little beyond, are floats.
 
 
 def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
@@ -26,7 +26,7 @@ def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
     """
     shift = event.sensitivity
     if shift > _MOST_SHIFT:
-        raise UnsupportedEvent("numerical accounting takes integer sensitivities up to 2^53: use a coarser grid")
+        raise UnsupportedEvent("numerical accounting takes integer sensitivities up to 2^52: use a coarser grid")
     rate = inverse(event.scale, "scale")
     nodes, width = _nodes(rate, shift, ticks)
     mass = _geometric_masses(rate, nodes)
@@ -76,7 +76,7 @@ def discrete_gaussian(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pai
     """
     shift = whole_shift(event)
     variance = as_float(event.variance, "variance")
-    if ticks is few and variance > 2500:
+    if ticks is few and variance > 2500 and shift**2 < 10**4 * variance:
         # For a first look, enumerate nothing: a wide discrete Gaussian is all but continuous.
         return gaussian(shift / math.sqrt(variance), ticks, tail)
     reach = math.ceil(math.sqrt(2 * variance * math.log(2 / min(tail, 1e-15)))) + 1
