@@ -32,7 +32,9 @@ def at_delta(terms: tuple[Term, ...], delta: float, goal: Goal) -> list[Divergen
             break
         aims = [_again(aim, found.epsilon_at(aim.delta), care) for aim, found in zip(aims, found, strict=True)]
         found = _divergences(terms, aims, tail, UPPER)
-    return found if goal is UPPER else _divergences(terms, aims, tail, goal)
+    if goal is UPPER or all(divergence.upper(0.0) <= delta for divergence in found):
+        return found  # An epsilon of 0 needs no finer grid to be told from one below it.
+    return _divergences(terms, aims, tail, goal)
 
 
 def _hits(aim: Aim, found: Divergence) -> bool:
