@@ -12,11 +12,11 @@ import numpy as np
 
 from discreet.adaptive import order_statistics
 from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak
-from discreet.adaptive.ranked import Ranked
 from discreet.adaptive.recipe import Recipe
 from discreet.adaptive.smooth import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
 from discreet.mechanisms import Grid
+from discreet.mechanisms.ranked import Ranked
 from discreet.privacy.relation import Relation
 from discreet.verify import Worlds, worlds
 

@@ -26,9 +26,9 @@ from sensitivity_worlds import (
 
 from discreet.adaptive import order_statistics as exact
 from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak, highest
-from discreet.adaptive.ranked import Ranked
 from discreet.adaptive.winsorised import local_winsorised_mean, winsorised_mean
 from discreet.balls import ball, precision
+from discreet.mechanisms.ranked import Ranked
 
 LOG_TWO = Fraction("0.693147180559945309417232")
 BETAS = (Fraction(1, 20), Fraction(1, 3), Fraction(3, 2))

@@ -25,13 +25,13 @@ from discreet.adaptive.order_queries import (
     winsorised_mean_query,
 )
 from discreet.adaptive.pure_recipes import polynomial
-from discreet.adaptive.ranked import Ranked
 from discreet.adaptive.sensitivity import local_sensitivity, smooth_sensitivity
 from discreet.adaptive.smooth import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
 from discreet.adaptive.smoothness import check_smoothness
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid
+from discreet.mechanisms.ranked import Ranked
 from discreet.privacy.notprivate import NotPrivate
 from discreet.verify import check, worlds
 

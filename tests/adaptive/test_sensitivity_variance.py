@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from sensitivity_worlds import ADD_REMOVE, HIGH, LOW, REPLACE_ONE, data_sets
 
-from discreet.adaptive.ranked import Ranked
 from discreet.adaptive.sensitivity import local_sensitivity, smooth_sensitivity
 from discreet.adaptive.variance_sensitivity import global_variance, local_variance
 from discreet.errors import InvalidParameter
+from discreet.mechanisms.ranked import Ranked
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "smooth_sensitivity.json").read_text())["vectors"]
 BY_NAME = {vector["id"].partition("/")[2]: vector for vector in VECTORS}

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.adaptive.proposals import split_epsilon
 from discreet.adaptive.propose_test_release import ProposeTestRelease
-from discreet.adaptive.ranked import Ranked
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive_integer
@@ -23,6 +22,7 @@ from discreet.mechanisms.column import Data
 from discreet.mechanisms.fields import check_noise_scale, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import check_length, check_size
+from discreet.mechanisms.ranked import Ranked
 from discreet.mechanisms.release import Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
@@ -143,8 +143,7 @@ class QuartileDistance:
 
     def _ranked(self, data: Data) -> NDArray[np.int64]:
         check_length(data, self.size)
-        sample = Ranked(self.grid.indices(data), self.grid.first, self.grid.last)
-        return sample.between(0, self.size + 1)
+        return Ranked.of(data, self.grid).between(0, self.size + 1)
 
 
 def propose_interquartile_range(

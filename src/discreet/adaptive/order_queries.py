@@ -13,13 +13,13 @@ from typing import ClassVar, TypeAlias, final
 
 from discreet.adaptive import order_statistics, winsorised
 from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak
-from discreet.adaptive.ranked import Ranked
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive_integer, probability
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
+from discreet.mechanisms.ranked import Ranked
 from discreet.privacy.relation import Relation
 
 __all__ = [
@@ -59,12 +59,16 @@ class CentralMeanQuery:
             raise InvalidParameter("ranks must lie between 1 and size, lower not above upper")
         settle(self, size=size, lower=lower, upper=upper)  # Plain ones: NumPy's wrap around.
 
-    def value(self, data: Data) -> Fraction:
+    def read(self, data: Data) -> Ranked:
+        """Rank the data once for all that is asked of them. This is private."""
+        return _ranked(data, self.grid, self.size)
+
+    def value(self, data: Data | Ranked) -> Fraction:
         """Return the mean, in grid steps. This is private."""
         central = _ranked(data, self.grid, self.size).between(self.lower, self.upper)
         return Fraction(exact_sum(central), self.upper - self.lower + 1)
 
-    def smooth_bound(self, data: Data, beta: Fraction) -> Peak:
+    def smooth_bound(self, data: Data | Ranked, beta: Fraction) -> Peak:
         """Return the smooth sensitivity, or a small public number if that is larger. This is private."""
         sample, far = _ranked(data, self.grid, self.size), farthest(self.grid, beta)
         return order_statistics.central_mean(sample, self.lower, self.upper, beta, farthest=far)
@@ -99,13 +103,17 @@ class WinsorisedMeanQuery:
         _check_ends(self.size, self.moved, name="moved")
         settle(self, size=int(self.size), moved=int(self.moved))
 
-    def value(self, data: Data) -> Fraction:
+    def read(self, data: Data) -> Ranked:
+        """Rank the data once for all that is asked of them. This is private."""
+        return _ranked(data, self.grid, self.size)
+
+    def value(self, data: Data | Ranked) -> Fraction:
         """Return the mean, in grid steps. This is private."""
         central = _ranked(data, self.grid, self.size).between(self.moved + 1, self.size - self.moved)
         ends = int(central[0]) + int(central[-1])
         return Fraction(exact_sum(central) + self.moved * ends, self.size)
 
-    def smooth_bound(self, data: Data, beta: Fraction) -> Peak:
+    def smooth_bound(self, data: Data | Ranked, beta: Fraction) -> Peak:
         """Return a smooth bound, or a small public number if that is larger. This is private."""
         sample, far = _ranked(data, self.grid, self.size), farthest(self.grid, beta)
         return winsorised.winsorised_mean(sample, self.moved, beta, farthest=far)
@@ -130,13 +138,17 @@ class LowerMedianQuery:
 
     grid: Grid
 
-    def value(self, data: Data) -> Fraction:
+    def read(self, data: Data) -> Ranked:
+        """Rank the data once for all that is asked of them. This is private."""
+        return _ranked(data, self.grid, None)
+
+    def value(self, data: Data | Ranked) -> Fraction:
         """Return the lower median, in grid steps. This is private."""
         sample = _ranked(data, self.grid, None)
         middle = (sample.size + 1) // 2
         return Fraction(int(sample.between(middle, middle)[0]))
 
-    def smooth_bound(self, data: Data, beta: Fraction) -> Peak:
+    def smooth_bound(self, data: Data | Ranked, beta: Fraction) -> Peak:
         """Return the smooth sensitivity, or a small public number if that is larger. This is private."""
         sample, far = _ranked(data, self.grid, None), farthest(self.grid, beta)
         return order_statistics.lower_median_add_remove(sample, beta, farthest=far)
@@ -169,13 +181,17 @@ class AddRemoveQuantileQuery:
     def __post_init__(self) -> None:
         settle(self, q=probability(self.q, name="q"))
 
-    def value(self, data: Data) -> Fraction:
+    def read(self, data: Data) -> Ranked:
+        """Rank the data once for all that is asked of them. This is private."""
+        return _ranked(data, self.grid, None)
+
+    def value(self, data: Data | Ranked) -> Fraction:
         """Return the quantile, in grid steps. This is private."""
         sample = _ranked(data, self.grid, None)
         wanted = self._rank(sample) if sample.size else 0
         return Fraction(int(sample.between(wanted, wanted)[0]))
 
-    def smooth_bound(self, data: Data, beta: Fraction) -> Peak:
+    def smooth_bound(self, data: Data | Ranked, beta: Fraction) -> Peak:
         """Return a smooth bound, or a small public number if that is larger. This is private."""
         sample, far = _ranked(data, self.grid, None), farthest(self.grid, beta)
         return order_statistics.quantile_add_remove(sample, self._rank(sample), beta, farthest=far)
@@ -248,7 +264,7 @@ def _check_ends(size: int, ends: int, *, name: str) -> None:
         raise InvalidParameter(f"{name} must not be negative and must leave at least one of the values")
 
 
-def _ranked(data: Data, grid: Grid, size: int | None) -> Ranked:
-    if size is not None:
+def _ranked(data: Data | Ranked, grid: Grid, size: int | None) -> Ranked:
+    if size is not None and not isinstance(data, Ranked):
         check_length(data, size)
-    return Ranked(grid.indices(data), grid.first, grid.last)
+    return Ranked.of(data, grid)

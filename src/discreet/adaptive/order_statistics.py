@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.adaptive.exponential_maximum import Peak, highest, tallest
-from discreet.adaptive.ranked import Ranked
+from discreet.mechanisms.ranked import Ranked
 
 __all__ = [
     "central_mean",

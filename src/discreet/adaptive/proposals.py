@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.adaptive.propose_test_release import ProposeTestRelease
-from discreet.adaptive.ranked import Ranked
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive, probability
 from discreet.mechanisms.budget import LaplaceNoise, Sensitivity
@@ -23,6 +22,7 @@ from discreet.mechanisms.fields import read_relation, read_share
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
+from discreet.mechanisms.ranked import Ranked
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
@@ -76,7 +76,7 @@ class CentralMean:
 
     def _ranked(self, data: Data) -> Ranked:
         check_length(data, self.size)
-        return Ranked(self.grid.indices(data), self.grid.first, self.grid.last)
+        return Ranked.of(data, self.grid)
 
 
 @final

@@ -12,7 +12,6 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
-from discreet.adaptive.ranked import Ranked
 from discreet.adaptive.variance_sensitivity import global_variance, local_variance
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
@@ -20,6 +19,7 @@ from discreet.exact import Number, integer, positive
 from discreet.mechanisms.column import Column, Data, column_of
 from discreet.mechanisms.fields import read_relation
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.ranked import Ranked
 from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.relation import Relation
 
@@ -132,7 +132,7 @@ def _variance(
     if not len(column):
         raise InvalidParameter("the variance of nothing has no sensitivity")
     grid = Grid.between(*bounds, step=step)
-    return Ranked(grid.indices(column), grid.first, grid.last), grid.step**2
+    return Ranked.of(column, grid), grid.step**2
 
 
 def _refuse(**unused: object) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.adaptive.charging import charge
 from discreet.adaptive.listing import rounded_outcomes
 from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth_query import Bound, SmoothlyBounded, SmoothQuery
+from discreet.adaptive.smooth_query import Bound, ReadsOnce, SmoothlyBounded, SmoothQuery
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative
@@ -87,7 +87,8 @@ class SmoothSensitivityMechanism:
         return rounded_outcomes(self.recipe.law, centre=centre, scale=self._scale(bound), window=window)
 
     def _read(self, data: Any) -> tuple[Fraction, Bound]:
-        return self.query.value(data), self.query.smooth_bound(data, computed_beta(self.query, self.recipe))
+        once = self.query.read(data) if isinstance(self.query, ReadsOnce) else data
+        return self.query.value(once), self.query.smooth_bound(once, computed_beta(self.query, self.recipe))
 
     def _scale(self, bound: Bound) -> arb:
         return noise_scale(self.query, self.recipe, bound)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, final, runtime_checkable
 
 from discreet.adaptive.exponential_maximum import Peak
 from discreet.exact import nonnegative
@@ -22,7 +22,16 @@ from discreet.privacy.relation import Relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Bound", "DistanceQuery", "Highest", "SmoothQuery", "SmoothlyBounded", "SmoothlyBoundedQuery", "clamped"]
+__all__ = [
+    "Bound",
+    "DistanceQuery",
+    "Highest",
+    "ReadsOnce",
+    "SmoothQuery",
+    "SmoothlyBounded",
+    "SmoothlyBoundedQuery",
+    "clamped",
+]
 
 _ALIKE = 1e-9  # Relative; floats tell two peaks apart by much less.
 _LEAST_STEPS = 256  # The part of a step below which a bound need not be followed.
@@ -58,10 +67,21 @@ class SmoothlyBounded(Protocol):
 
 
 class SmoothQuery(SmoothlyBounded, Protocol):
-    """What a smooth-sensitivity mechanism asks of a query with one answer."""
+    """What a smooth-sensitivity mechanism asks of a query with one answer.
+
+    If it `ReadsOnce`, what `read` returns takes the place of the data.
+    """
 
     def value(self, data: Any, /) -> Fraction:
         """Return the answer, in grid steps. This is private."""
+
+
+@runtime_checkable
+class ReadsOnce(Protocol):
+    """A query that spares a mechanism a second reading of the data."""
+
+    def read(self, data: Any, /) -> Any:
+        """Return what its other methods take in place of the data. This is private."""
 
 
 @final

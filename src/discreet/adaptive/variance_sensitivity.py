@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.adaptive.ranked import Ranked
 from discreet.mechanisms.grid import exact_sum
+from discreet.mechanisms.ranked import Ranked
 
 __all__ = ["global_variance", "local_variance"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.adaptive.exponential_maximum import Peak
-from discreet.adaptive.ranked import Ranked
+from discreet.mechanisms.ranked import Ranked
 
 __all__ = ["local_winsorised_mean", "winsorised_mean"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -16,6 +17,7 @@ from discreet.mechanisms.column import Data
 from discreet.mechanisms.exponential import exponential_outcomes, worst_case_shortfall
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.ranked import Ranked
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.text import significant_up
 from discreet.privacy import events
@@ -23,6 +25,8 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
 __all__ = ["Quantile"]
+
+_UNLIKELY = 30  # e^-30: how rarely a draw may cost a look at all values.
 
 
 @final
@@ -69,16 +73,46 @@ class Quantile:
 
     def release(self, data: Data) -> Release[Fraction]:
         """Choose a grid point."""
-        starts, lengths, scores = self.pieces(data)
-        chosen = noise.categorical(scores, factor=self._factor, multiplicities=lengths)
-        index = int(starts[chosen]) + noise.uniform(int(lengths[chosen]))
         return Release(
-            value=index * self.grid.step,
+            value=self._choose(Ranked.of(data, self.grid)) * self.grid.step,
             event=self.event,
             relation=self.relation,
             accuracy=NoInterval(reason=self._reason()),
             limits=(self.grid.low, self.grid.high),
         )
+
+    def _choose(self, sample: Ranked) -> int:
+        """Draw a grid point exactly, while only values near to the wanted rank are sorted.
+
+        Points outside of the window are drawn as if no value were out there, with a score that is at least their own.
+        One of them is kept with the chance that its own score leaves it, or all is drawn anew: rejection sampling.
+        """
+        first, last = self._window(sample.size)
+        values = sample.between(first, last)
+        low = values[0] if first > 1 else self.grid.first
+        high = values[-1] if last < sample.size else self.grid.last
+        starts, lengths, scores = self._cut(values, sample.size, before=first - 1)
+        while True:
+            chosen = noise.categorical(scores, factor=self._factor, multiplicities=lengths)
+            point = int(starts[chosen]) + noise.uniform(int(lengths[chosen]))
+            if low <= point <= high or self._is_kept(sample, point, drawn_with=int(scores[chosen])):
+                return point
+
+    def _window(self, size: int) -> tuple[int, int]:
+        """Return the ranks to look at. A point of score 0 is always among them.
+
+        Beyond k ranks on each side, all points together are drawn with a chance below points * e^(-factor * k).
+        """
+        decay = float(self._factor * self.quantile.denominator)
+        reach = math.ceil((math.log(self.grid.width + 1) + _UNLIKELY) / decay) + 1
+        wanted = math.floor(self.quantile * size)
+        return max(1, wanted - reach), min(size, wanted + reach)
+
+    def _is_kept(self, sample: Ranked, point: int, *, drawn_with: int) -> bool:
+        values = sample.values
+        below, at_most = (np.array([np.count_nonzero(where)]) for where in (values < point, values <= point))
+        own = int(self._scores(below, at_most, sample.size)[0])
+        return bool(noise.bernoulli_exp(self._factor * (drawn_with - own)))
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the chosen grid point, in steps."""
@@ -95,20 +129,32 @@ class Quantile:
 
         Return where each run starts, how many points it has, and its score in parts of a rank. This is private.
         """
-        values, times = np.unique(self.grid.indices(data), return_counts=True)
-        upto = np.concatenate([[0], np.cumsum(times)])  # rows below each gap, and at most equal to each value
+        values = np.sort(self.grid.indices(data))
+        return self._cut(values, values.size, before=0)
+
+    def _cut(
+        self, ordered: NDArray[np.int64], size: int, *, before: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+        """Do so for some neighbouring ranks out of `size`, of which `before` come before them.
+
+        What lies outside is left out. The scores of the points from the first to the last value are exact all the
+        same, if the wanted rank is among these: more values equal to the first would only lower the number of those
+        below it, and more equal to the last only raise the number of those at most equal.
+        """
+        values, times = np.unique(ordered, return_counts=True)
+        upto = before + np.concatenate([[0], np.cumsum(times)])  # rows below each gap, and at most equal to each value
         edges = np.concatenate([[self.grid.first - 1], values, [self.grid.last + 1]])
         starts = _interleaved(edges[:-1] + 1, values)
         lengths = _interleaved(np.diff(edges) - 1, np.ones_like(values))
         below, at_most = _interleaved(upto, upto[:-1]), _interleaved(upto, upto[1:])
         kept = lengths > 0
-        return starts[kept], lengths[kept], self._scores(below, at_most)[kept]
+        return starts[kept], lengths[kept], self._scores(below, at_most, size)[kept]
 
-    def _scores(self, below: NDArray[np.int64], at_most: NDArray[np.int64]) -> NDArray[Any]:
+    def _scores(self, below: NDArray[np.int64], at_most: NDArray[np.int64], size: int) -> NDArray[Any]:
         over, under = self.quantile.numerator, self.quantile.denominator
         # Rows fit into memory, so there are fewer than 2^40; a longer fraction needs Python's integers.
         kind = np.int64 if under < 1 << 22 else object
-        wanted = int(at_most[-1]) * over
+        wanted = size * over
         low, high = below.astype(kind) * under, at_most.astype(kind) * under
         errors: NDArray[Any] = np.maximum(0, np.maximum(wanted - high, low - wanted))
         return -errors

@@ -1,0 +1,78 @@
+"""Order statistics of clamped grid values near the ranks that matter, without sorting or placing everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.mechanisms.column import Column, Data, column_of
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.selection import Run, sorted_run
+
+__all__ = ["Ranked"]
+
+
+def _as_it_is(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    return numbers
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """Values as grid steps between public bounds: x_1 <= … <= x_n, with x_i = low below and high above."""
+
+    numbers: NDArray[Any] = field(repr=False)  # in any order
+    low: int
+    high: int
+    place: Callable[[NDArray[Any]], NDArray[np.int64]] = _as_it_is  # onto the grid; it keeps the order
+    _sorted: list[Run] = field(default_factory=list, repr=False)  # The last look; most others are near to it.
+
+    @classmethod
+    def of(cls, data: Data | Ranked, grid: Grid) -> Ranked:
+        """Rank a column by what its values are on the grid. Numbers are placed once they are looked at."""
+        if isinstance(data, Ranked):
+            return data
+        column = column_of(data)
+        if _are_numbers(column):
+            return cls(np.asarray(column.values), grid.first, grid.last, grid.indices)
+        return cls(grid.indices(column), grid.first, grid.last)
+
+    @property
+    def size(self) -> int:
+        return self.numbers.size
+
+    @property
+    def spread(self) -> int:
+        """The distance of the bounds, in grid steps."""
+        return self.high - self.low
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """All values, in any order."""
+        return self.place(self.numbers)
+
+    def between(self, first: int, last: int) -> NDArray[np.int64]:
+        """Return x_first, …, x_last; ranks count from one."""
+        inside = self._inside(max(first, 1), min(last, self.size))
+        below = np.full(max(0, min(last, 0) - first + 1), self.low, np.int64)
+        above = np.full(max(0, last - max(first, self.size + 1) + 1), self.high, np.int64)
+        return np.concatenate([below, inside, above])
+
+    def _inside(self, first: int, last: int) -> NDArray[np.int64]:
+        if first > last:
+            return np.empty(0, np.int64)
+        if not (self._sorted and self._sorted[0].holds(first, last)):
+            self._sorted[:] = [sorted_run(self.numbers, first, last)]
+        return self.place(self._sorted[0].between(first, last))
+
+
+def _are_numbers(column: Column) -> bool:
+    """Tell whether the order of the values is that of their places: all are numbers, and none is missing."""
+    values = column.values
+    if column.missing is not None or not isinstance(values, np.ndarray) or values.dtype.kind not in "iuf":
+        return False
+    return values.dtype.kind != "f" or not bool(np.isnan(values).any())
