@@ -90,24 +90,22 @@ def nested_holds() -> bool:
 
 def rounded_to_nearest(patch: Patch) -> None:
     coarse(patch)
-    right = grid.on_grid
 
     def wrong(atoms: pair.Pair, step: float) -> grid.GridLoss:
         nearest = dataclasses.replace(atoms, loss=np.rint(atoms.loss / step) * step)
-        return dataclasses.replace(right(nearest, step), slip=0.0)
+        return dataclasses.replace(grid.on_grid(nearest, step), slip=0.0)
 
-    patch.setattr(account, "on_grid", wrong)
+    patch.setattr(account, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
 
 
 def rounded_up_for_the_lower_bound(patch: Patch) -> None:
     """All mass goes up, and the lower bound does not know."""
     coarse(patch)
-    right = grid.on_grid
 
     def wrong(atoms: pair.Pair, step: float) -> grid.GridLoss:
-        return right(dataclasses.replace(atoms, loss=np.ceil(atoms.loss / step) * step), step)
+        return grid.on_grid(dataclasses.replace(atoms, loss=np.ceil(atoms.loss / step) * step), step)
 
-    patch.setattr(account, "on_grid", wrong)
+    patch.setattr(account, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
 
 
 def nothing_given_away_for_the_grid(patch: Patch) -> None:

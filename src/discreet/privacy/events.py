@@ -52,11 +52,23 @@ _DEEPEST = 32  # Nested events; deeper ones come from a mistake or an attack.
 class Event:
     """Something that was spent."""
 
-    __slots__ = ()
+    __slots__ = ("_hash",)
     version: ClassVar[int] = 1
+    _hash: int
+    __match_args__: ClassVar[tuple[str, ...]]  # the names of the fields, from the dataclass
 
     def __init_subclass__(cls) -> None:
         _registry[cls.__name__, cls.version] = cls
+        cls.__hash__ = Event.__hash__  # type: ignore[method-assign]  # A dataclass keeps the one it finds.
+
+    def __hash__(self) -> int:
+        """Hash the fields once: accounts count events many times over, and fractions are slow to hash."""
+        try:
+            return self._hash
+        except AttributeError:
+            value = hash(tuple(getattr(self, name) for name in self.__match_args__))
+            self._set(_hash=value)
+            return value
 
     def _set(self, **values: object) -> None:
         for name, value in values.items():

@@ -10,10 +10,10 @@ from functools import reduce
 from discreet.privacy.pld.compose import compose, ever
 from discreet.privacy.pld.cumulant import Cumulant
 from discreet.privacy.pld.divergence import Divergence
-from discreet.privacy.pld.grid import multiples, on_grid
+from discreet.privacy.pld.grid import GridLoss, all_on_grid, multiples
 from discreet.privacy.pld.pair import Pair, Ticks, few
 from discreet.privacy.pld.plan import COARSE, UPPER, Aim, Goal, Sketch
-from discreet.privacy.pld.terms import Term, lattice
+from discreet.privacy.pld.terms import Term, lattice, pairs_of
 
 __all__ = ["at_delta", "at_epsilon"]
 
@@ -90,16 +90,21 @@ def _aim_at_epsilon(sketch: Sketch, epsilon: float) -> Aim:
 
 def _coarsely(aim: Aim) -> Divergence:
     step = aim.step(COARSE)
-    return compose([(on_grid(pair, step), count) for pair, count in aim.sketch.pairs], aim.plan(step, COARSE))
+    return compose(_placed(aim.sketch.pairs, step), aim.plan(step, COARSE))
 
 
 def _divergences(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Goal) -> list[Divergence]:
     """Compose the terms in each direction, all on the grid that suits the one with the largest losses."""
     step = max(aims, key=lambda aim: aim.epsilon).step(goal)
     return [
-        compose([(on_grid(pair, step), count) for pair, count in pairs], aim.plan(step, goal))
+        compose(_placed(pairs, step), aim.plan(step, goal))
         for pairs, aim in zip(_directions(terms, multiples(step), tail), aims, strict=True)
     ]
+
+
+def _placed(pairs: Sequence[tuple[Pair, int]], step: float) -> list[tuple[GridLoss, int]]:
+    placed = all_on_grid([pair for pair, _ in pairs], step)
+    return [(loss, count) for loss, (_, count) in zip(placed, pairs, strict=True)]
 
 
 def _sketches(terms: tuple[Term, ...], tail: float) -> list[Sketch]:
@@ -123,7 +128,7 @@ def _sketches(terms: tuple[Term, ...], tail: float) -> list[Sketch]:
 
 def _directions(terms: tuple[Term, ...], ticks: Ticks, tail: float) -> list[list[tuple[Pair, int]]]:
     """Return the pairs of all terms in each direction. One that is its own mirror image serves in both."""
-    found = [term.pairs(ticks, tail) for term in terms]
+    found = pairs_of(terms, ticks, tail)
     return [
         [(pairs[min(direction, len(pairs) - 1)], term.count) for pairs, term in zip(found, terms, strict=True)]
         for direction in range(max(map(len, found)))

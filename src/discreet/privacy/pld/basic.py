@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 
@@ -22,8 +23,9 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.pld.lattice import discrete_gaussian, discrete_laplace, whole_shift
 from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few, inverse
+from discreet.privacy.pld.rows import Rows
 
-__all__ = ["dominating_pair", "require_pair"]
+__all__ = ["dominating_pair", "laplace_pairs", "require_pair"]
 
 
 @singledispatch
@@ -78,30 +80,30 @@ def _answers(epsilon: float, *, others: int) -> Pair:
 @dominating_pair.register
 def _(event: Laplace, ticks: Ticks, tail: float) -> Pair:
     """One number shifted by the whole sensitivity is the worst case, as for `DiscreteLaplace`."""
-    return _laplace(inverse(event.noise_multiplier, "noise_multiplier"), ticks)
+    return laplace_pairs([event], ticks)[0]
 
 
-def _laplace(reach: float, ticks: Ticks) -> Pair:
-    """P is centred at 0, Q at `reach`; half of P has the loss `reach`, a density falls to -`reach`.
+def laplace_pairs(events: Sequence[Laplace], ticks: Ticks) -> list[Pair]:
+    """Return the pair of each event. P is centred at 0, Q at E, the inverse of the noise multiplier.
 
-    Its density at the loss l is exp((l - reach) / 2) / 4. Splitting a cell of length w onto its ends gives each of
-    them exp((l - reach) / 2) tanh(w / 4) / 2, where l is that end.
+    Half of P has the loss E, a density falls to -E: at the loss l it is exp((l - E) / 2) / 4. Splitting a cell of
+    length w onto its ends gives each of them exp((l - E) / 2) tanh(w / 4) / 2, where l is that end.
     """
-    loss = _ends(-reach, reach, ticks)
+    reaches = [inverse(event.noise_multiplier, "noise_multiplier") for event in events]
+    pieces = [piece for reach in reaches for piece in ([-reach], _inside(ticks(-reach, reach), reach), [reach])]
+    rows = Rows.of([2 + len(piece) for piece in pieces[1::3]])
+    loss, reach = np.concatenate(pieces), rows.spread(np.array(reaches))
     half = np.tanh(np.diff(loss) / 4) / 2
-    mass = np.zeros_like(loss)
-    mass[1:] += half
-    mass[:-1] += half
-    mass[0] += 0.5
-    mass[-1] += 0.5
-    return Pair(loss=loss, p=np.exp((loss - reach) / 2) * mass, q=np.exp(-(loss + reach) / 2) * mass, top=reach)
+    half[rows.starts[1:] - 1] = 0.5  # There is no cell between two pairs, but half of a law on each end.
+    mass = np.concatenate(([0.5], half)) + np.concatenate((half, [0.5]))
+    p, q = np.exp((loss - reach) / 2) * mass, np.exp(-(loss + reach) / 2) * mass
+    parts = zip(*map(rows.split, (loss, p, q)), reaches, strict=True)
+    return [Pair(loss=loss, p=p, q=q, top=reach) for loss, p, q, reach in parts]
 
 
-def _ends(low: float, high: float, ticks: Ticks) -> Floats:
-    """Return the ticks with both ends, in increasing order, each once."""
-    inner = ticks(low, high)
-    first, last = inner.searchsorted(low, "right"), inner.searchsorted(high, "left")
-    return np.concatenate(([low], inner[first:last], [high]))
+def _inside(inner: Floats, reach: float) -> Floats:
+    """Drop the ticks that rounding put on an end or beyond it."""
+    return inner[inner.searchsorted(-reach, "right") : inner.searchsorted(reach, "left")]
 
 
 @dominating_pair.register

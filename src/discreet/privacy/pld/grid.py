@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.privacy.pld.pair import Floats, Pair, Ticks, drift
+from discreet.privacy.pld.rows import Rows
 
-__all__ = ["GridLoss", "binned", "multiples", "on_grid"]
+__all__ = ["GridLoss", "all_on_grid", "binned", "multiples", "on_grid"]
 
 _ULP = 2.0**-53
 _UNDERFLOW = 1e-300  # bounds a mass that became 0, or lost digits, below the smallest normal float
@@ -50,21 +52,39 @@ def multiples(step: float) -> Ticks:
 
 
 def on_grid(pair: Pair, step: float) -> GridLoss:
+    """Put one pair on a grid, as `all_on_grid` does."""
+    return all_on_grid([pair], step)[0]
+
+
+def all_on_grid(pairs: Sequence[Pair], step: float) -> list[GridLoss]:
     """Put each atom on the two grid points around it such that its mass under P and under Q is kept. [DGKKM22]
 
     An atom that lies y above a grid point moves to the next one with probability (1 - e^-y) / (1 - e^-h), h being
-    the step.
+    the step. All pairs are done at once, since arrays of a few dozen atoms cost more to call for than to compute.
     """
-    position = pair.loss / step
-    slip = pair.slip + 24 * _ULP * float(np.abs(pair.loss).max()) + 4 * _ULP * step
+    rows = Rows.of([len(pair.loss) for pair in pairs])
+    loss, mass = (np.concatenate(parts) for parts in zip(*((pair.loss, pair.p) for pair in pairs), strict=True))
+    position = loss / step
+    slip = np.array([pair.slip for pair in pairs]) + 24 * _ULP * rows.largest(np.abs(loss)) + 4 * _ULP * step
     # An atom that is all but on a point is moved there, so that cells which end on the grid stay cells.
     nearest = np.rint(position)
     off = np.abs(position - nearest) * step
-    near = off <= slip + 1e-8 * step
-    on_points = bool(near.all())
-    below = np.where(near, nearest, np.floor(position))
-    share = np.where(near, 0.0, np.expm1((below - position) * step) / math.expm1(-step))
-    index, mass = _collect(below.astype(np.int64), pair.p, None if on_points else pair.p * share)
+    near = off <= rows.spread(slip + 1e-8 * step)
+    off[~near] = 0.0
+    moved = slip + rows.largest(off)
+    split = rows.largest(~near)
+    index = np.where(near, nearest, np.floor(position))
+    rising = None
+    if split.any():
+        rising = mass * np.where(near, 0.0, np.expm1((index - position) * step) / math.expm1(-step))
+    placed = _collect(index.astype(np.int64), mass, rising, rows)
+    details = zip(pairs, placed, moved.tolist(), split.tolist(), strict=True)
+    return [_grid_loss(pair, step, *atoms, slip, is_split) for pair, atoms, slip, is_split in details]
+
+
+def _grid_loss(
+    pair: Pair, step: float, index: NDArray[np.int64], mass: Floats, slip: float, is_split: bool
+) -> GridLoss:
     error = pair.error + 1e-14
     return GridLoss(
         step=step,
@@ -75,28 +95,50 @@ def on_grid(pair: Pair, step: float) -> GridLoss:
         lost=pair.lost * (1 + error) + _UNDERFLOW * len(pair.loss),
         top=pair.top,
         error=error,
-        slip=slip + float(off[near].max(initial=0.0)),
+        slip=slip,
         # Given where the first move led to, the second one is independent of it.
-        width=pair.width if on_points else math.hypot(pair.width, step),
-        drift=pair.drift if on_points else pair.drift + drift(step),
+        width=math.hypot(pair.width, step) if is_split else pair.width,
+        drift=pair.drift + drift(step) if is_split else pair.drift,
     )
 
 
-def _collect(index: NDArray[np.int64], mass: Floats, rising: Floats | None) -> tuple[NDArray[np.int64], Floats]:
-    """Return the indices that have mass, and their masses, after `rising` of each mass has moved up by one.
+def _collect(
+    index: NDArray[np.int64], mass: Floats, rising: Floats | None, rows: Rows
+) -> list[tuple[NDArray[np.int64], Floats]]:
+    """Return each row's indices that have mass, and their masses, after `rising` of each mass has moved up by one.
 
-    Equal indices are added up where they are dense enough for an array.
+    Equal indices of a row are added up where they are dense enough for an array.
     """
-    low, size = int(index.min()), int(index.max() - index.min()) + 2
-    if size > 4 * len(index) + 1000:
-        moved = np.zeros_like(mass) if rising is None else rising
-        index, mass = np.concatenate((index, index + 1)), np.concatenate((mass - moved, moved))
-        return index[mass > 0], mass[mass > 0]
-    total = binned(index - low, mass if rising is None else mass - rising, size)
+    size = rows.largest(index) - rows.smallest(index) + 2
+    dense = size <= 4 * rows.sizes + 1000
+    if dense.all():
+        return _dense(index, mass, rising, rows)
+    moved = np.zeros_like(mass) if rising is None else rising
+    inside = np.repeat(dense, rows.sizes)
+    summed = iter(_dense(index[inside], mass[inside], moved[inside], Rows.of(rows.sizes[dense])) if dense.any() else ())
+    parts = zip(rows.split(index), rows.split(mass), rows.split(moved), dense.tolist(), strict=True)
+    return [next(summed) if is_dense else _sparse(each, p, up) for each, p, up, is_dense in parts]
+
+
+def _sparse(index: NDArray[np.int64], mass: Floats, rising: Floats) -> tuple[NDArray[np.int64], Floats]:
+    index, mass = np.concatenate((index, index + 1)), np.concatenate((mass - rising, rising))
+    return index[mass > 0], mass[mass > 0]
+
+
+def _dense(
+    index: NDArray[np.int64], mass: Floats, rising: Floats | None, rows: Rows
+) -> list[tuple[NDArray[np.int64], Floats]]:
+    """Give each row a range of one long array, with room for what rises from its largest index."""
+    low = rows.smallest(index)
+    ends = np.cumsum(rows.largest(index) - low + 2)
+    shift = np.concatenate(([0], ends[:-1])) - low
+    place = index + rows.spread(shift)
+    total = binned(place, mass if rising is None else mass - rising, int(ends[-1]))
     if rising is not None:
-        total[1:] += binned(index - low, rising, size - 1)
+        total[1:] += binned(place, rising, int(ends[-1]))[:-1]
     used = np.flatnonzero(total > 0)
-    return used + low, total[used]
+    found = Rows.of(np.diff(np.searchsorted(used, ends), prepend=0))
+    return list(zip(found.split(used - found.spread(shift)), found.split(total[used]), strict=True))
 
 
 def binned(index: NDArray[np.int64], mass: Floats, size: int = 0) -> Floats:

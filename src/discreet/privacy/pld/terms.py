@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, final
@@ -16,6 +17,7 @@ from discreet.privacy.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    Laplace,
     PoissonSampled,
     PureDP,
     RandomizedResponse,
@@ -23,14 +25,14 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.leaves import check_relation
 from discreet.privacy.leaves import leaves as leaves_of
-from discreet.privacy.pld.basic import dominating_pair, require_pair
+from discreet.privacy.pld.basic import dominating_pair, laplace_pairs, require_pair
 from discreet.privacy.pld.inner import composed
 from discreet.privacy.pld.normal import gaussian
 from discreet.privacy.pld.pair import Pair, Ticks, as_float
 from discreet.privacy.pld.sampling import Rate, fixed_size, fixed_size_ticks, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
-__all__ = ["Basic", "Normal", "Sampled", "Term", "lattice", "tells_all", "terms"]
+__all__ = ["Basic", "Normal", "Sampled", "Term", "lattice", "pairs_of", "tells_all", "terms"]
 
 
 @final
@@ -84,6 +86,15 @@ class Sampled:
 
 
 Term: TypeAlias = Basic | Normal | Sampled
+
+
+def pairs_of(terms: Sequence[Term], ticks: Ticks, tail: float) -> list[tuple[Pair, ...]]:
+    """Return the pairs of each term; those of Laplace noise, of which there may be hundreds, at one go."""
+    laplace = {
+        at: term.event for at, term in enumerate(terms) if isinstance(term, Basic) and isinstance(term.event, Laplace)
+    }
+    found = dict(zip(laplace, laplace_pairs([*laplace.values()], ticks), strict=True)) if laplace else {}
+    return [(found[at],) if at in found else term.pairs(ticks, tail) for at, term in enumerate(terms)]
 
 
 def terms(leaves: Counter[Event], relation: Relation | None) -> tuple[Term, ...]:
