@@ -5,7 +5,8 @@
     dp.mean(ages, bounds=(0, 120), epsilon=0.5, relation=dp.Relation.ADD_REMOVE)
 
 Functions for people in a hurry, `Relation`, `Release` and the errors are here. The parts are `dp.noise`, `dp.privacy`,
-`dp.mechanisms`, `dp.adaptive`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is loaded when it is first used.
+`dp.mechanisms`, `dp.adaptive`, `dp.robust`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is loaded when it is
+first used.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet import adaptive, errors, mechanisms, noise, plots, privacy, statistics, verify
+    from discreet import adaptive, errors, mechanisms, noise, plots, privacy, robust, statistics, verify
     from discreet.errors import (
         BudgetExceeded,
         DiscreetError,
@@ -72,6 +73,7 @@ __all__ = [
     "proportion",
     "quantile",
     "randomized_response",
+    "robust",
     "select",
     "statistics",
     "sum",
@@ -81,7 +83,7 @@ __all__ = [
     "verify",
 ]
 
-_PARTS = ("adaptive", "errors", "mechanisms", "noise", "plots", "privacy", "statistics", "verify")
+_PARTS = ("adaptive", "errors", "mechanisms", "noise", "plots", "privacy", "robust", "statistics", "verify")
 _HOMES = {
     "BudgetExceeded": "errors",
     "DiscreetError": "errors",
