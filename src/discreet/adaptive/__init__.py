@@ -6,8 +6,12 @@ from discreet.adaptive.admissibility import Enclosed, largest_loss
 from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
 from discreet.adaptive.choosing import Choosing
 from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
+from discreet.adaptive.degree_histogram import DegreeHistogram
 from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
 from discreet.adaptive.eigenvalue import EigenvalueBound
+from discreet.adaptive.graph import Graph
+from discreet.adaptive.graph_queries import StarQuery, TriangleQuery
+from discreet.adaptive.graph_releases import degree_histogram, stars, triangles
 from discreet.adaptive.interquartile import propose_interquartile_range
 from discreet.adaptive.memberships import Memberships
 from discreet.adaptive.mode import StableMode
@@ -46,10 +50,12 @@ __all__ = [
     "BoundedSmoothSensitivity",
     "CentralMeanQuery",
     "Choosing",
+    "DegreeHistogram",
     "DistanceQuery",
     "DistanceTest",
     "EigenvalueBound",
     "Enclosed",
+    "Graph",
     "LocalQuery",
     "LowerMedianQuery",
     "Memberships",
@@ -69,6 +75,8 @@ __all__ = [
     "StableMode",
     "StableQuery",
     "StableSelection",
+    "StarQuery",
+    "TriangleQuery",
     "TruncatedHistogram",
     "VectorSmoothSensitivityMechanism",
     "WinsorisedMeanQuery",
@@ -76,6 +84,7 @@ __all__ = [
     "check_smoothness",
     "classical_gaussian",
     "classical_laplace",
+    "degree_histogram",
     "gaussian",
     "laplace",
     "laplace_log_normal",
@@ -91,7 +100,9 @@ __all__ = [
     "propose_trimmed_mean",
     "quantile_query",
     "smooth_sensitivity",
+    "stars",
     "student",
+    "triangles",
     "trimmed_mean_query",
     "winsorised_mean_query",
 ]
