@@ -12,6 +12,8 @@ from discreet.privacy.pld.pair import Floats, Pair, Ticks
 
 __all__ = ["Rate", "fixed_size", "fixed_size_ticks", "poisson", "poisson_reversed", "poisson_ticks"]
 
+_FEW_DIGITS = 1e-300
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,12 @@ class Rate:
         """Return the largest loss of a sampled pair."""
         return float(self.amplified(np.array([top]))[0]) if math.isfinite(top) else math.inf
 
+    def told(self, mass: float) -> float:
+        """Return the chance to be drawn and then to see what has this mass: never 0 if neither is."""
+        product = self.drawn * mass
+        # Up to a factor 1 + pair.error, which is allowed for elsewhere, except where floats have few digits left.
+        return math.nextafter(product, 1.0) if mass and product < _FEW_DIGITS else product
+
     def slip(self, pair: Pair) -> float:
         """Bound what rounding of the losses does to the amplified ones, whose slope is 1 - left e^-amplified."""
         slope = -math.expm1(self.bottom - float(self.amplified(pair.loss.max(keepdims=True))[0]))
@@ -64,7 +72,7 @@ def poisson(pair: Pair, rate: Rate) -> Pair:
         p=rate.drawn * np.append(pair.p, [0.0] * len(extra)) + rate.left * q,
         q=q,
         top=rate.top(pair.top),
-        infinite=rate.drawn * pair.infinite,
+        infinite=rate.told(pair.infinite),
         vanishing=0.0,
         slip=rate.slip(pair),
     )
@@ -115,8 +123,8 @@ def fixed_size(pair: Pair, rate: Rate) -> Pair:
         p=np.concatenate((p, [rest], q)),
         q=np.concatenate((q, [rest], p)),
         top=rate.top(pair.top),
-        infinite=rate.drawn * pair.infinite,
-        vanishing=rate.drawn * pair.infinite,
+        infinite=rate.told(pair.infinite),
+        vanishing=rate.told(pair.infinite),
         error=10 * pair.error,
         slip=rate.slip(pair),
     )
