@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import reduce
 
@@ -15,7 +15,7 @@ from discreet.privacy.pld.pair import Pair, Ticks, few
 from discreet.privacy.pld.plan import COARSE, UPPER, Aim, Goal, Sketch
 from discreet.privacy.pld.terms import Term, lattice, pairs_of
 
-__all__ = ["at_delta", "at_epsilon"]
+__all__ = ["at_delta", "at_epsilon", "follow"]
 
 _CUT = 1e-7  # of delta, may be cut off in all steps together
 _LEAST = 1e-290  # A tail below it is no float.
@@ -59,6 +59,27 @@ def at_epsilon(terms: tuple[Term, ...], epsilon: float, goal: Goal) -> list[Dive
         aims = [aim.sketch.at_epsilon(epsilon, delta, care) for aim, delta in zip(aims, deltas, strict=True)]
         found = _divergences(terms, aims, tail, UPPER)
     return found if goal is UPPER else _divergences(terms, aims, tail, goal)
+
+
+def follow(terms: tuple[Term, ...], epsilons: Iterable[float]) -> Iterator[list[Divergence]]:
+    """Yield a composition for each epsilon; one serves as long as it is about as good as one of its own would be."""
+    found: list[Divergence] = []
+    for epsilon in epsilons:
+        if not found or not _serves(found, epsilon):
+            found = at_epsilon(terms, epsilon, UPPER)
+        yield found
+
+
+def _serves(found: Sequence[Divergence], epsilon: float) -> bool:
+    """Whether delta stands out from the rounding of the transform, and the grid is fine enough.
+
+    Rounding moves epsilon by about (1 + t) 2/3 of the drift, t being the slope of log delta: see `Aim`.
+    """
+    worst = max(found, key=lambda divergence: divergence.finite(epsilon))
+    slope = worst.slope(epsilon)
+    moved = (1 + slope) * worst.drift
+    fine = moved <= 3 * UPPER.error * epsilon or slope * moved <= 1e-3
+    return fine and worst.lower(epsilon) >= 0.99 * worst.finite(epsilon)
 
 
 def _again(aim: Aim, epsilon: float, care: float = 1.0) -> Aim:

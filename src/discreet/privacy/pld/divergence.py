@@ -65,6 +65,11 @@ class Divergence:
         value, wrong = self._value(at)
         return max(0.0, self.scale * (1 - self.error) * (value - wrong - self.outside * self._peak(at)))
 
+    def slope(self, epsilon: float) -> float:
+        """Return about how fast log delta falls at epsilon, per nat."""
+        ahead, behind = self._sums(epsilon)
+        return behind / (ahead - behind) if ahead > behind else math.inf
+
     @property
     def lowest(self) -> float:
         """The smallest epsilon whose `upper` says anything."""
@@ -76,10 +81,7 @@ class Divergence:
         The noise meets the weights w(y) = e^(-t y) (1 - e^-y) of y = x_i - eps > 0. Their squares rise and fall once,
         so they add up to at most their integral, divided by the step, and their largest one.
         """
-        point = math.floor(min(epsilon / self.step, 2.0**62))
-        k = min(max(point + 1 - self.first, 0), len(self.ahead) - 1)
-        nearer = exp(min(0.0, epsilon - (self.first + k) * self.step))
-        ahead, behind = float(self.ahead[k]), nearer * float(self.behind[k])
+        ahead, behind = self._sums(epsilon)
         t, points = 2 * self.tilt, len(self.ahead)
         largest = exp(-self.tilt * (epsilon - self.centre))
         integral = 2 / (t * (t + 1) * (t + 2)) if t > 1e-9 else math.inf
@@ -88,6 +90,13 @@ class Divergence:
         # exponents of the weights reach 500, and are right to as many ulp.
         sizes = abs(ahead) + abs(behind) + 4 * self.noise * largest * math.sqrt(points)
         return ahead - behind, noise + (4 * _ULP * points + 1e-12) * sizes + 1e-100
+
+    def _sums(self, epsilon: float) -> tuple[float, float]:
+        """Return the two parts of delta on the grid, without its scale: P's mass above epsilon, and e^epsilon Q's."""
+        point = math.floor(min(epsilon / self.step, 2.0**62))
+        k = min(max(point + 1 - self.first, 0), len(self.ahead) - 1)
+        nearer = exp(min(0.0, epsilon - (self.first + k) * self.step))
+        return float(self.ahead[k]), nearer * float(self.behind[k])
 
     def _peak(self, epsilon: float) -> float:
         """Return the largest weight."""

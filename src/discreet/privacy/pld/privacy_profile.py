@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
@@ -12,7 +13,7 @@ from typing import final
 from discreet.errors import InvalidParameter
 from discreet.exact import down, nonnegative, probability, up
 from discreet.privacy.events import Event
-from discreet.privacy.pld.account import at_delta, at_epsilon
+from discreet.privacy.pld.account import at_delta, at_epsilon, follow
 from discreet.privacy.pld.divergence import Divergence
 from discreet.privacy.pld.plan import LOWER, UPPER
 from discreet.privacy.pld.terms import Term, tells_all, terms
@@ -68,8 +69,15 @@ class Profile:
 
     def delta_upper(self, epsilon: Fraction) -> float:
         """Return at least the smallest delta that goes with `epsilon`."""
-        at = min(down(nonnegative(epsilon, name="epsilon")), 1e300)
-        return 1.0 if self._tells_all else max(found.upper(at) for found in at_epsilon(self.terms, at, UPPER))
+        return self.deltas_upper([epsilon])[0]
+
+    def deltas_upper(self, epsilons: Sequence[Fraction]) -> list[float]:
+        """Return `delta_upper` of each epsilon, much faster than one by one if they are in order."""
+        points = [min(down(nonnegative(epsilon, name="epsilon")), 1e300) for epsilon in epsilons]
+        if self._tells_all:
+            return [1.0] * len(points)
+        found = zip(points, follow(self.terms, points), strict=True)
+        return [max(divergence.upper(at) for divergence in divergences) for at, divergences in found]
 
     def delta_lower(self, epsilon: Fraction) -> float:
         """Return at most the smallest delta that goes with `epsilon`."""
