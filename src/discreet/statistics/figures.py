@@ -18,6 +18,7 @@ from discreet.mechanisms.text import plain
 from discreet.noise.laws import Law
 from discreet.plots.curves import Floats, Read
 from discreet.privacy import guarantee
+from discreet.privacy.along import deltas
 from discreet.privacy.curves import Curve
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -32,7 +33,6 @@ Maker: TypeAlias = Callable[[Fraction], Any]
 
 _POINTS = 48  # Of a profile; every one of them is a proven bound, and lines between them are as good as the eye.
 _RATES = 101  # Of a trade-off curve.
-_NEAR_THE_END = (0.99, 0.999, 0.99999)
 _SMALLEST_DELTAS = (1e-10, 1e-6, 1e-3, 0.1, 0.5)  # The first that has a finite epsilon ends a profile.
 _NEAR_THE_END = (0.99, 0.999, 0.99999)
 
@@ -102,8 +102,8 @@ def _profile(known: Curve) -> tuple[Floats, Floats]:
     """Follow a curve to its end, with some points close to it: there a pure profile falls off a cliff."""
     end = _last_epsilon(known)
     epsilons = end * np.sort(np.append(np.linspace(0, 1, _POINTS), _NEAR_THE_END))
-    deltas = [known.delta(Fraction(float(epsilon))) for epsilon in epsilons]
-    return epsilons, np.minimum.accumulate(deltas)  # A delta holds at every larger epsilon too.
+    found = deltas(known, [Fraction(float(epsilon)) for epsilon in epsilons])
+    return epsilons, np.minimum.accumulate(found)  # A delta holds at every larger epsilon too.
 
 
 def _flat_until(widest: float, epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
