@@ -6,6 +6,7 @@ from discreet.adaptive.admissibility import Enclosed, largest_loss
 from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
 from discreet.adaptive.choosing import Choosing
 from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
+from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.degree_histogram import DegreeHistogram
 from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
 from discreet.adaptive.eigenvalue import EigenvalueBound
@@ -50,6 +51,7 @@ __all__ = [
     "BoundedSmoothSensitivity",
     "CentralMeanQuery",
     "Choosing",
+    "ClippedMean",
     "DegreeHistogram",
     "DistanceQuery",
     "DistanceTest",

@@ -1,0 +1,166 @@
+"""An average within bounds that are first found in the data, for a part of the budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast, final
+
+import numpy as np
+
+from discreet import noise
+from discreet.adaptive.charging import charge
+from discreet.errors import InvalidParameter
+from discreet.exact import nonnegative, positive, probability
+from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise
+from discreet.mechanisms.column import Data, column_of
+from discreet.mechanisms.exponential import exponential_outcomes
+from discreet.mechanisms.fields import read_relation, read_share, settle
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.mean import Mean, check_length, check_size
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.release import Release
+from discreet.privacy import outcomes
+from discreet.privacy.events import BoundedRange, Composed, Event, Gaussian, PureDP
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+
+__all__ = ["ClippedMean"]
+
+_FINENESS = 4  # Radii to a doubling.
+_SURE = 10  # Then a radius that leaves out nothing has e^-5 of the weight of the best, and
+_PREFERENCE = Fraction(1, 2)  # each next radius e^-0.5 of that, so that many of them weigh little together.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClippedMean:
+    """Find a centre, then a radius that leaves out about `beyond` rows, and average what is clamped between them.
+
+    The centre is a private median. Radii are public: from one grid step to all of the grid, four to a doubling.
+    The score of a radius is minus the distance of the number of rows farther from the centre to `beyond`, and a
+    public preference for smaller ones.
+
+    Guarantee   epsilon, pure; with a delta, (epsilon, delta).
+    Theorem     A row that comes, goes or changes moves the number of rows beyond any radius by at most 1, so the
+                exponential mechanism applies. [MT07] Centre and radius are released, so the bounds made from them are
+                public to the mean that follows, and the three costs add up. [DMNS06]
+    Utility     noise in proportion to the radius instead of to the declared bounds. Rows beyond it pull the answer
+                towards the centre: the interval is for the mean within `limits`, which the release tells.
+    """
+
+    grid: Grid
+    relation: Relation
+    epsilon: Fraction
+    delta: Fraction | None = None  # of the noise of the mean, if it is to be Gaussian
+    size: int | None = None  # the public number of rows, under replace-one
+    beyond: Fraction | None = None  # rows outside; enough for the choice of a radius to be sure, if left out
+    centre_share: Fraction = Fraction(1, 20)  # of epsilon
+    radius_share: Fraction = Fraction(1, 10)
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        settle(
+            self,
+            epsilon=positive(self.epsilon, name="epsilon"),
+            size=check_size(self.relation, self.size),
+            delta=None if self.delta is None else probability(self.delta, name="delta"),
+            centre_share=read_share(self.centre_share, name="centre_share"),
+            radius_share=read_share(self.radius_share, name="radius_share"),
+        )
+        if self.centre_share + self.radius_share >= 1:
+            raise InvalidParameter("centre_share and radius_share must leave something for the mean")
+        sure = _SURE / (self.epsilon * self.radius_share)
+        settle(self, beyond=sure if self.beyond is None else nonnegative(self.beyond, name="beyond"))
+        _ = [self._mean(self._within(self.grid.middle, radius)) for radius in self.radii]  # Refuses what fits no noise.
+
+    @property
+    def centre(self) -> Quantile:
+        """What finds the centre."""
+        return Quantile(
+            quantile=Fraction(1, 2), epsilon=self.epsilon * self.centre_share, grid=self.grid, relation=self.relation
+        )
+
+    @property
+    def radii(self) -> tuple[int, ...]:
+        """The radii to choose from, in grid steps."""
+        last = _FINENESS * self.grid.width.bit_length()
+        return tuple(sorted({math.floor(2 ** (power / _FINENESS)) for power in range(last + 1)}))
+
+    @property
+    def event(self) -> Event:
+        return Composed([self.centre.event, BoundedRange(self.epsilon * self.radius_share), self._mean_event])
+
+    @property
+    def _mean_event(self) -> Event:
+        """What any of the means spends: for each of the bounds the noise is in proportion to them."""
+        if isinstance(self._noise, GaussianNoise):
+            return Gaussian(variance=self._noise.squared_multiplier, squared_sensitivity=1)
+        return PureDP(self._rest)
+
+    @property
+    def _rest(self) -> Fraction:
+        return self.epsilon * (1 - self.centre_share - self.radius_share)
+
+    @property
+    def _noise(self) -> LaplaceNoise | GaussianNoise:
+        if self.delta is None:
+            return LaplaceNoise(epsilon=self._rest)
+        return _gaussian(self._rest, self.delta, self.size)
+
+    @property
+    def _factor(self) -> Fraction:
+        return self.epsilon * self.radius_share / 2
+
+    def release(self, data: Data, *, session: Payer | None = None) -> Release[Fraction]:
+        """Charge, find the bounds, average within them."""
+        charge(self, session, purpose="mean within bounds found in the data")
+        column = column_of(data)
+        if self.size is not None:
+            check_length(column, self.size)
+        middle = int(self.centre.release(column).value / self.grid.step)
+        chosen = noise.categorical(self._scores(column, middle), factor=self._factor)
+        answer = self._mean(self._within(middle, self.radii[chosen])).release(column)
+        return replace(answer, event=self.event, delta=self.delta)
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the centre, the radius and what the mean lists, all in grid steps."""
+        column = column_of(data)
+        centres = self.centre.distribution(column).masses
+        return outcomes.mixture([(mass, self._given(middle, column)) for middle, mass in centres.items()])
+
+    def _given(self, middle: Any, column: Data) -> Outcomes:
+        radii = exponential_outcomes(
+            dict(zip(self.radii, self._scores(column, middle), strict=True)), factor=self._factor
+        )
+        return outcomes.mixture(
+            [(mass, self._listed(middle, cast(int, radius), column)) for radius, mass in radii.masses.items()]
+        )
+
+    def _listed(self, middle: int, radius: int, column: Data) -> Outcomes:
+        listed = self._mean(self._within(middle, radius)).distribution(column)
+        return outcomes.map(listed, lambda sums: (middle, radius, sums))
+
+    def _scores(self, column: Data, middle: int) -> list[Fraction]:
+        wanted = self.beyond or Fraction(0)
+        distances = np.sort(np.abs(self.grid.indices(column) - middle))
+        beyond = distances.size - np.searchsorted(distances, self.radii, side="right")
+        prior = _PREFERENCE / self._factor
+        return [-abs(rows - wanted) - place * prior for place, rows in enumerate(beyond.tolist())]
+
+    def _within(self, middle: int, radius: int) -> Grid:
+        """Return the part of the grid that is not farther away from the centre."""
+        low, high = max(self.grid.first, middle - radius), min(self.grid.last, middle + radius)
+        step, default = self.grid.step, self.grid.default
+        return Grid(low=low * step, high=high * step, step=step, default=min(max(default, low * step), high * step))
+
+    def _mean(self, within: Grid) -> Mean:
+        return Mean(grid=within, relation=self.relation, noise=self._noise, size=self.size)
+
+
+@lru_cache(64)
+def _gaussian(epsilon: Fraction, delta: Fraction, population: int | None) -> GaussianNoise:
+    return GaussianNoise.for_epsilon(epsilon, delta, population=population)
