@@ -19,6 +19,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import (
     GDP,
     ApproxDP,
+    Composed,
     DiscreteLaplace,
     Event,
     Gaussian,
@@ -256,6 +257,13 @@ def test_the_ends_of_the_range_of_delta() -> None:
     hardly = profile(Counter({ApproxDP(1, Fraction(1, 10**400)): 1}), None)
     assert hardly.epsilon_upper(Fraction(0)) == math.inf
     assert hardly.epsilon_upper(Fraction(1, 10**200)) <= 1.000001
+    assert hardly.delta_lower(Fraction(50)) == 0 < hardly.delta_upper(Fraction(50))
+    for inner in (ApproxDP(1, Fraction(1, 10**400)), Composed([ApproxDP(1, Fraction(1, 10**400)), PureDP(1)])):
+        rare = profile(Counter({PoissonSampled(inner, "0.01"): 3}), AR)
+        other = profile(Counter({SampledWithoutReplacement(inner, 1, 100): 3}), RO)
+        for found in (rare, other):
+            assert found.epsilon_upper(Fraction(0)) == math.inf
+            assert 0 < found.delta_upper(Fraction(50)) < 1e-300
     nothing = profile(Counter({PureDP(0): 5}), None)
     assert nothing.epsilon_upper(SMALL) == 0
     assert nothing.delta_upper(Fraction(0)) < 1e-9

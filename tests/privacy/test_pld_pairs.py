@@ -26,10 +26,10 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
 )
 from discreet.privacy.pld import profile
-from discreet.privacy.pld.basic import dominating_pair
-from discreet.privacy.pld.grid import multiples, on_grid
+from discreet.privacy.pld.basic import dominating_pair, laplace_pairs
+from discreet.privacy.pld.grid import all_on_grid, multiples, on_grid
 from discreet.privacy.pld.normal import _split, gaussian
-from discreet.privacy.pld.pair import Pair, drift
+from discreet.privacy.pld.pair import Pair, drift, few
 from discreet.privacy.pld.sampling import Rate, fixed_size, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
@@ -125,6 +125,45 @@ def test_putting_atoms_on_a_grid_never_lowers_delta_for_all_steps(loss: float, s
         assert on >= delta(pair, epsilon) - 1e-12
 
 
+@given(st.floats(0.01, 20), st.floats(1e-3, 5), st.floats(-1e-9, 1e-9))
+def test_an_atom_that_is_moved_to_a_point_slips_no_less_and_not_much_more_for_all_places(
+    loss: float, step: float, aside: float
+) -> None:
+    """All that is near a point is put there. Slipping by less than it was moved would be unsafe, by more loose."""
+    places = np.rint(np.array([loss, -loss]) / step) * step + aside * step
+    placed = on_grid(Pair(loss=places, p=np.array([0.6, 0.4]), q=np.array([0.4, 0.6]), top=loss), step)
+    moved = np.abs(placed.loss[:, None] - places).min(axis=1).max()
+    assert moved <= placed.slip <= moved + 1e-13 * (loss + step)
+    assert placed.width == placed.drift == 0
+
+
+def test_pairs_placed_together_are_placed_as_each_on_its_own() -> None:
+    """Dense ones share an array, and sparse ones do not: neither may leak into the next."""
+    far = Pair(loss=np.array([900.0, -900.0]), p=np.array([1.0, 1e-300]), q=np.array([1e-300, 1.0]), top=900.0)
+    laws = [dominating_pair(Laplace(k), multiples(0.03), TAIL) for k in (1, "0.3", 40)]
+    others = [gaussian(1.0, multiples(0.01), 1e-9), dominating_pair(PureDP("0.77"), multiples(0.03), TAIL)]
+    pairs = [far, *laws, far, *others, far]
+    for chosen in (pairs, pairs[1:4], pairs[:1], pairs[5:7]):
+        for alone, placed in zip(chosen, all_on_grid(chosen, 0.03), strict=True):
+            single = on_grid(alone, 0.03)
+            for name in ("infinite", "infinite_surely", "lost", "top", "error", "slip", "width", "drift"):
+                assert getattr(placed, name) == getattr(single, name)
+            np.testing.assert_array_equal(placed.index, single.index)
+            np.testing.assert_array_equal(placed.mass, single.mass)
+            assert placed.mass.sum() == pytest.approx(alone.p.sum(), rel=1e-12)
+
+
+def test_many_laplaces_are_as_each_on_its_own() -> None:
+    events = [Laplace(k) for k in (3, "0.01", "1e5", 3, 1)]
+    for ticks in (few, multiples(0.05), multiples(100.0)):
+        for event, pair in zip(events, laplace_pairs(events, ticks), strict=True):
+            single = dominating_pair(event, ticks, TAIL)
+            for name in ("loss", "p", "q"):
+                np.testing.assert_array_equal(getattr(pair, name), getattr(single, name))
+            assert pair.top == single.top == 1 / float(event.noise_multiplier)
+            assert pair.p.sum() == pytest.approx(1, abs=1e-12)
+
+
 @given(st.floats(1e-3, 10), st.floats(0, 1))
 def test_a_cell_raises_a_loss_by_at_most_its_drift_for_all_places(width: float, place: float) -> None:
     y = place * width
@@ -193,7 +232,7 @@ def test_an_event_without_a_pair_is_refused_at_once(event: object) -> None:
     "event",
     [
         DiscreteGaussian(10**7, 1),
-        DiscreteLaplace(1, 2**60),
+        DiscreteLaplace(1, 2**53),
         Gaussian("0.0001"),
         PureDP(10**20),
         PureDP("1e-200"),
@@ -203,6 +242,12 @@ def test_an_event_without_a_pair_is_refused_at_once(event: object) -> None:
 def test_what_floats_cannot_carry_is_refused(event: object) -> None:
     with pytest.raises(UnsupportedEvent):
         profile(Counter({event: 2}), Relation.ADD_REMOVE).epsilon_upper(Fraction(1, 10**6))  # type: ignore[dict-item]
+
+
+def test_a_wide_discrete_gaussian_with_a_far_shift_is_not_looked_at_as_a_continuous_one() -> None:
+    """The continuous pair would refuse a shift of thousands of sigmas, which the discrete one can enumerate."""
+    upper = profile(Counter({DiscreteGaussian(60, 10**6): 1}), None).epsilon_upper(Fraction(1, 10**6))
+    assert upper == pytest.approx((10**6 / 60) ** 2 / 2, rel=1e-3)
 
 
 @pytest.mark.parametrize(
