@@ -1,0 +1,144 @@
+"""Computes one block in a process of its own. It is run as a script, and knows the standard library only.
+
+The job comes in through standard input, the answer goes out through standard output; both are nameless files in
+memory. What is installed is trusted and is imported first. Then the process is locked, and only then the first line
+of a function that nobody knows is run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import io
+import json
+import marshal
+import math
+import os
+import resource
+import signal
+import sys
+from importlib.abc import InspectLoader
+from operator import attrgetter
+from types import ModuleType
+from typing import Any
+
+__all__ = ["LONGEST_ANSWER", "spoken", "unpacked"]
+
+LONGEST_ANSWER = 1 << 16  # Bytes.
+_MODULE = "block_function"
+_PARENT_DEATH, _FILTER, _NO_NEW_PRIVILEGES, _BY_FILTER = 1, 22, 38, 2  # For prctl.
+_NOT_LOCKED = 70
+
+
+def unpacked(rows: bytes, *, array: bool) -> Any:
+    """Return the rows of a block: an array, or a list of plain records."""
+    if not array:
+        return marshal.loads(rows)
+    import numpy as np
+
+    return np.load(io.BytesIO(rows), allow_pickle=False)
+
+
+def spoken(answer: Any) -> str:
+    """Write an answer as text; what is no number, text, or list of these is an error."""
+    return json.dumps(answer, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if type(value).__name__ in ("Fraction", "Decimal"):  # By name, so that these are loaded only where they are used.
+        return str(value)
+    return value.tolist()  # NumPy's numbers and arrays; whatever else has such a method answers for itself.
+
+
+class _Given(InspectLoader):
+    """Loads a module from text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_source(self, fullname: str) -> str:
+        return self._text
+
+
+def _lock(job: dict[str, Any]) -> None:
+    """Give up everything but computing, for good."""
+    used = math.ceil(_time_used())
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LONGEST_ANSWER, LONGEST_ANSWER))
+    resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
+    most = used + math.ceil(job["cpu_seconds"]) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+    # This one counts from here on, and fractions of a second. What it sends cannot be caught or held back any more.
+    signal.setitimer(signal.ITIMER_PROF, job["cpu_seconds"])
+    rules = ctypes.create_string_buffer(job["filter"], len(job["filter"]))
+    program = _Filter(len(job["filter"]) // 8, ctypes.addressof(rules))
+    control = ctypes.CDLL(None).prctl
+    control.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+    done = [
+        control(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0),
+        control(_NO_NEW_PRIVILEGES, 1, 0, 0, 0),
+        control(_FILTER, _BY_FILTER, ctypes.addressof(program), 0, 0),
+    ]
+    if any(done):
+        os._exit(_NOT_LOCKED)
+
+
+class _Filter(ctypes.Structure):
+    """Where a filter is, and how many instructions it has."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("rules", ctypes.c_void_p))
+
+
+def _time_used() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def _set_aside(descriptor: int) -> int:
+    """Return another number for an open file, and let what is printed there go nowhere."""
+    kept, nowhere = os.dup(descriptor), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
+    return kept
+
+
+def _import(names: list[str]) -> None:
+    for name in names:
+        # One that is not there fails where the function asks for it.
+        if _found(name):
+            importlib.import_module(name)
+
+
+def _found(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def _module(job: dict[str, Any]) -> ModuleType:
+    if job["source"] is None:
+        return sys.modules[job["module"]]
+    loader = _Given(job["source"])
+    spec = importlib.util.spec_from_loader(_MODULE, loader)
+    assert spec is not None
+    module = sys.modules[_MODULE] = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+def _main() -> None:
+    job = marshal.loads(sys.stdin.buffer.read())
+    _import(job["libraries"])
+    rows = None if job["rows"] is None else unpacked(job["rows"], array=job["array"])
+    answers = _set_aside(1)
+    _lock(job)
+    function = attrgetter(job["name"])(_module(job))
+    answer = callable(function) if rows is None else function(rows)
+    os.write(answers, spoken(answer).encode())
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,204 @@
+"""Each block in a fresh process that can compute and answer, and do nothing else."""
+
+from __future__ import annotations
+
+import json
+import marshal
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, final
+
+from discreet.adaptive import block_worker
+from discreet.adaptive.confinement import kernel_filter
+from discreet.adaptive.program import Program
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import positive, positive_integer
+from discreet.mechanisms.fields import read_flag, settle
+
+__all__ = ["FAILED", "BlockLimits", "Failed", "Rows", "heard", "probe", "run_blocks"]
+
+_TURN = 0.25  # Seconds, in which one block is cleared away before the next one starts.
+_ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+}
+_COMMAND = (sys.executable, "-P", "-s", "-B", str(Path(block_worker.__file__).resolve()))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What a block says that has no answer. How it failed is not kept."""
+
+
+FAILED = Failed()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockLimits:
+    """What one block may use. All of it is public, and the same for every block.
+
+    With `padded`, each block has a slot of fixed length, so that neither the clock that a later block can read nor
+    the time of the release tells how long one took. Blocks that run at the same time share caches, and a function
+    made to measure that could tell something; with one process they never do.
+    """
+
+    cpu_seconds: Fraction = Fraction(1)  # of computing, after libraries are imported
+    wall_seconds: Fraction = Fraction(5)  # of a clock on the wall, from the start of the process
+    memory: int = 1 << 31  # bytes of address space, libraries included
+    processes: int = 1  # at the same time
+    padded: bool = True
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            cpu_seconds=positive(self.cpu_seconds, name="cpu_seconds"),
+            wall_seconds=positive(self.wall_seconds, name="wall_seconds"),
+            memory=positive_integer(self.memory, name="memory"),
+            processes=positive_integer(self.processes, name="processes"),
+            padded=read_flag(self.padded, name="padded"),
+        )
+        # Even if all processes share one core, each has used up its own time before the clock on the wall stops it.
+        if self.wall_seconds < 2 * self.processes * self.cpu_seconds:
+            raise InvalidParameter(
+                "wall_seconds must be at least 2 * processes * cpu_seconds: or one block could slow another one down "
+                "until it is stopped"
+            )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a block, ready to be sent. It never prints what it holds."""
+
+    packed: bytes
+    array: bool
+
+    def __repr__(self) -> str:
+        return "Rows(…)"
+
+
+def probe(program: Program, limits: BlockLimits) -> None:
+    """Run a program once without data; refuse one that a block could not run. Nothing private is read."""
+    if _run(program, None, limits) is not True:
+        raise Refused(
+            f"the function {program.name} cannot be run in a process of its own: it may import installed libraries "
+            "only, and open no file, start nothing and wait for nothing, also while it is defined; or it needs more "
+            "memory or time than the limits allow"
+        )
+
+
+def run_blocks(
+    program: Program,
+    blocks: Sequence[Rows],
+    limits: BlockLimits,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[Any]:
+    """Return what the function says about each block. Answers are not to be trusted in any way."""
+    start = time.monotonic()
+    slot = float(limits.wall_seconds) + _TURN
+
+    def compute(place: int) -> Any:
+        turn = start + slot * (place // limits.processes)
+        if not limits.padded:
+            return _run(program, blocks[place], limits)
+        _sleep_until(turn)
+        answer = _run(program, blocks[place], limits)
+        _sleep_until(turn + slot)
+        return answer
+
+    answers = []
+    with ThreadPoolExecutor(limits.processes) as pool:
+        for answer in pool.map(compute, range(len(blocks))):
+            answers.append(answer)
+            if progress is not None:
+                progress(len(answers), len(blocks))
+    return answers
+
+
+def _sleep_until(moment: float) -> None:
+    while (left := moment - time.monotonic()) > 0:
+        time.sleep(left)
+
+
+def _run(program: Program, rows: Rows | None, limits: BlockLimits) -> Any:
+    """Run one process to its end, whatever that is."""
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as empty, _memory_file("job") as job, _memory_file("answer") as answer:
+        _fill(job, _job(program, rows, limits))
+        process = subprocess.Popen(
+            _COMMAND,
+            stdin=job,
+            stdout=answer,
+            stderr=subprocess.DEVNULL,
+            cwd=empty,
+            env=_ENVIRONMENT,
+            close_fds=True,
+            start_new_session=True,
+        )
+        ended_well = _wait(process, float(limits.wall_seconds))
+        said = os.pread(answer, block_worker.LONGEST_ANSWER, 0)
+    return heard(said) if ended_well else FAILED
+
+
+def _job(program: Program, rows: Rows | None, limits: BlockLimits) -> bytes:
+    job = {
+        "filter": kernel_filter(),
+        "libraries": list(program.libraries),
+        "module": program.module,
+        "source": program.source,
+        "name": program.name,
+        "rows": None if rows is None else rows.packed,
+        "array": rows is not None and rows.array,
+        "cpu_seconds": float(limits.cpu_seconds),
+        "memory": limits.memory,
+    }
+    return marshal.dumps(job)
+
+
+@contextmanager
+def _memory_file(name: str) -> Iterator[int]:
+    """Open a file that has no place in any folder."""
+    descriptor = os.memfd_create(name)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _fill(descriptor: int, content: bytes) -> None:
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Wait for the end, or bring it about; tell whether it was a good one."""
+    watch = os.pidfd_open(process.pid)
+    try:
+        ended, _, _ = select.select([watch], [], [], seconds)
+    finally:
+        os.close(watch)
+        process.kill()
+        code = process.wait()
+    return bool(ended) and code == 0
+
+
+def heard(said: bytes) -> Any:
+    """Read an answer as text; whatever is none is a failure."""
+    try:
+        return json.loads(said)
+    except (ValueError, RecursionError):
+        return FAILED
