@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from discreet.adaptive.admissibility import Enclosed, largest_loss
+from discreet.adaptive.aggregators import (
+    Aggregator,
+    BlockCentre,
+    BlockMode,
+    BlockNumber,
+    block_centre,
+    block_median,
+    block_trimmed_mean,
+    block_winsorised_mean,
+)
 from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
+from discreet.adaptive.centre_of_attention import CentreOfAttentionQuery
 from discreet.adaptive.choosing import Choosing
 from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
 from discreet.adaptive.clipped_mean import ClippedMean
@@ -14,6 +25,7 @@ from discreet.adaptive.graph import Graph
 from discreet.adaptive.graph_queries import StarQuery, TriangleQuery
 from discreet.adaptive.graph_releases import degree_histogram, stars, triangles
 from discreet.adaptive.interquartile import propose_interquartile_range
+from discreet.adaptive.isolation import BlockLimits
 from discreet.adaptive.memberships import Memberships
 from discreet.adaptive.mode import StableMode
 from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
@@ -29,6 +41,7 @@ from discreet.adaptive.order_queries import (
 )
 from discreet.adaptive.partition import OptimalPartitionSelection, partition_probability
 from discreet.adaptive.point_functions import PointFunction, PointFunctionLearner
+from discreet.adaptive.program import Program
 from discreet.adaptive.proposals import propose_median, propose_quantile, propose_trimmed_mean
 from discreet.adaptive.propose_test_release import Proposed, ProposeTestRelease
 from discreet.adaptive.pure_recipes import polynomial, power, student
@@ -39,6 +52,8 @@ from discreet.adaptive.smooth_query import Bound, DistanceQuery, SmoothlyBounded
 from discreet.adaptive.smoothness import Smoothness, check_smoothness
 from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableQuery
 from discreet.adaptive.stable_selection import StableSelection
+from discreet.adaptive.subsample_aggregate import SubsampleAndAggregate
+from discreet.adaptive.subsample_stability import blocks_needed, release_if_subsampling_stable
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.adaptive.tuning import best_recipe
 from discreet.adaptive.vector_smooth import SmoothlyBoundedVectorQuery, VectorSmoothSensitivityMechanism
@@ -46,10 +61,16 @@ from discreet.adaptive.vector_smooth import SmoothlyBoundedVectorQuery, VectorSm
 __all__ = [
     "NO_ANSWER",
     "AddRemoveQuantileQuery",
+    "Aggregator",
+    "BlockCentre",
+    "BlockLimits",
+    "BlockMode",
+    "BlockNumber",
     "Bound",
     "BoundedLocalSensitivity",
     "BoundedSmoothSensitivity",
     "CentralMeanQuery",
+    "CentreOfAttentionQuery",
     "Choosing",
     "ClippedMean",
     "DegreeHistogram",
@@ -65,6 +86,7 @@ __all__ = [
     "OptimalPartitionSelection",
     "PointFunction",
     "PointFunctionLearner",
+    "Program",
     "ProposeTestRelease",
     "Proposed",
     "Recipe",
@@ -78,11 +100,17 @@ __all__ = [
     "StableQuery",
     "StableSelection",
     "StarQuery",
+    "SubsampleAndAggregate",
     "TriangleQuery",
     "TruncatedHistogram",
     "VectorSmoothSensitivityMechanism",
     "WinsorisedMeanQuery",
     "best_recipe",
+    "block_centre",
+    "block_median",
+    "block_trimmed_mean",
+    "block_winsorised_mean",
+    "blocks_needed",
     "check_smoothness",
     "classical_gaussian",
     "classical_laplace",
@@ -101,6 +129,7 @@ __all__ = [
     "propose_quantile",
     "propose_trimmed_mean",
     "quantile_query",
+    "release_if_subsampling_stable",
     "smooth_sensitivity",
     "stars",
     "student",
