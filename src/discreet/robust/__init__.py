@@ -6,6 +6,9 @@ functions of data are `NotPrivate`.
 
 from __future__ import annotations
 
+from discreet.robust.adassp import AdaSSP
+from discreet.robust.coefficients import predict
+from discreet.robust.design import Columns, Design
 from discreet.robust.fits import (
     Fit,
     location_fit,
@@ -23,10 +26,15 @@ from discreet.robust.functionals import (
     WinsorisedMean,
 )
 from discreet.robust.influence import breakdown_point, gross_error_sensitivity, influence_function
+from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.psi import Huber, Logistic, Psi, Quantile, Tukey
+from discreet.robust.refined import RefinedRegression
 from discreet.robust.utility import Expectation, asymptotic_noise, chaudhuri_hsu
 
 __all__ = [
+    "AdaSSP",
+    "Columns",
+    "Design",
     "Expectation",
     "Fit",
     "Functional",
@@ -36,8 +44,10 @@ __all__ = [
     "MLocation",
     "Mean",
     "MedianAbsoluteDeviation",
+    "NoisyStatistics",
     "Psi",
     "Quantile",
+    "RefinedRegression",
     "TrimmedMean",
     "Tukey",
     "WinsorisedMean",
@@ -48,6 +58,7 @@ __all__ = [
     "influence_function",
     "location_fit",
     "median_absolute_deviation_of",
+    "predict",
     "proposal_2",
     "regression_fit",
 ]

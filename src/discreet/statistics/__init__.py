@@ -12,6 +12,7 @@ from discreet.statistics.counts import count, proportion
 from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
 from discreet.statistics.means import mean, variance
 from discreet.statistics.ranks import median, quantile
+from discreet.statistics.regressions import regression
 from discreet.statistics.sums import sum
 from discreet.statistics.surveys import randomized_response
 from discreet.statistics.tables import histogram
@@ -30,6 +31,7 @@ __all__ = [
     "proportion",
     "quantile",
     "randomized_response",
+    "regression",
     "select",
     "sum",
     "top_k",

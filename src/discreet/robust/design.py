@@ -1,0 +1,133 @@
+"""The public frame of a regression: bounds of each feature and of the response, and rows of whole numbers in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact
+from discreet.mechanisms.column import Data
+from discreet.mechanisms.fields import settle
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.vector_mean import Rows
+
+__all__ = ["HALF", "Bounds", "Columns", "Design", "Integers", "Records"]
+
+Bounds: TypeAlias = tuple[Number, Number]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Records by columns, the response last. It never prints what it holds."""
+
+    columns: Sequence[Data] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+Records: TypeAlias = Rows | Columns
+
+HALF = 1 << 20  # Steps from the middle of the bounds to either of them.
+_MOST_FEATURES = 1000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Bounds that turn a record (features, response) into a row (1, x_1, …, x_d, y) within [-1, 1], in steps.
+
+    Each value is clamped to its bounds, which must not be read from the data, and moved by public numbers so that the
+    bounds become -1 and 1. What is missing or no number counts as the middle of its bounds. A row depends on its own
+    record and on nothing else.
+    """
+
+    features: tuple[tuple[Fraction, Fraction], ...]
+    response: tuple[Fraction, Fraction]
+
+    def __post_init__(self) -> None:
+        features = tuple(_read(pair, "feature") for pair in self.features)
+        if not 1 <= len(features) <= _MOST_FEATURES:
+            raise InvalidParameter(f"say the bounds of at least one feature and at most {_MOST_FEATURES}")
+        settle(self, features=features, response=_read(self.response, "response"))
+        _ = self.grids  # Refuses bounds that no grid has.
+
+    @classmethod
+    def between(cls, features: Iterable[Bounds], response: Bounds) -> Design:
+        """Read bounds of any numbers, one pair a feature."""
+        try:
+            pairs = tuple(features)
+        except TypeError:
+            raise InvalidParameter("bounds of the features must be a list of pairs (low, high)") from None
+        return cls(features=pairs, response=response)  # type: ignore[arg-type]
+
+    @property
+    def dimension(self) -> int:
+        """The number of coefficients, with the intercept."""
+        return len(self.features) + 1
+
+    @property
+    def grids(self) -> tuple[Grid, ...]:
+        """The grids on which values are read, the response last."""
+        return tuple(Grid.between(low, high) for low, high in (*self.features, self.response))
+
+    def rows(self, records: Records) -> Integers:
+        """Turn records, the response last in each, into rows (1, x, y), in steps of 1 / HALF. This is private."""
+        columns = _columns(records, len(self.grids))
+        placed = [_moved(grid, column) for grid, column in zip(self.grids, columns, strict=True)]
+        return np.stack([np.full(len(placed[0]), HALF, dtype=np.int64), *placed], axis=1)
+
+    def original(self, coefficients: Sequence[float]) -> tuple[Fraction, ...]:
+        """Return the coefficients in the units of the data, the intercept first, for those within the frame."""
+        (low, high), (first, *rest) = self.response, (Fraction(float(value)) for value in coefficients)
+        slopes = [
+            value * (high - low) / (upper - lower) for value, (lower, upper) in zip(rest, self.features, strict=True)
+        ]
+        moved = sum((slope * (a + b) / 2 for slope, (a, b) in zip(slopes, self.features, strict=True)), Fraction(0))
+        return (low + high) / 2 + first * (high - low) / 2 - moved, *slopes
+
+
+def _read(pair: Any, name: str) -> tuple[Fraction, Fraction]:
+    try:
+        low, high = pair
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"bounds of a {name} must be a pair (low, high)") from None
+    return exact(low, name=f"a bound of a {name}"), exact(high, name=f"a bound of a {name}")
+
+
+def _columns(records: Records, width: int) -> list[Any]:
+    """Split records into columns by a total rule: what is no record of this length is missing as a whole."""
+    if isinstance(records, Columns):
+        if len(records.columns) != width or len({len(column) for column in records.columns}) != 1:
+            raise InvalidParameter("there must be a column for each declared feature and the response, of one length")
+        return list(records.columns)
+    if isinstance(records, np.ndarray):
+        if records.ndim != 2 or records.shape[1] != width:
+            raise InvalidParameter("each record must have the declared features and the response")
+        return [records[:, column] for column in range(width)]
+    read = [_cells(record, width) for record in records]
+    return [[cells[column] for cells in read] for column in range(width)]
+
+
+def _cells(record: Any, width: int) -> list[object]:
+    """Read one record; an error would tell that somebody's record is none."""
+    try:
+        cells = list(record)
+    except TypeError:
+        cells = []
+    return cells if len(cells) == width else [None] * width
+
+
+def _moved(grid: Grid, column: Any) -> Integers:
+    """Move the bounds of a grid to -HALF and HALF. A correctly rounded quotient of at most 1 stays at most 1."""
+    shares = (grid.indices(column) - grid.first) / grid.width
+    moved: Integers = np.rint(shares * (2 * HALF)).astype(np.int64) - HALF
+    return moved

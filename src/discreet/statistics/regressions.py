@@ -1,0 +1,123 @@
+"""Linear regression on bounded columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number
+from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.release import Release
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.robust.adassp import AdaSSP
+from discreet.robust.design import Columns, Design, Records
+from discreet.robust.noisy_statistics import NoisyStatistics
+from discreet.robust.refined import RefinedRegression
+from discreet.statistics.columns import reader_for
+from discreet.statistics.paying import Bounds, noise_from, pay, public_size
+
+__all__ = ["regression"]
+
+Method: TypeAlias = Literal["auto", "refined", "noisy_statistics", "adassp"]
+
+_METHODS: dict[str, type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]] = {
+    "auto": RefinedRegression,
+    "refined": RefinedRegression,
+    "noisy_statistics": NoisyStatistics,
+    "adassp": AdaSSP,
+}
+
+
+def regression(
+    X: Any,
+    y: Any,
+    *,
+    relation: Relation,
+    x_bounds: Sequence[Bounds] | None = None,
+    y_bounds: Bounds | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    method: Method = "auto",
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Fit y by a linear function of the columns of X, least squares; the intercept comes first.
+
+    Each value is clamped to public bounds, one pair a feature in `x_bounds`; what is missing counts as their middle.
+    Coefficients are in the units of the data; `robust.predict` applies them. `method="auto"` refines the fit in
+    rounds, whatever the data: bounds that are wide for them cost little. Spend epsilon with delta, or rho.
+    """
+    design = _design(x_bounds, y_bounds)
+    read = _reader(X, y)
+    size = public_size(X, relation)
+    noise = _noise(epsilon, delta, rho, size if population is None else population, allow_large_delta)
+    mechanism = _chosen(method)(design=design, relation=relation, noise=noise, size=size)
+    pay(mechanism.event, relation=relation, session=session, purpose="regression")
+    return mechanism.release(read())
+
+
+def _chosen(method: str) -> type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]:
+    if method not in _METHODS:
+        raise InvalidParameter(f"method must be one of {', '.join(_METHODS)}")
+    return _METHODS[method]
+
+
+def _design(x_bounds: Iterable[Bounds] | None, y_bounds: Bounds | None) -> Design:
+    if x_bounds is None or y_bounds is None:
+        raise Refused(
+            "this needs x_bounds=[(low, high), …], a pair a feature, and y_bounds=(low, high), none of them read from "
+            "the data. Take them from what is publicly known, as wide as you must: the rounds of a fit narrow them"
+        )
+    return Design.between(x_bounds, y_bounds)
+
+
+def _noise(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, population: int | None, allow_large_delta: bool
+) -> GaussianNoise:
+    noise = noise_from(
+        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+    )
+    if not isinstance(noise, GaussianNoise):
+        raise InvalidParameter("a regression spends epsilon=… and delta=…, or rho=…: its noise is Gaussian")
+    return noise
+
+
+def _reader(X: Any, y: Any) -> Callable[[], Records]:
+    """Return what reads the table later, once it is paid for; now only its kind is looked at."""
+    kind = type(X).__module__.partition(".")[0]
+    answer = reader_for(y)
+    if isinstance(X, np.ndarray) and X.ndim == 2:
+        return lambda: Columns([*(X[:, column] for column in range(X.shape[1])), answer(y)])
+    parts = _TABLES.get((kind, type(X).__name__))
+    if parts is not None:
+        return lambda: Columns([*(reader_for(column)(column) for column in parts(X)), answer(y)])
+    if isinstance(X, (list, tuple)):
+        return lambda: _joined(X, answer(y).objects())
+    raise InvalidParameter(
+        f"X must be a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows, "
+        f"not {type(X).__name__}"
+    )
+
+
+def _joined(rows: Sequence[Any], responses: list[object]) -> list[Any]:
+    """Put the response behind the features of each row; what is no row of features is left to be missing."""
+    if len(rows) != len(responses):
+        raise InvalidParameter("X must have a row for each value of y")
+    return [
+        [*row, response] if isinstance(row, (list, tuple, np.ndarray)) else None
+        for row, response in zip(rows, responses, strict=True)
+    ]
+
+
+_TABLES: dict[tuple[str, str], Callable[[Any], Iterable[Any]]] = {
+    ("pandas", "DataFrame"): lambda table: (table.iloc[:, column] for column in range(table.shape[1])),
+    ("polars", "DataFrame"): lambda table: table.get_columns(),
+    ("pyarrow", "Table"): lambda table: table.columns,
+}
