@@ -5,8 +5,8 @@
     dp.mean(ages, bounds=(0, 120), epsilon=0.5, relation=dp.Relation.ADD_REMOVE)
 
 Functions for people in a hurry, `Relation`, `Release` and the errors are here. The parts are `dp.noise`, `dp.privacy`,
-`dp.mechanisms`, `dp.adaptive`, `dp.robust`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is loaded when it is
-first used.
+`dp.mechanisms`, `dp.adaptive`, `dp.robust`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is loaded when
+it is first used.
 """
 
 from __future__ import annotations
