@@ -75,17 +75,13 @@ class Ordered:
 
 def ordered(graph: Graph) -> Ordered:
     """Number the nodes by falling degree."""
-    from scipy.sparse import csr_array
-
     degrees, n = graph.degrees, graph.size
     order = np.argsort(-degrees, kind="stable")
     number = np.empty(n, np.int64)
     number[order] = np.arange(n)
     ends = number[graph.ends]
     keys = np.sort(np.concatenate([ends[:, 0] * n + ends[:, 1], ends[:, 1] * n + ends[:, 0]]))
-    starts = np.concatenate([[0], np.cumsum(degrees[order])])
-    matrix = csr_array((np.ones(keys.size, np.int64), keys % n, starts), shape=(n, n))
-    return Ordered(degrees[order], keys, matrix)
+    return Ordered(degrees[order], keys, _matrix(degrees[order], keys % n))
 
 
 def heavy_pairs(graph: Ordered) -> Staircase:
@@ -180,12 +176,20 @@ def _common_neighbours(graph: Ordered, u: Ints, v: Ints) -> Ints:
 
 def triangle_count(graph: Ordered) -> int:
     """Count the triangles: paths of two edges toward nodes of higher degree whose ends are joined."""
-    from scipy.sparse import tril
-
-    toward = tril(graph.matrix, k=-1, format="csr")  # From each node to those before it.
+    n = graph.degrees.size
+    later, earlier = graph.keys // n, graph.keys % n
+    down = earlier < later
+    toward = _matrix(np.bincount(later[down], minlength=n), earlier[down])
     paths = toward @ np.diff(toward.indptr).astype(np.int64)
-    parts = _blocks(paths)
-    return sum(int((toward[part] @ toward).multiply(toward[part]).sum()) for part in parts)
+    return sum(int((toward[part] @ toward).multiply(toward[part]).sum()) for part in _blocks(paths))
+
+
+def _matrix(lengths: Ints, columns: Ints) -> csr_array[Any, tuple[int, int]]:
+    """Return ones in the given columns of each row."""
+    from scipy.sparse import csr_array
+
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    return csr_array((np.ones(columns.size, np.int64), columns, starts), shape=(lengths.size, lengths.size))
 
 
 def _blocks(costs: Ints, *, first: int = _BLOCK) -> Iterator[slice]:

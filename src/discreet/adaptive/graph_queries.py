@@ -10,6 +10,7 @@ import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import comb
 from typing import ClassVar, final
 
@@ -169,6 +170,7 @@ def _read_most(most: int | None, possible: int) -> int:
     return possible if most is None else min(positive_integer(most, name="most"), possible)
 
 
+@lru_cache(maxsize=64)
 def _grid(most: int) -> Grid:
     step = 1
     while most > _FINEST * step:
