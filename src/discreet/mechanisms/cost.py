@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import (
+    GDP,
     ZCDP,
     BoundedRange,
     DiscreteGaussian,
@@ -38,7 +39,7 @@ def zcdp_rho(event: Event) -> Fraction | None:
     match event:
         case ZCDP() | DiscreteGaussian():
             return event.rho
-        case Gaussian():
+        case Gaussian() | GDP():
             return event.mu_squared / 2
         case _:
             return None
