@@ -144,3 +144,14 @@ def test_a_long_product_leaves_out_dust_and_counts_it() -> None:
         assert 2 * part.tail < both.tail <= 2 * part.tail + CUTOFF
         low, high = ends(both)
         assert low <= 1 <= high
+
+
+def test_a_mixture_allows_for_what_one_part_lists_and_another_leaves_out() -> None:
+    with precision(64):
+        short, long = Outcomes({0: ball(1) - ball(Fraction(1, 8))}, Fraction(1, 8)), Outcomes({0: ball(1), 1: ball(0)})
+        mixed = outcomes.mixture([(Fraction(1, 2), short), (Fraction(1, 4), long)], rest=Fraction(1, 4))
+        assert mixed.masses[1].contains(ball(0))
+        assert mixed.masses[1].contains(ball(Fraction(1, 16) + Fraction(1, 4)))
+        assert not mixed.masses[1].contains(ball(Fraction(1, 2)))
+        assert mixed.masses[0].contains(ball(Fraction(11, 16)))
+        assert mixed.tail == Fraction(5, 16)

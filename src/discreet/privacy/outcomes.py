@@ -141,15 +141,29 @@ def _times(rows: Mapping[tuple[Any, ...], arb], part: Outcomes) -> tuple[dict[tu
 
 
 def mixture(parts: Iterable[tuple[arb | Fraction | int, Outcomes]], *, rest: Number = 0) -> Outcomes:
-    """List what comes out of one part, taken with its weight; parts not named weigh `rest` at most."""
+    """List what comes out of one part, taken with its weight; parts not named weigh `rest` at most.
+
+    What one part lists may be in the tail of another, and the rest may be anything: the enclosures allow for it.
+    """
     masses: dict[Hashable, arb] = {}
+    allowed: dict[Hashable, Fraction] = {}
     tail = probability(rest, name="rest")
     for weight, part in parts:
         factor = ball(weight) if isinstance(weight, (int, Fraction)) else weight
-        tail += _upper(factor) * part.tail
+        missed = _upper(factor) * part.tail
+        tail += missed
         for value, mass in part.masses.items():
             masses[value] = masses[value] + factor * mass if value in masses else factor * mass
+            if missed:
+                allowed[value] = allowed.get(value, Fraction(0)) + missed
+    if tail:
+        masses = {value: _raised(mass, tail - allowed.get(value, Fraction(0))) for value, mass in masses.items()}
     return Outcomes(masses, _capped(tail))
+
+
+def _raised(mass: arb, most: Fraction) -> arb:
+    """Enclose a mass to which up to `most` may have to be added."""
+    return mass.union(mass + ball(most)) if most > 0 else mass
 
 
 def map(outcomes: Outcomes, function: Callable[[Any], Hashable]) -> Outcomes:
