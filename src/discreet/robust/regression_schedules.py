@@ -1,0 +1,206 @@
+"""In which order a regression is asked for, and what is spent on each question. All of it is public."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias, final
+
+import numpy as np
+
+from discreet.exact import Number, positive, positive_integer
+from discreet.mechanisms.fields import read_flag, settle
+from discreet.robust.dialogue import Question
+from discreet.robust.location_questions import HalveCentre, HalveScale
+from discreet.robust.psi import Floats, Psi
+from discreet.robust.regression_questions import (
+    Curvature,
+    GradientMove,
+    Gram,
+    Line,
+    NewtonMove,
+    OfResiduals,
+    OfTargets,
+    Scores,
+    Squares,
+    Triangle,
+)
+from discreet.robust.schedules import shares_of
+
+__all__ = ["Design", "RegressionGradientDescent", "RegressionNewton", "RegressionSchedule"]
+
+Questions: TypeAlias = tuple[Question[Line], ...]
+
+_HALVINGS = 10  # For the intercept and for the scale of the targets.
+_RESIDUAL_HALVINGS = 7
+_LEAST_RESIDUAL = 1 / 64  # Of the spread of the targets.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """The public facts that questions about a regression are made of."""
+
+    size: int  # coefficients, the intercept among them
+    psi: Psi
+    leverage: Fraction
+    resolution: int
+    has_intercept: bool
+    has_scale: bool
+
+    @property
+    def scores(self) -> Scores:
+        limit = float(self.psi.bound * self.leverage)
+        return Scores(size=self.size, psi=self.psi, limit=limit, resolution=self.resolution)
+
+    @property
+    def gram(self) -> Triangle:
+        return self._triangle(Fraction(1), is_positive=True)
+
+    @property
+    def curvature(self) -> Triangle:
+        low, high = self.psi.slopes
+        return self._triangle(max(-low, high), is_positive=low >= 0)
+
+    @property
+    def squares(self) -> Triangle:
+        return self._triangle(self.psi.bound**2, is_positive=True)
+
+    def _triangle(self, factor: Fraction, *, is_positive: bool) -> Triangle:
+        limit = float(factor * self.leverage**2)
+        return Triangle(size=self.size, limit=limit, resolution=self.resolution, is_positive=is_positive)
+
+    def start(self, share: Fraction) -> Questions:
+        parts = _HALVINGS if share else 0
+        return tuple(OfTargets(question=HalveCentre(share=share / parts)) for _ in range(parts))
+
+    def scale(self, share: Fraction) -> Questions:
+        parts = _HALVINGS if share else 0
+        return tuple(OfResiduals(question=HalveScale(share=share / parts)) for _ in range(parts))
+
+    def scale_anew(self, share: Fraction) -> Questions:
+        """Look for a smaller scale of the residuals once there is a fit."""
+        if not share:
+            return ()
+        question = HalveScale(share=share / _RESIDUAL_HALVINGS)
+        first = OfResiduals(question=question, anew=_LEAST_RESIDUAL)
+        return (first, *(OfResiduals(question=question) for _ in range(_RESIDUAL_HALVINGS - 1)))
+
+    def inference(self, curvature: Fraction, squares: Fraction) -> Questions:
+        if not squares:
+            return ()
+        return (
+            Curvature(share=curvature, triangle=self.curvature, psi=self.psi),
+            Squares(share=squares, triangle=self.squares, psi=self.psi),
+        )
+
+
+class RegressionSchedule(Protocol):
+    """A public plan of questions about a regression."""
+
+    @property
+    def inference(self) -> bool:
+        """Whether it asks for what intervals need."""
+
+    def questions(self, design: Design, /) -> Questions: ...
+
+    def covariance(self, line: Line, /) -> Floats:
+        """Return the covariance of the coefficients by sampling and by the noise."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionNewton:
+    """A few steps over the Gram matrix, the scale, a few more, and a last long one over the curvature. [ABL23]"""
+
+    early: int = 3
+    late: int = 2
+    inference: bool = True
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            early=positive_integer(self.early, name="early"),
+            late=positive_integer(self.late, name="late"),
+            inference=read_flag(self.inference, name="inference"),
+        )
+
+    def questions(self, design: Design) -> Questions:
+        unknown = not design.has_scale
+        weights = [2 * design.has_intercept, 2 * unknown, 4, *[2] * self.early, 2 * unknown, *[2] * self.late]
+        shares = shares_of([*weights, 4, 12, 3 * self.inference])
+        start, scale, gram, *moves, curvature, last, squares = shares
+        early, anew, late = moves[: self.early], moves[self.early], moves[self.early + 1 :]
+        scores = design.scores
+        return (
+            *design.start(start),
+            *design.scale(scale),
+            Gram(share=gram, triangle=design.gram),
+            *(NewtonMove(share=share, scores=scores) for share in early),
+            *design.scale_anew(anew),
+            *(NewtonMove(share=share, scores=scores) for share in late),
+            Curvature(share=curvature, triangle=design.curvature, psi=design.psi),
+            NewtonMove(share=last, scores=scores),
+            *((Squares(share=squares, triangle=design.squares, psi=design.psi),) if squares else ()),
+        )
+
+    def covariance(self, line: Line) -> Floats:
+        """Return H^-1 (Q + noise^2 + what the error before the last step and the noise in H leave) H^-1."""
+        assert line.square is not None
+        bread, one = np.linalg.inv(line.matrix), np.eye(len(line.matrix))
+        before = bread @ (line.square + line.noises[-2] ** 2 * one) @ bread
+        left = line.matrix_noise**2 * float(np.trace(before))
+        middle = line.square + (line.noises[-1] ** 2 + left) * one
+        found: Floats = line.place.scale**2 * bread @ middle @ bread
+        return found
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegressionGradientDescent:
+    """Equal steps along the mean score, each paid alike. [ABL23]"""
+
+    iterations: int
+    divisor: int  # a public number of rows: the exact one under replace-one, a guess under add-remove
+    rate: Number = Fraction(1, 2)
+    inference: bool = True
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            iterations=positive_integer(self.iterations, name="iterations"),
+            divisor=positive_integer(self.divisor, name="divisor"),
+            rate=positive(self.rate, name="rate"),
+            inference=read_flag(self.inference, name="inference"),
+        )
+
+    def questions(self, design: Design) -> Questions:
+        part, none, half = Fraction(self.iterations, 10), Fraction(0), self.iterations // 2
+        scales = [none, none] if design.has_scale else [part, part]
+        weights = [part if design.has_intercept else none, *scales, *[Fraction(1)] * self.iterations]
+        start, scale, anew, *steps, curvature, squares = shares_of([*weights, *[Fraction(self.inference)] * 2])
+        moves = [
+            GradientMove(share=s, scores=design.scores, rate=float(self.rate), divisor=self.divisor) for s in steps
+        ]
+        return (
+            *design.start(start),
+            *design.scale(scale),
+            *moves[:half],
+            *design.scale_anew(anew),
+            *moves[half:],
+            *design.inference(curvature, squares),
+        )
+
+    def covariance(self, line: Line) -> Floats:
+        """Add to the sandwich the stationary covariance C = A C A + jump^2 of the descent, A = 1 - rate * H / n."""
+        assert line.square is not None
+        values, vectors = np.linalg.eigh(line.matrix)
+        pulls = float(self.rate) * values / self.divisor
+        if pulls.max() >= 2 or pulls.min() <= 0:
+            return np.full_like(line.matrix, math.inf)
+        jump = float(self.rate) * line.noises[-1] / self.divisor
+        stationary = (vectors * (jump**2 / (1 - (1 - pulls) ** 2))) @ vectors.T
+        bread = np.linalg.inv(line.matrix)
+        found: Floats = line.place.scale**2 * (bread @ line.square @ bread + stationary)
+        return found
