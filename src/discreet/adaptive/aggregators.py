@@ -52,7 +52,10 @@ __all__ = [
 
 
 class Aggregator(Protocol):
-    """A mechanism for the answers of `blocks` blocks, private where up to `entries` of them are replaced."""
+    """A mechanism for the answers of `blocks` blocks, private where up to `entries` of them are replaced.
+
+    It does not look at their order.
+    """
 
     @property
     def blocks(self) -> int: ...

@@ -102,7 +102,8 @@ class SubsampleAndAggregate:
         weights: Counter[tuple[Hashable, ...]] = Counter()
         total = 0
         for answers, weight in self._all_answers(read_records(data)):
-            weights[answers] += weight
+            # Which block said what does not matter to an aggregator.
+            weights[tuple(sorted(answers, key=repr))] += weight
             total += weight
         return outcomes.mixture((Fraction(w, total), self.aggregator.distribution(a)) for a, w in weights.items())
 
@@ -145,8 +146,11 @@ class SubsampleAndAggregate:
                 yield tuple(answer for answer, _ in answers), weight
 
     def _in_any_order(self, records: Records, block: tuple[int, ...]) -> Counter[Hashable]:
-        packed = [rows_of(records, order) for order in permutations(block)]
-        return Counter(self.aggregator.read(answer) for answer in self._answers(packed, None))
+        packed = Counter(rows_of(records, order) for order in permutations(block))
+        counted: Counter[Hashable] = Counter()
+        for answer, times in zip(self._answers(list(packed), None), packed.values(), strict=True):
+            counted[self.aggregator.read(answer)] += times
+        return counted
 
     def _quoted(self, delta: Fraction | None) -> Fraction | None:
         """Return the delta to quote the cost at: the aggregator's, or what that is for a group."""
