@@ -52,7 +52,6 @@ def loss_of(mass: list[float], first: int, step: float) -> GridLoss:
         error=0.0,
         slip=0.0,
         width=0.0,
-        drift=0.0,
     )
 
 

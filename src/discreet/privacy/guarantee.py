@@ -40,7 +40,8 @@ def epsilon_bounds(event: Event, delta: Number, *, relation: Relation | None = N
     """Return (lower, upper): the worst mechanism with this event has its epsilon between them.
 
     The lower one is 0 where nothing better is known: for zCDP, of which only divergences are given, for
-    discrete Gaussian noise in many dimensions, and for cells of a partition combined with other events.
+    discrete Gaussian noise in many dimensions, for cells of a partition combined with other events, and for
+    samples of fixed size on which several events run that are not all Gaussian.
     """
     target, known = read_delta(delta), curve(event, relation)
     upper = known.upper(target)

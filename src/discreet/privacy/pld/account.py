@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
 
@@ -12,7 +13,7 @@ from discreet.privacy.pld.cumulant import Cumulant
 from discreet.privacy.pld.divergence import Divergence
 from discreet.privacy.pld.grid import GridLoss, all_on_grid, multiples
 from discreet.privacy.pld.pair import Pair, Ticks, few
-from discreet.privacy.pld.plan import COARSE, UPPER, Aim, Goal, Sketch
+from discreet.privacy.pld.plan import COARSE, LOWER, UPPER, Aim, Goal, Sketch
 from discreet.privacy.pld.terms import Term, lattice, pairs_of
 
 __all__ = ["at_delta", "at_epsilon", "follow"]
@@ -32,9 +33,11 @@ def at_delta(terms: tuple[Term, ...], delta: float, goal: Goal) -> list[Divergen
             break
         aims = [_again(aim, found.epsilon_at(aim.delta), care) for aim, found in zip(aims, found, strict=True)]
         found = _divergences(terms, aims, tail, UPPER)
-    if goal is UPPER or all(divergence.upper(0.0) <= delta for divergence in found):
-        return found  # An epsilon of 0 needs no finer grid to be told from one below it.
-    return _divergences(terms, aims, tail, goal)
+    # An epsilon of 0 needs no finer grid to be told from one below it.
+    if all(divergence.upper(0.0) <= delta for divergence in found):
+        return found
+    at = [divergence.epsilon_at(aim.delta) for aim, divergence in zip(aims, found, strict=True)]
+    return _finely(terms, aims, found, at, tail, goal)
 
 
 def _hits(aim: Aim, found: Divergence) -> bool:
@@ -58,7 +61,37 @@ def at_epsilon(terms: tuple[Term, ...], epsilon: float, goal: Goal) -> list[Dive
             break
         aims = [aim.sketch.at_epsilon(epsilon, delta, care) for aim, delta in zip(aims, deltas, strict=True)]
         found = _divergences(terms, aims, tail, UPPER)
-    return found if goal is UPPER else _divergences(terms, aims, tail, goal)
+    return _finely(terms, aims, found, [epsilon] * len(aims), tail, goal)
+
+
+def _finely(
+    terms: tuple[Term, ...],
+    aims: Sequence[Aim],
+    found: list[Divergence],
+    at: Sequence[float],
+    tail: float,
+    goal: Goal,
+) -> list[Divergence]:
+    """Compose once more if the grid was too coarse at the epsilons `at`, which only the composition itself tells."""
+    lead = max(range(len(aims)), key=lambda i: (at[i], found[i].finite(at[i])))
+    slope = found[lead].slope(at[lead])
+    if _is_fine(found[lead], at[lead], goal) or not math.isfinite(slope):
+        return found
+    step = replace(aims[lead], slope=max(aims[lead].slope, slope)).step(goal)
+    return _on_step(terms, aims, tail, goal, step) if step < 0.7 * found[lead].step else found
+
+
+def _is_fine(found: Divergence, epsilon: float, goal: Goal) -> bool:
+    """Whether the grid moves epsilon, or delta, no more than the goal asks for.
+
+    With t the slope of log delta, rounding moves epsilon by about (1 + t) V / 3: see `Aim`. A lower bound gives away
+    what it cannot tell from that.
+    """
+    slope = found.slope(epsilon)
+    moved = (1 + slope) * found.variance / 3
+    if goal is LOWER:
+        moved = found.surplus(epsilon) / max(slope * found.finite(epsilon), 1e-300)
+    return moved <= goal.enough * epsilon or moved * slope <= goal.enough
 
 
 def follow(terms: tuple[Term, ...], epsilons: Iterable[float]) -> Iterator[list[Divergence]]:
@@ -71,15 +104,9 @@ def follow(terms: tuple[Term, ...], epsilons: Iterable[float]) -> Iterator[list[
 
 
 def _serves(found: Sequence[Divergence], epsilon: float) -> bool:
-    """Whether delta stands out from the rounding of the transform, and the grid is fine enough.
-
-    Rounding moves epsilon by about (1 + t) 2/3 of the drift, t being the slope of log delta: see `Aim`.
-    """
+    """Whether the grid is fine enough there, too, and delta stands out from the rounding of the transform."""
     worst = max(found, key=lambda divergence: divergence.finite(epsilon))
-    slope = worst.slope(epsilon)
-    moved = (1 + slope) * worst.drift
-    fine = moved <= 3 * UPPER.error * epsilon or slope * moved <= 1e-3
-    return fine and worst.lower(epsilon) >= 0.99 * worst.finite(epsilon)
+    return _is_fine(worst, epsilon, UPPER) and worst.lower(epsilon) >= 0.99 * worst.finite(epsilon)
 
 
 def _again(aim: Aim, epsilon: float, care: float = 1.0) -> Aim:
@@ -116,7 +143,10 @@ def _coarsely(aim: Aim) -> Divergence:
 
 def _divergences(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Goal) -> list[Divergence]:
     """Compose the terms in each direction, all on the grid that suits the one with the largest losses."""
-    step = max(aims, key=lambda aim: aim.epsilon).step(goal)
+    return _on_step(terms, aims, tail, goal, max(aims, key=lambda aim: aim.epsilon).step(goal))
+
+
+def _on_step(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Goal, step: float) -> list[Divergence]:
     return [
         compose(_placed(pairs, step), aim.plan(step, goal))
         for pairs, aim in zip(_directions(terms, multiples(step), tail), aims, strict=True)

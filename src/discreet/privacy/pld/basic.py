@@ -98,7 +98,7 @@ def laplace_pairs(events: Sequence[Laplace], ticks: Ticks) -> list[Pair]:
     mass = np.concatenate(([0.5], half)) + np.concatenate((half, [0.5]))
     p, q = np.exp((loss - reach) / 2) * mass, np.exp(-(loss + reach) / 2) * mass
     parts = zip(*map(rows.split, (loss, p, q)), reaches, strict=True)
-    return [Pair(loss=loss, p=p, q=q, top=reach) for loss, p, q, reach in parts]
+    return [Pair(loss=loss, p=p, q=q, top=reach, cut=True) for loss, p, q, reach in parts]
 
 
 def _inside(inner: Floats, reach: float) -> Floats:

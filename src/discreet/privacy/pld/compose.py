@@ -58,7 +58,6 @@ def compose(losses: Sequence[tuple[GridLoss, int]], plan: Plan) -> Divergence:
         infinite_surely=ever((loss.infinite_surely, count) for loss, count in losses) * (1 - 1e-14),
         lost=sum(count * loss.lost for loss, count in losses),
         top=sum(count * loss.top for loss, count in losses) * (1 + 1e-14),
-        drift=sum(count * loss.drift for loss, count in losses),
         moments=_moments(cumulant, plan),
         variance=sum(count * loss.width**2 for loss, count in losses) / 4,
     )

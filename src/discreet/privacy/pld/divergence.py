@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import final
 
 from discreet.privacy.pld.pair import Floats
@@ -11,6 +12,8 @@ from discreet.privacy.pld.pair import Floats
 __all__ = ["Divergence", "exp"]
 
 _ULP = 2.0**-53
+_NODES = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 36.0)  # in roots of V
+_SPREAD = 2.2  # in roots of V
 
 
 @final
@@ -38,9 +41,8 @@ class Divergence:
     infinite_surely: float  # and from below
     lost: float  # bounds the mass that was cut off
     top: float  # the largest loss there can be
-    drift: float  # by how much the grid raises the sum on average, at most
     moments: tuple[tuple[float, float], ...]  # slopes s with K(s) - s centre
-    variance: float  # the sum is raised by more than drift + u with a chance of at most exp(-u^2 / (2 variance))
+    variance: float  # V: the grid moves the sum at random, like independent intervals whose squares add up to 4 V
 
     def upper(self, epsilon: float) -> float:
         """Return at least delta."""
@@ -103,33 +105,54 @@ class Divergence:
         t = self.tilt
         return math.pow(t / (1 + t), t) / (1 + t) * exp(-t * (epsilon - self.centre))
 
-    def shortfall(self, epsilon: float, small: float) -> tuple[float, float]:
-        """Return a gap and an eta such that the true finite delta at epsilon - gap is at least lower(epsilon) - eta.
+    def surely(self, epsilon: float) -> float:
+        """Return at most the true finite part of delta, off the grid."""
+        return max(0.0, self.lower(epsilon) - self.surplus(epsilon)) * (1 - 1e-12)
 
-        Theorem     Given the true losses, the grid moves their sum S by an independent W: at most `drift` on average,
-                    and more than drift + u with a chance of at most exp(-u^2 / 2V) [Hoe63]. As (1 - e^-y)_+ grows by
-                    at most 1 per nat, eta may be the integral over u > 0 of P[W > gap + u] P[S > e - u], where
-                    e = epsilon - gap. It is summed in steps of r = sqrt(V), for gap = drift + k r. It falls with k;
-                    the first k with eta <= `small` will do.
+    def surplus(self, epsilon: float) -> float:
+        """Bound by how much the grid raises the finite part of delta.
+
+        Theorem     Given the true losses, the grid moves their sum R by an independent W with E[e^-W] = 1, since it
+                    keeps the masses under P and under Q. So 1 - e^(eps - S) is on average what it was, and delta is
+                    raised only by sums that cross eps: by E[(W - y)_+] at most where R = eps - y, and by
+                    E[(e^(-y - W) - 1)_+] where R = eps + y. The latter is at most E'[(-W - y)_+] under the law
+                    with density e^-W. Under both laws W has a mean within V of 0, a variance of at most V (1 + V)
+                    and the tails of a normal variable of variance V [Hoe63]; so both are at most `_overshoot(y)`,
+                    which falls with y. It is summed in steps; R is near eps no more often than S, allowing for W.
+        Conditions  V <= 1. For one step that is sampled after a composition W has a mean of at most V/2 + (V + V^2/4)/8
+                    given either law of the unit, and a mixture of the two has those moments.
         """
         if self.variance == 0:
-            return self.drift, 0.0
-        r, k = math.sqrt(self.variance), 0.5
-        further = min((r * 4**power for power in range(6)), key=lambda c: self._chance(epsilon, c))
-        while True:
-            gap = (self.drift + k * r) * (1 + 1e-9)
-            eta = sum(
-                math.exp(-((k + j) ** 2) / 2) * self._chance(epsilon - gap - (j + 1) * r, further) for j in range(30)
-            )
-            # Beyond 30 steps all that is known of S is that its chances are at most 1.
-            eta = (eta + math.exp(-((k + 30) ** 2) / 2)) * r * (1 + 1e-9)
-            if eta <= small or k > 12:
-                return gap, eta
-            k *= 1.1
+            return 0.0
+        if not self.variance <= 1:
+            return 1.0
+        root = math.sqrt(self.variance)
+        heights = [self._overshoot(node * root) for node in _NODES]
+        reaches = [(node + _SPREAD) * root + self.variance for node in _NODES[1:]]
+        steps = (high - low for high, low in pairwise(heights))
+        near = sum(step * self._within(epsilon, reach) for step, reach in zip(steps, reaches, strict=True))
+        return (near / (1 - 2 * math.exp(-(_SPREAD**2) / 2)) + heights[-1]) * (1 + 1e-9)
 
-    def _chance(self, s: float, c: float) -> float:
-        """Bound P[s < S < infinity]: it is at most delta(s - c) / (1 - e^-c), for any c > 0."""
-        return min(1.0, (self.finite(s - c) + self.lost) / -math.expm1(-c))
+    def _overshoot(self, y: float) -> float:
+        """Bound E[(X - y)_+] for X of mean V, by its variance [Sca58] and by the integral of its tail."""
+        v, beyond = self.variance, y - self.variance
+        by_variance = (math.sqrt(v * (1 + v) + beyond**2) - beyond) / 2
+        by_tail = math.sqrt(v * math.pi / 2) * math.erfc(beyond / math.sqrt(2 * v)) if beyond > 0 else math.inf
+        return min(by_variance, by_tail * (1 + 1e-9))
+
+    def _within(self, epsilon: float, reach: float) -> float:
+        """Bound the chance of a finite sum within `reach` of epsilon, from the tilted masses between two entries."""
+        low, high = epsilon - reach - self.slip, epsilon + reach + self.slip
+        if low < (self.first + 1) * self.step:
+            return 1.0
+        last = len(self.ahead) - 1
+        i, j = (min(math.floor(end / self.step) - self.first, last) for end in (low, high + 2 * self.step))
+        largest = exp(-self.tilt * ((self.first + i) * self.step - self.centre))
+        ahead, points = float(self.ahead[i]), len(self.ahead)
+        wrong = self.noise * largest * math.sqrt(j - i) + self.above * largest + 1e-100
+        wrong += (4 * _ULP * points + 1e-12) * (abs(ahead) + 4 * self.noise * largest * math.sqrt(points))
+        chance = self.scale * (ahead - float(self.ahead[j]) + wrong) * (1 + self.error) + self.lost
+        return min(1.0, chance * (1 + 1e-9))
 
     def epsilon_at(self, delta: float) -> float:
         """Return about the epsilon whose finite part of delta is `delta`: a guess, to be tested."""

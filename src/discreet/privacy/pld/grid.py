@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, drift
+from discreet.privacy.pld.pair import Floats, Pair, Ticks
 from discreet.privacy.pld.rows import Rows
 
 __all__ = ["GridLoss", "all_on_grid", "binned", "multiples", "on_grid"]
@@ -33,8 +33,7 @@ class GridLoss:
     top: float  # the largest loss of the pair, before the grid; may be infinite
     error: float  # relative, of each mass
     slip: float  # absolute, of each loss
-    width: float  # a loss was moved at random, like an interval of this length,
-    drift: float  # and up by at most this on average
+    width: float  # a loss was moved at random, like an interval of this length
 
     @property
     def loss(self) -> Floats:
@@ -96,9 +95,9 @@ def _grid_loss(
         top=pair.top,
         error=error,
         slip=slip,
-        # Given where the first move led to, the second one is independent of it.
-        width=math.hypot(pair.width, step) if is_split else pair.width,
-        drift=pair.drift + drift(step) if is_split else pair.drift,
+        # Within cells that end on the grid a loss moves once. Else, given where the first move led to, the second one
+        # is independent of it.
+        width=math.hypot(pair.width, step) if is_split or pair.cut else pair.width,
     )
 
 

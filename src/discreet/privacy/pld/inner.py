@@ -22,8 +22,7 @@ def composed(build: Callable[[Ticks], Sequence[tuple[Pair, int]]]) -> Pair:
 
     The masses are convolved directly, term by term, since sums of nonnegative products keep their relative accuracy.
     The sum moves like an interval whose square is the sum of the squares. Sampling, which follows, has a slope of at
-    most 1 and a second derivative of at most 1/4: moves stay as narrow [McD89], and the drift grows by an eighth of
-    the second moment.
+    most 1, so that moves stay as narrow [McD89].
     """
     first = build(few)
     if sum(count for _, count in first) > _MOST_STEPS:
@@ -37,7 +36,6 @@ def composed(build: Callable[[Ticks], Sequence[tuple[Pair, int]]]) -> Pair:
     infinite = -math.expm1(sum(count * math.log1p(-min(pair.infinite, 1 - 1e-16)) for _, pair, count in parts))
     reach = (len(mass) - 1) // 2
     squares = sum(count * loss.width**2 for loss, _, count in parts)
-    drift = sum(count * loss.drift for loss, _, count in parts)
     return Pair(
         loss=np.arange(-reach, reach + 1, dtype=np.float64) * step,
         p=mass,
@@ -47,7 +45,6 @@ def composed(build: Callable[[Ticks], Sequence[tuple[Pair, int]]]) -> Pair:
         vanishing=infinite,
         lost=sum(count * (loss.infinite - loss.infinite_surely + loss.lost) for loss, _, count in parts),
         width=math.sqrt(squares),
-        drift=drift + (squares / 4 + drift**2) / 8,
         # A squaring doubles relative errors and adds the rounding of a sum of that many products.
         error=sum(count * (loss.error + len(mass) * 2.0**-52) for loss, _, count in parts),
         slip=sum(count * loss.slip for loss, _, count in parts),

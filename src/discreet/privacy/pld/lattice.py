@@ -9,7 +9,7 @@ import numpy as np
 from discreet.errors import UnsupportedEvent
 from discreet.privacy.events import DiscreteGaussian, DiscreteLaplace
 from discreet.privacy.pld.normal import gaussian
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, drift, few, inverse
+from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few, inverse
 
 __all__ = ["discrete_gaussian", "discrete_laplace", "whole_shift"]
 
@@ -36,7 +36,6 @@ def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
         q=np.exp(-rate * (shift - nodes)) * mass,
         top=shift * rate,
         width=width,
-        drift=drift(width) if width else 0.0,
     )
 
 

@@ -42,6 +42,7 @@ def gaussian(mu: float, ticks: Ticks, tail: float) -> Pair:
         q=np.concatenate((q[::-1], p * np.exp(-above))),
         top=math.inf,
         lost=tail,
+        cut=True,
     )
 
 

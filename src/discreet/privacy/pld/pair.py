@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UnsupportedEvent
 
-__all__ = ["Floats", "Pair", "Ticks", "as_float", "drift", "few", "inverse"]
+__all__ = ["Floats", "Pair", "Ticks", "as_float", "few", "inverse"]
 
 Floats: TypeAlias = NDArray[np.float64]
 # Asks for the losses strictly between two ends at which the caller would like the atoms.
@@ -53,15 +53,6 @@ def few(low: float, high: float) -> Floats:
     return low + (high - low) * _FRACTIONS
 
 
-def drift(width: float) -> float:
-    """Return by how much a cell of so many nats raises a loss on average, at most: about width^2 / 8.
-
-    From y above the lower end it is width (1 - e^-y) / (1 - e^-width) - y, largest where its derivative is 0.
-    """
-    ratio = width / -math.expm1(-width)
-    return max(ratio - 1 - math.log(ratio), 0.0) + 1e-6 * width * width + 2.0**-50 * width
-
-
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Pair:
@@ -78,7 +69,7 @@ class Pair:
     infinite: float = 0.0  # mass under P where Q has none
     vanishing: float = 0.0  # mass under Q where P has none
     lost: float = 0.0  # a bound on the mass, under P or under Q, that was cut off as too unlikely
-    width: float = 0.0  # cells that do not end at ticks move a loss at random, like an interval of this length,
-    drift: float = 0.0  # and up by at most this on average
+    cut: bool = False  # whether the atoms are ends of cells, all ticks among them
+    width: float = 0.0  # cells that do not end at ticks move a loss at random, like an interval of this length
     error: float = 1e-12  # relative, of each mass
     slip: float = 0.0  # absolute, of each loss

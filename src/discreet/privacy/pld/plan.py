@@ -33,14 +33,14 @@ class Goal:
     """How fine a grid shall be."""
 
     error: float  # of epsilon, relative, by which rounding may raise it
-    gap: float  # of epsilon, relative, that the lower bound may give away; infinity if there is none
+    enough: float  # of epsilon or of delta, relative: a bound as close as this is not worth a finer grid
     most: int  # points of the grid
     work: int  # points of the grid times kinds of steps
 
 
-COARSE = Goal(error=5e-3, gap=math.inf, most=2**17, work=2**26)
-UPPER = Goal(error=5e-5, gap=math.inf, most=2**20, work=2**26)
-LOWER = Goal(error=5e-5, gap=2e-3, most=2**22, work=2**28)
+COARSE = Goal(error=5e-3, enough=math.inf, most=2**17, work=2**26)
+UPPER = Goal(error=5e-5, enough=2e-4, most=2**20, work=2**26)
+LOWER = Goal(error=5e-6, enough=1e-3, most=2**22, work=2**28)
 
 
 @final
@@ -179,14 +179,10 @@ class Aim:
         """Return the step at which rounding so many losses moves epsilon as much as the goal allows.
 
         Rounding to steps of h adds a mean of h^2 / 12 and a variance of h^2 / 6 to a loss, so (t + t^2) h^2 / 12 to
-        its cumulant at t; divided by the slope t of log delta that is (1 + t) h^2 / 12. The gap of the lower bound
-        is about 2.2 h times the root of the number of losses.
+        its cumulant at t; divided by the slope t of log delta that is (1 + t) h^2 / 12.
         """
         size = max(self.epsilon, math.sqrt(self.variance) / 50)
-        return min(
-            math.sqrt(12 * size * goal.error / (rounded * (1 + self.slope))),
-            size * goal.gap / (2.2 * math.sqrt(rounded)),
-        )
+        return math.sqrt(12 * size * goal.error / (rounded * (1 + self.slope)))
 
 
 def fast_length(least: int) -> int:

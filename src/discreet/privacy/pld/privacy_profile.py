@@ -16,13 +16,12 @@ from discreet.privacy.events import Event
 from discreet.privacy.pld.account import at_delta, at_epsilon, follow
 from discreet.privacy.pld.divergence import Divergence
 from discreet.privacy.pld.plan import LOWER, UPPER
-from discreet.privacy.pld.terms import Term, tells_all, terms
+from discreet.privacy.pld.terms import Term, has_lower_bound, tells_all, terms
 from discreet.privacy.relation import Relation
 
 __all__ = ["Profile", "profile"]
 
 _SLACKS = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.9)
-_GIVEN = (1e-9, 2e-5, 2e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3)  # of delta, is given away for a smaller gap
 
 
 def profile(leaves: Counter[Event], relation: Relation | None) -> Profile:
@@ -56,10 +55,12 @@ class Profile:
         return max(_epsilon_upper(found, limit) for found in at_delta(self.terms, limit, UPPER))
 
     def epsilon_lower(self, delta: Fraction) -> float:
-        """Return at most the smallest epsilon that goes with `delta`."""
+        """Return at most the smallest epsilon that goes with `delta`; 0 where none is known."""
         limit = up(probability(delta, name="delta"))
         if limit == 1 or self._tells_all:
             return 0.0 if limit == 1 else math.inf
+        if not all(map(has_lower_bound, self.terms)):
+            return 0.0
         # What holds for a larger delta holds here. It helps where delta is too small for a bound of its own.
         for larger in dict.fromkeys((limit, max(limit, 1e-9), max(limit, 1e-6))):
             epsilon = max(_epsilon_lower(found, larger) for found in at_delta(self.terms, larger, LOWER))
@@ -80,10 +81,10 @@ class Profile:
         return [max(divergence.upper(at) for divergence in divergences) for at, divergences in found]
 
     def delta_lower(self, epsilon: Fraction) -> float:
-        """Return at most the smallest delta that goes with `epsilon`."""
+        """Return at most the smallest delta that goes with `epsilon`; 0 where none is known."""
         at = up(nonnegative(epsilon, name="epsilon"))
-        if self._tells_all:
-            return 1.0
+        if self._tells_all or not all(map(has_lower_bound, self.terms)):
+            return 1.0 if self._tells_all else 0.0
         return max(_delta_lower(found, at) for found in at_epsilon(self.terms, min(at, 1e300), LOWER))
 
     @property
@@ -110,23 +111,15 @@ def _epsilon_lower(found: Divergence, delta: float) -> float:
     left = delta - found.infinite_surely
     if left < 0 or delta == 0:
         return math.inf if left < 0 else found.top * (1 - 1e-13)
-    return max(_surely_above(found, left, share) for share in _GIVEN)
+    given = found.surplus(found.epsilon_at(left)) if left else 0.0
+    return max(_surely_above(found, left, (left + given) * (1 + slack)) for slack in _SLACKS)
 
 
-def _surely_above(found: Divergence, left: float, share: float) -> float:
-    """Return an epsilon at which the finite part of delta is above `left`, giving away `share` of it; 0 if none is."""
-    guess = found.epsilon_at(left * (1 + 2 * share))
-    gap, eta = found.shortfall(guess, left * share)
-    return max(0.0, guess - gap) if found.lower(guess) - eta > left * (1 + 1e-12) else 0.0
+def _surely_above(found: Divergence, left: float, target: float) -> float:
+    """Return about where delta on the grid is `target` if its true finite part is above `left` there, else 0."""
+    guess = found.epsilon_at(target)
+    return max(0.0, guess) if found.surely(guess) > left * (1 + 1e-12) else 0.0
 
 
 def _delta_lower(found: Divergence, epsilon: float) -> float:
-    """Go right by the gap, where delta is bounded below, until the gap leads back to `epsilon` or beyond it."""
-    gap, small = 0.0, found.lower(epsilon) * 1e-3
-    for _ in range(5 if small else 0):
-        needed, eta = found.shortfall(epsilon + gap, small)
-        if needed <= gap:
-            finite = max(0.0, found.lower(epsilon + gap) - eta) * (1 - 1e-12)
-            return min(1.0, found.infinite_surely + finite)
-        gap = needed * (1 + 1e-6)
-    return found.infinite_surely
+    return min(1.0, found.infinite_surely + found.surely(epsilon))

@@ -32,7 +32,7 @@ from discreet.privacy.pld.pair import Pair, Ticks, as_float
 from discreet.privacy.pld.sampling import Rate, fixed_size, fixed_size_ticks, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
-__all__ = ["Basic", "Normal", "Sampled", "Term", "lattice", "pairs_of", "tells_all", "terms"]
+__all__ = ["Basic", "Normal", "Sampled", "Term", "has_lower_bound", "lattice", "pairs_of", "tells_all", "terms"]
 
 
 @final
@@ -138,6 +138,15 @@ def _plain(leaves: Counter[Event]) -> tuple[Basic | Normal, ...]:
 def tells_all(term: Term) -> bool:
     """Whether the term may reveal everything, always."""
     return isinstance(term, Basic) and isinstance(term.event, ApproxDP) and term.event.delta == 1
+
+
+def has_lower_bound(term: Term) -> bool:
+    """Whether the loss distribution is close to the true one from below, too.
+
+    A sample of fixed size tells losses above 0 from those below. Where a composition is put on a grid before it is
+    sampled, some losses cross 0, and no bound is known for what that does.
+    """
+    return not (isinstance(term, Sampled) and term.fixed and sum(part.count for part in term.inner) > 1)
 
 
 def lattice(term: Term) -> Fraction | None:
