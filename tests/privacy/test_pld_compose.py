@@ -303,3 +303,18 @@ def test_a_profile_is_frozen() -> None:
     assert isinstance(found, Profile)
     with pytest.raises(AttributeError):
         found.terms = ()  # type: ignore[misc]
+
+
+def test_a_composition_in_a_sample_of_fixed_size_is_not_bounded_from_below() -> None:
+    """No bound is known for losses that cross 0 on the grid, so none is claimed. Gaussians alone become one step."""
+    mixed = SampledWithoutReplacement(Composed([Laplace(1), PureDP(1)]), 1, 10)
+    found = profile(Counter({mixed: 5}), RO)
+    assert found.epsilon_lower(SMALL) == found.delta_lower(Fraction(1, 2)) == 0 < found.epsilon_upper(SMALL)
+    normal = SampledWithoutReplacement(Composed([Gaussian(1), Gaussian(2)]), 1, 10)
+    assert profile(Counter({normal: 5}), RO).epsilon_lower(SMALL) > 0
+
+
+def test_a_grid_too_coarse_for_a_lower_bound_gives_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Aim, "step", lambda self, goal: 0.5)
+    found = profile(Counter({PoissonSampled(Gaussian(1), "0.01"): 1000}), AR)
+    assert found.epsilon_lower(SMALL) == found.delta_lower(Fraction(1)) == 0

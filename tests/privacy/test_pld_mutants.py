@@ -18,6 +18,7 @@ from discreet.privacy.events import (
     ApproxDP,
     Composed,
     DiscreteLaplace,
+    Laplace,
     PoissonSampled,
     PureDP,
     SampledWithoutReplacement,
@@ -47,6 +48,22 @@ def lower_holds() -> bool:
         outcomes = enumerate_all(randomized_response(Fraction("0.3"), 2), 8)
         found = profile(Counter({PureDP("0.3"): 8}), None)
         return all(found.delta_lower(e) <= delta(outcomes, e)[1] for e in map(Fraction, ("0.1", "0.5", "1.1", "2")))
+
+
+def laplace_with_pure(epsilon: float) -> float:
+    """delta of Laplace(1) and PureDP(1) together: the one of Laplace noise, moved by each loss of the other."""
+
+    def alone(e: float) -> float:
+        return -math.expm1(e) if e < -1 else max(0.0, -math.expm1((e - 1) / 2))
+
+    return (math.e * alone(epsilon - 1) + alone(epsilon + 1)) / (1 + math.e)
+
+
+def lower_of_cells_holds() -> bool:
+    """The lattice of PureDP puts all ends of the cells of Laplace noise on the grid."""
+    found = profile(Counter({Laplace(1): 1, PureDP(1): 1}), None)
+    levels = [n / 20 for n in range(40)]
+    return all(found.delta_lower(Fraction(e)) <= laplace_with_pure(e) * (1 + 1e-12) for e in levels)
 
 
 def sampled_holds() -> bool:
@@ -113,6 +130,13 @@ def nothing_given_away_for_the_grid(patch: Patch) -> None:
     patch.setattr(divergence.Divergence, "surplus", lambda self, epsilon: 0.0)
 
 
+def cells_taken_for_atoms(patch: Patch) -> None:
+    """What a continuous law lost when it was cut into cells is forgotten where their ends are grid points."""
+    right = grid.all_on_grid
+    atoms = dataclasses.replace
+    patch.setattr(account, "all_on_grid", lambda pairs, step: right([atoms(each, cut=False) for each in pairs], step))
+
+
 def counted_once(patch: Patch) -> None:
     right = account._directions
     patch.setattr(account, "_directions", lambda *given: [[(p, 1) for p, _ in pairs] for pairs in right(*given)])
@@ -165,6 +189,7 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], bool]]] = [
     (rounded_to_nearest, pure_holds),
     (rounded_up_for_the_lower_bound, lower_holds),
     (nothing_given_away_for_the_grid, lower_holds),
+    (cells_taken_for_atoms, lower_of_cells_holds),
     (counted_once, pure_holds),
     (counted_once_in_a_sample, nested_holds),
     (only_the_absent_direction, sampled_holds),

@@ -14,6 +14,7 @@ from pld_oracles import event, sampled_gaussian_delta
 
 from discreet.privacy.events import Gaussian, Laplace, PoissonSampled
 from discreet.privacy.pld import profile
+from discreet.privacy.pld.plan import Aim
 from discreet.privacy.relation import Relation
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "pld.json").read_text())
@@ -61,6 +62,23 @@ def test_delta_encloses_the_inversion_integral(known: dict[str, Any]) -> None:
     upper, lower = (bound(Fraction(known["epsilon"])) for bound in (found.delta_upper, found.delta_lower))
     assert known["delta"] * (1 - 1e-8) <= upper <= known["delta"] * 1.02
     assert known["delta"] * 0.9 <= lower <= known["delta"] * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("step", [0.02, 0.005])
+@pytest.mark.parametrize(("sigma", "rate", "times"), [(1.0, 0.1, 50), (2.0, 0.3, 20), (0.8, 0.05, 10)])
+def test_both_bounds_hold_and_close_in_on_a_coarse_grid(
+    sigma: float, rate: float, times: int, step: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coarse grid raises delta visibly. The lower bound gives away more than that, but not 18 times as much."""
+    monkeypatch.setattr(Aim, "step", lambda self, goal: step)
+    found = profile(Counter({PoissonSampled(Gaussian(sigma), rate): times}), Relation.ADD_REMOVE)
+    for epsilon in (0.3, 1.0, 2.0, 4.0):
+        present, absent = (sampled_gaussian_delta(sigma, rate, times, epsilon, absent=way) for way in (False, True))
+        truth = max(present, absent)
+        lower, upper = found.delta_lower(Fraction(epsilon)), found.delta_upper(Fraction(epsilon))
+        assert lower <= truth * (1 + 1e-9)
+        assert upper >= truth * (1 - 1e-9)
+        assert truth - lower <= 18 * (upper - truth) + 1e-9 * truth
 
 
 @pytest.mark.slow
