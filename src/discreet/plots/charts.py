@@ -1,4 +1,4 @@
-"""The three pictures of a guarantee: what may leak, who is caught, and what accuracy is left."""
+"""Pictures of a guarantee: what may leak, who is caught, what accuracy is left, and what bad rows can do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from discreet.plots.layers import chart
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["accuracy", "profile", "tradeoff"]
+__all__ = ["accuracy", "profile", "shifts", "tradeoff"]
 
 _EPSILON = "privacy loss ε (nats)"
 _FLOOR = 1e-12  # The smallest delta that is drawn; smaller ones leave the chart through its lower edge.
@@ -65,3 +65,18 @@ def accuracy(
         raise InvalidParameter("a curve must have at least two points with epsilon and half width above 0")
     frame = Frame(x=log_axis(drawn, 0, theme.WIDTH), y=log_axis(drawn, 1, theme.HEIGHT, upward=True))
     return chart(drawn, frame, (_EPSILON, f"± ({confidence}), in {unit}"), title=title)
+
+
+def shifts(
+    curves: Curves, *, what: str = "bad rows", unit: str = "units of the data", title: str | None = None
+) -> alt.LayerChart:
+    """Draw how far estimates can be off against the number of bad rows. Names map to (rows, shifts)."""
+    read = read_curves(curves, horizontal="rows", vertical="shift")
+    most, farthest = (max(float(pair[side].max()) for pair in read.values()) for side in (0, 1))
+    if not most > 0:
+        raise InvalidParameter("rows must be above 0 somewhere")
+    frame = Frame(
+        x=Axis(low=0.0, high=most, pixels=theme.WIDTH),
+        y=Axis(low=0.0, high=1.05 * farthest or 1.0, pixels=theme.HEIGHT, upward=True),
+    )
+    return chart(read, frame, (f"{what} (number)", f"off by (in {unit})"), title=title)

@@ -75,7 +75,7 @@ def _ticks(axis: Axis, title: str) -> alt.Axis:
     import altair as alt
 
     if not axis.log:
-        return alt.Axis(title=title, format="~g", tickCount=6)
+        return alt.Axis(title=title, format=",~f", tickCount=6)
     # Tiny probabilities are read as 1e-6, the way they are typed.
     written = "format(datum.value, datum.value < 0.001 ? '.0e' : ',~g')"
     return alt.Axis(title=title, values=_marks(axis.low, axis.high), labelExpr=written)

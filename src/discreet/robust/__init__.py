@@ -25,10 +25,19 @@ from discreet.robust.functionals import (
     TrimmedMean,
     WinsorisedMean,
 )
+from discreet.robust.huber_query import HuberQuery, huber_query, propose_huber
 from discreet.robust.influence import breakdown_point, gross_error_sensitivity, influence_function
+from discreet.robust.locations import location
 from discreet.robust.noisy_statistics import NoisyStatistics
+from discreet.robust.private_location import PrivateLocation
+from discreet.robust.private_regression import PrivateRegression
 from discreet.robust.psi import Huber, Logistic, Psi, Quantile, Tukey
 from discreet.robust.refined import RefinedRegression
+from discreet.robust.regression_schedules import RegressionGradientDescent, RegressionNewton
+from discreet.robust.regressions import regression
+from discreet.robust.robustness import RobustnessReport
+from discreet.robust.robustness_report import robustness_report
+from discreet.robust.schedules import GradientDescent, Newton
 from discreet.robust.utility import Expectation, asymptotic_noise, chaudhuri_hsu
 
 __all__ = [
@@ -38,16 +47,24 @@ __all__ = [
     "Expectation",
     "Fit",
     "Functional",
+    "GradientDescent",
     "HodgesLehmann",
     "Huber",
+    "HuberQuery",
     "Logistic",
     "MLocation",
     "Mean",
     "MedianAbsoluteDeviation",
+    "Newton",
     "NoisyStatistics",
+    "PrivateLocation",
+    "PrivateRegression",
     "Psi",
     "Quantile",
     "RefinedRegression",
+    "RegressionGradientDescent",
+    "RegressionNewton",
+    "RobustnessReport",
     "TrimmedMean",
     "Tukey",
     "WinsorisedMean",
@@ -55,10 +72,15 @@ __all__ = [
     "breakdown_point",
     "chaudhuri_hsu",
     "gross_error_sensitivity",
+    "huber_query",
     "influence_function",
+    "location",
     "location_fit",
     "median_absolute_deviation_of",
     "predict",
     "proposal_2",
+    "propose_huber",
+    "regression",
     "regression_fit",
+    "robustness_report",
 ]
