@@ -29,7 +29,7 @@ from discreet.robust.fits import leverage_weights
 from discreet.robust.location_questions import Place
 from discreet.robust.psi import Floats, Psi
 from discreet.robust.regression_questions import Line, Table
-from discreet.robust.regression_schedules import Design, RegressionSchedule
+from discreet.robust.regression_schedules import Facts, RegressionSchedule
 
 __all__ = ["PrivateRegression"]
 
@@ -89,7 +89,7 @@ class PrivateRegression:
     @property
     def dialogue(self) -> Dialogue[Line]:
         """The questions, with the noise that pays for each."""
-        design = Design(
+        facts = Facts(
             size=self.size,
             psi=self.psi,
             leverage=self.leverage,
@@ -97,7 +97,7 @@ class PrivateRegression:
             has_intercept=self.has_intercept,
             has_scale=self.scale is not None,
         )
-        questions = self.schedule.questions(design)
+        questions = self.schedule.questions(facts)
         return Dialogue(questions=questions, start=self._start(), relation=self.relation, noise=self.noise)
 
     @property

@@ -28,7 +28,7 @@ from discreet.robust.regression_questions import (
 )
 from discreet.robust.schedules import shares_of
 
-__all__ = ["Design", "RegressionGradientDescent", "RegressionNewton", "RegressionSchedule"]
+__all__ = ["Facts", "RegressionGradientDescent", "RegressionNewton", "RegressionSchedule"]
 
 Questions: TypeAlias = tuple[Question[Line], ...]
 
@@ -39,7 +39,7 @@ _LEAST_RESIDUAL = 1 / 64  # Of the spread of the targets.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class Facts:
     """The public facts that questions about a regression are made of."""
 
     size: int  # coefficients, the intercept among them
@@ -103,7 +103,7 @@ class RegressionSchedule(Protocol):
     def inference(self) -> bool:
         """Whether it asks for what intervals need."""
 
-    def questions(self, design: Design, /) -> Questions: ...
+    def questions(self, facts: Facts, /) -> Questions: ...
 
     def covariance(self, line: Line, /) -> Floats:
         """Return the covariance of the coefficients by sampling and by the noise."""
@@ -126,23 +126,23 @@ class RegressionNewton:
             inference=read_flag(self.inference, name="inference"),
         )
 
-    def questions(self, design: Design) -> Questions:
-        unknown = not design.has_scale
-        weights = [2 * design.has_intercept, 2 * unknown, 4, *[2] * self.early, 2 * unknown, *[2] * self.late]
+    def questions(self, facts: Facts) -> Questions:
+        unknown = not facts.has_scale
+        weights = [2 * facts.has_intercept, 2 * unknown, 4, *[2] * self.early, 2 * unknown, *[2] * self.late]
         shares = shares_of([*weights, 4, 12, 3 * self.inference])
         start, scale, gram, *moves, curvature, last, squares = shares
         early, anew, late = moves[: self.early], moves[self.early], moves[self.early + 1 :]
-        scores = design.scores
+        scores = facts.scores
         return (
-            *design.start(start),
-            *design.scale(scale),
-            Gram(share=gram, triangle=design.gram),
+            *facts.start(start),
+            *facts.scale(scale),
+            Gram(share=gram, triangle=facts.gram),
             *(NewtonMove(share=share, scores=scores) for share in early),
-            *design.scale_anew(anew),
+            *facts.scale_anew(anew),
             *(NewtonMove(share=share, scores=scores) for share in late),
-            Curvature(share=curvature, triangle=design.curvature, psi=design.psi),
+            Curvature(share=curvature, triangle=facts.curvature, psi=facts.psi),
             NewtonMove(share=last, scores=scores),
-            *((Squares(share=squares, triangle=design.squares, psi=design.psi),) if squares else ()),
+            *((Squares(share=squares, triangle=facts.squares, psi=facts.psi),) if squares else ()),
         )
 
     def covariance(self, line: Line) -> Floats:
@@ -175,21 +175,19 @@ class RegressionGradientDescent:
             inference=read_flag(self.inference, name="inference"),
         )
 
-    def questions(self, design: Design) -> Questions:
+    def questions(self, facts: Facts) -> Questions:
         part, none, half = Fraction(self.iterations, 10), Fraction(0), self.iterations // 2
-        scales = [none, none] if design.has_scale else [part, part]
-        weights = [part if design.has_intercept else none, *scales, *[Fraction(1)] * self.iterations]
+        scales = [none, none] if facts.has_scale else [part, part]
+        weights = [part if facts.has_intercept else none, *scales, *[Fraction(1)] * self.iterations]
         start, scale, anew, *steps, curvature, squares = shares_of([*weights, *[Fraction(self.inference)] * 2])
-        moves = [
-            GradientMove(share=s, scores=design.scores, rate=float(self.rate), divisor=self.divisor) for s in steps
-        ]
+        moves = [GradientMove(share=s, scores=facts.scores, rate=float(self.rate), divisor=self.divisor) for s in steps]
         return (
-            *design.start(start),
-            *design.scale(scale),
+            *facts.start(start),
+            *facts.scale(scale),
             *moves[:half],
-            *design.scale_anew(anew),
+            *facts.scale_anew(anew),
             *moves[half:],
-            *design.inference(curvature, squares),
+            *facts.inference(curvature, squares),
         )
 
     def covariance(self, line: Line) -> Floats:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive
 from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.release import Release
+from discreet.privacy.relation import Relation
 
-__all__ = ["noise_for"]
+__all__ = ["noise_for", "public_rows", "quoted", "reader_of"]
+
+T = TypeVar("T")
 
 
 def noise_for(
@@ -32,3 +43,28 @@ def noise_for(
     if delta is None:
         return LaplaceNoise(epsilon=positive(epsilon, name="epsilon"))
     return GaussianNoise.for_epsilon(epsilon, delta, population=population, allow_large_delta=allow_large_delta)
+
+
+def public_rows(data: Any, relation: Relation) -> int | None:
+    """Return the number of rows where it is public, and not even look where it is private."""
+    if relation is Relation.ADD_REMOVE:
+        return None
+    if not hasattr(data, "__len__"):
+        raise InvalidParameter("a column must have a length")
+    return len(data)
+
+
+def quoted(release: Release[T], noise: Noise) -> Release[T]:
+    """Quote the cost at the delta that the noise was made for, if it was made for one."""
+    return replace(release, delta=noise.delta) if isinstance(noise, GaussianNoise) else release
+
+
+def reader_of(data: Any) -> Callable[[Any], Any]:
+    """Return what reads this kind of data, or refuse; no value is looked at."""
+    if hasattr(data, "to_numpy"):
+        return lambda table: table.to_numpy()
+    if isinstance(data, (np.ndarray, Column)) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
+        return lambda rows: rows
+    raise InvalidParameter(
+        f"data must be an array, a list, or a column or table with `to_numpy`, not {type(data).__name__}"
+    )
