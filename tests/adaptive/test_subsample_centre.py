@@ -1,4 +1,4 @@
-"""The centre of attention: its bound is smooth and above every change, on all small sets of points, and is not loose."""
+"""The centre of attention: its bound is smooth and above every change, on all small sets of points, and tight."""
 
 from __future__ import annotations
 

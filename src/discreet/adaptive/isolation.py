@@ -27,6 +27,7 @@ from discreet.mechanisms.fields import read_flag, settle
 __all__ = ["FAILED", "BlockLimits", "Failed", "Rows", "heard", "probe", "run_blocks"]
 
 _TURN = 0.25  # Seconds, in which one block is cleared away before the next one starts.
+_DEEPEST = 16  # Nested lists in an answer.
 _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONHASHSEED": "0",
@@ -186,9 +187,10 @@ def _fill(descriptor: int, content: bytes) -> None:
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
     """Wait for the end, or bring it about; tell whether it was a good one."""
-    watch = os.pidfd_open(process.pid)
+    watch, ends = os.pidfd_open(process.pid), select.poll()
+    ends.register(watch, select.POLLIN)
     try:
-        ended, _, _ = select.select([watch], [], [], seconds)
+        ended = ends.poll(1000 * seconds)
     finally:
         os.close(watch)
         process.kill()
@@ -197,8 +199,14 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def heard(said: bytes) -> Any:
-    """Read an answer as text; whatever is none is a failure."""
+    """Read an answer as text; whatever is none, or is nested too deeply, is a failure."""
     try:
-        return json.loads(said)
+        answer = json.loads(said)
     except (ValueError, RecursionError):
         return FAILED
+    return answer if _is_shallow(answer, _DEEPEST) else FAILED
+
+
+def _is_shallow(answer: Any, levels: int) -> bool:
+    parts = answer if isinstance(answer, list) else answer.values() if isinstance(answer, dict) else ()
+    return levels > 0 and all(_is_shallow(part, levels - 1) for part in parts)

@@ -17,7 +17,13 @@ from discreet.errors import InvalidParameter
 __all__ = ["Program"]
 
 # Parts that a library would import when first used, when it is too late.
-_LATE = {"numpy": tuple(f"numpy.{part}" for part in ("fft", "linalg", "ma", "polynomial", "random"))}
+_LATE = {
+    "collections": ("heapq",),
+    "datetime": ("_strptime",),
+    "numpy": tuple(f"numpy.{part}" for part in ("fft", "linalg", "ma", "polynomial", "random")),
+    "statistics": ("heapq",),
+    "time": ("_strptime",),
+}
 _WAY_OUT = "put it at the top level of a file that imports installed libraries only, or say trusted=True"
 
 
@@ -26,7 +32,8 @@ _WAY_OUT = "put it at the top level of a file that imports installed libraries o
 class Program:
     """Where a function comes from: a module that is installed, or a text that defines it. It is public.
 
-    The text may import installed libraries. They are imported before it is read, since a block opens no file.
+    The text may import installed libraries. They are imported before it is read, since a block opens no file; a
+    library that imports more when it is used needs that named by an import in the text as well.
     """
 
     name: str  # of the function in its module, dotted for one in a class
