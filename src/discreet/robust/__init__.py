@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.coefficients import predict
+from discreet.robust.depth import DeepPoint
 from discreet.robust.design import Columns, Design
 from discreet.robust.fits import (
     Fit,
@@ -38,11 +39,13 @@ from discreet.robust.regressions import regression
 from discreet.robust.robustness import RobustnessReport
 from discreet.robust.robustness_report import robustness_report
 from discreet.robust.schedules import GradientDescent, Newton
+from discreet.robust.tukey_em import TukeyRegression
 from discreet.robust.utility import Expectation, asymptotic_noise, chaudhuri_hsu
 
 __all__ = [
     "AdaSSP",
     "Columns",
+    "DeepPoint",
     "Design",
     "Expectation",
     "Fit",
@@ -67,6 +70,7 @@ __all__ = [
     "RobustnessReport",
     "TrimmedMean",
     "Tukey",
+    "TukeyRegression",
     "WinsorisedMean",
     "asymptotic_noise",
     "breakdown_point",
