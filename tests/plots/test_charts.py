@@ -27,6 +27,7 @@ CHARTS = {
     "profile": cache(lambda: plots.profile(PROFILES)),
     "tradeoff": cache(lambda: plots.tradeoff(TRADEOFFS)),
     "accuracy": cache(lambda: plots.accuracy(WIDTHS, unit="euros")),
+    "shifts": cache(lambda: plots.shifts({"mean": ([0, 500], [0, 60]), "median": ([0, 500], [0, 9])}, unit="euros")),
 }
 
 
@@ -77,6 +78,19 @@ def test_accuracy_is_logarithmic_twice_and_names_the_unit():
 
 def test_accuracy_leaves_out_a_half_width_of_zero():
     assert points(plots.accuracy(WIDTHS), "Laplace") == [(0.01, 300), (0.1, 30), (1, 3)]
+
+
+def test_shifts_start_at_zero_and_are_written_in_full():
+    encoding = lines(CHARTS["shifts"]())[0]["encoding"]
+    assert [encoding[side]["scale"]["domain"] for side in "xy"] == [[0, 500], [0, pytest.approx(63)]]
+    assert [encoding[side]["axis"]["format"] for side in "xy"] == [",~f"] * 2  # "~g" would say 5e+2.
+    assert "euros" in encoding["y"]["axis"]["title"]
+
+
+def test_shifts_of_nothing_are_drawn_and_no_rows_are_refused():
+    assert points(plots.shifts({"mean": ([0, 5], [0, 0])}), "mean") == [(0, 0), (5, 0)]
+    with pytest.raises(InvalidParameter, match="rows"):
+        plots.shifts({"mean": ([0, 0], [0, 1])})
 
 
 def test_a_curve_is_drawn_in_the_order_of_x():
