@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from discreet.privacy.notprivate import NotPrivate
     from discreet.privacy.relation import Relation
     from discreet.statistics import (
+        Expected,
+        compare,
         count,
         histogram,
         mean,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BudgetExceeded",
     "DiscreetError",
+    "Expected",
     "InvalidParameter",
     "NoiseOverflow",
     "NotPrivate",
@@ -58,6 +61,7 @@ __all__ = [
     "Release",
     "UnsupportedEvent",
     "adaptive",
+    "compare",
     "count",
     "errors",
     "histogram",

@@ -10,7 +10,6 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from discreet import noise
 from discreet.adaptive.charging import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, probability
@@ -22,6 +21,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.release import Release
+from discreet.noise import categorical
 from discreet.privacy import outcomes
 from discreet.privacy.events import BoundedRange, Composed, Event, Gaussian, PureDP
 from discreet.privacy.outcomes import Outcomes
@@ -30,6 +30,7 @@ from discreet.privacy.relation import Relation
 
 __all__ = ["ClippedMean"]
 
+_NEGLIGIBLE = 0.01  # A prediction leaves out bounds that are found less often.
 _FINENESS = 4  # Radii to a doubling.
 _SURE = 10  # Then a radius that leaves out nothing has e^-5 of the weight of the best, and
 _PREFERENCE = Fraction(1, 2)  # each next radius e^-0.5 of that, so that many of them weigh little together.
@@ -97,8 +98,8 @@ class ClippedMean:
     @property
     def _mean_event(self) -> Event:
         """What any of the means spends: for each of the bounds the noise is in proportion to them."""
-        if isinstance(self._noise, GaussianNoise):
-            return Gaussian(variance=self._noise.squared_multiplier, squared_sensitivity=1)
+        if isinstance(self.noise, GaussianNoise):
+            return Gaussian(variance=self.noise.squared_multiplier, squared_sensitivity=1)
         return PureDP(self._rest)
 
     @property
@@ -106,7 +107,8 @@ class ClippedMean:
         return self.epsilon * (1 - self.centre_share - self.radius_share)
 
     @property
-    def _noise(self) -> LaplaceNoise | GaussianNoise:
+    def noise(self) -> LaplaceNoise | GaussianNoise:
+        """The noise of the mean."""
         if self.delta is None:
             return LaplaceNoise(epsilon=self._rest)
         return _gaussian(self._rest, self.delta, self.size)
@@ -122,9 +124,19 @@ class ClippedMean:
         if self.size is not None:
             check_length(column, self.size)
         middle = int(self.centre.release(column).value / self.grid.step)
-        chosen = noise.categorical(self._scores(column, middle), factor=self._factor)
+        chosen = categorical(self._scores(column, middle), factor=self._factor)
         answer = self._mean(self._within(middle, self.radii[chosen])).release(column)
         return replace(answer, event=self.event, delta=self.delta)
+
+    def likely_bounds(self, column: Data, middle: int, *, rows: float = 1) -> list[tuple[Grid, float]]:
+        """Return bounds around a centre and how likely each is; each value of a public column stands for `rows` rows."""
+        scores = np.array([float(score) for score in self._scores(column, middle, weight=Fraction(rows))])
+        chances = np.exp(float(self._factor) * (scores - scores.max()))
+        chances /= chances.sum()
+        return [
+            (self._within(middle, self.radii[place]), float(chances[place]))
+            for place in np.flatnonzero(chances > _NEGLIGIBLE).tolist()
+        ]
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the centre, the radius and what the mean lists, all in grid steps."""
@@ -144,12 +156,12 @@ class ClippedMean:
         listed = self._mean(self._within(middle, radius)).distribution(column)
         return outcomes.map(listed, lambda sums: (middle, radius, sums))
 
-    def _scores(self, column: Data, middle: int) -> list[Fraction]:
+    def _scores(self, column: Data, middle: int, *, weight: Fraction = Fraction(1)) -> list[Fraction]:
         wanted = self.beyond or Fraction(0)
         distances = np.sort(np.abs(self.grid.indices(column) - middle))
         beyond = distances.size - np.searchsorted(distances, self.radii, side="right")
         prior = _PREFERENCE / self._factor
-        return [-abs(rows - wanted) - place * prior for place, rows in enumerate(beyond.tolist())]
+        return [-abs(rows * weight - wanted) - place * prior for place, rows in enumerate(beyond.tolist())]
 
     def _within(self, middle: int, radius: int) -> Grid:
         """Return the part of the grid that is not farther away from the centre."""
@@ -158,7 +170,7 @@ class ClippedMean:
         return Grid(low=low * step, high=high * step, step=step, default=min(max(default, low * step), high * step))
 
     def _mean(self, within: Grid) -> Mean:
-        return Mean(grid=within, relation=self.relation, noise=self._noise, size=self.size)
+        return Mean(grid=within, relation=self.relation, noise=self.noise, size=self.size)
 
 
 @lru_cache(64)

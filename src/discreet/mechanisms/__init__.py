@@ -19,6 +19,7 @@ from discreet.mechanisms.noisy_max import ReportNoisyMax
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.proportion import Proportion
 from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile_among import QuantileAmong
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sparse_vector import AboveThreshold, Asking
@@ -48,6 +49,7 @@ __all__ = [
     "PermuteAndFlip",
     "Proportion",
     "Quantile",
+    "QuantileAmong",
     "RandomizedResponse",
     "Release",
     "ReportNoisyMax",

@@ -68,7 +68,7 @@ class Quantile:
 
     def rank_error(self, confidence: Number = Fraction(95, 100)) -> Fraction:
         """Return a rank error that is not exceeded with at least this probability. It is public."""
-        parts = worst_case_shortfall(factor=self._factor, candidates=self.grid.width + 1, confidence=confidence)
+        parts = worst_case_shortfall(factor=self.factor, candidates=self.grid.width + 1, confidence=confidence)
         return parts / self.quantile.denominator
 
     def release(self, data: Data) -> Release[Fraction]:
@@ -88,12 +88,11 @@ class Quantile:
         One of them is kept with the chance that its own score leaves it, or all is drawn anew: rejection sampling.
         """
         first, last = self._window(sample.size)
-        values = sample.between(first, last)
-        low = values[0] if first > 1 else self.grid.first
-        high = values[-1] if last < sample.size else self.grid.last
-        starts, lengths, scores = self._cut(values, sample.size, before=first - 1)
+        low = sample.between(first, first)[0] if first > 1 else self.grid.first
+        high = sample.between(last, last)[0] if last < sample.size else self.grid.last
+        starts, lengths, scores = self.pieces_near(sample)
         while True:
-            chosen = noise.categorical(scores, factor=self._factor, multiplicities=lengths)
+            chosen = noise.categorical(scores, factor=self.factor, multiplicities=lengths)
             point = int(starts[chosen]) + noise.uniform(int(lengths[chosen]))
             if low <= point <= high or self._is_kept(sample, point, drawn_with=int(scores[chosen])):
                 return point
@@ -103,7 +102,7 @@ class Quantile:
 
         Beyond k ranks on each side, all points together are drawn with a chance below points * e^(-factor * k).
         """
-        decay = float(self._factor * self.quantile.denominator)
+        decay = float(self.factor * self.quantile.denominator)
         reach = math.ceil((math.log(self.grid.width + 1) + _UNLIKELY) / decay) + 1
         wanted = math.floor(self.quantile * size)
         return max(1, wanted - reach), min(size, wanted + reach)
@@ -111,8 +110,8 @@ class Quantile:
     def _is_kept(self, sample: Ranked, point: int, *, drawn_with: int) -> bool:
         values = sample.values
         below, at_most = (np.array([np.count_nonzero(where)]) for where in (values < point, values <= point))
-        own = int(self._scores(below, at_most, sample.size)[0])
-        return bool(noise.bernoulli_exp(self._factor * (drawn_with - own)))
+        own = int(self.scores(below, at_most, sample.size)[0])
+        return bool(noise.bernoulli_exp(self.factor * (drawn_with - own)))
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the chosen grid point, in steps."""
@@ -122,7 +121,7 @@ class Quantile:
             for start, length, score in zip(starts, lengths, scores, strict=True)
             for place in range(length)
         }
-        return exponential_outcomes(listed, factor=self._factor)
+        return exponential_outcomes(listed, factor=self.factor)
 
     def pieces(self, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Cut the grid into runs of points with one score: every distinct value, and the gaps between them.
@@ -132,10 +131,15 @@ class Quantile:
         values = np.sort(self.grid.indices(data))
         return self._cut(values, values.size, before=0)
 
+    def pieces_near(self, sample: Ranked) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+        """Do so near to the wanted rank; points farther away are in two long runs, whose score may be too high."""
+        first, last = self._window(sample.size)
+        return self._cut(sample.between(first, last), sample.size, before=first - 1)
+
     def _cut(
         self, ordered: NDArray[np.int64], size: int, *, before: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
-        """Do so for some neighbouring ranks out of `size`, of which `before` come before them.
+        """Cut at some neighbouring ranks out of `size`, of which `before` come before them.
 
         What lies outside is left out. The scores of the points from the first to the last value are exact all the
         same, if the wanted rank is among these: more values equal to the first would only lower the number of those
@@ -148,9 +152,10 @@ class Quantile:
         lengths = _interleaved(np.diff(edges) - 1, np.ones_like(values))
         below, at_most = _interleaved(upto, upto[:-1]), _interleaved(upto, upto[1:])
         kept = lengths > 0
-        return starts[kept], lengths[kept], self._scores(below, at_most, size)[kept]
+        return starts[kept], lengths[kept], self.scores(below, at_most, size)[kept]
 
-    def _scores(self, below: NDArray[np.int64], at_most: NDArray[np.int64], size: int) -> NDArray[Any]:
+    def scores(self, below: NDArray[np.int64], at_most: NDArray[np.int64], size: int) -> NDArray[Any]:
+        """Return minus the rank errors of points with so many rows below and at most equal, in parts of a rank."""
         over, under = self.quantile.numerator, self.quantile.denominator
         # Rows fit into memory, so there are fewer than 2^40; a longer fraction needs Python's integers.
         kind = np.int64 if under < 1 << 22 else object
@@ -160,7 +165,8 @@ class Quantile:
         return -errors
 
     @property
-    def _factor(self) -> Fraction:
+    def factor(self) -> Fraction:
+        """What scores, in parts of a rank, are multiplied by."""
         return self.epsilon / (2 * self.sensitivity)
 
     def _reason(self) -> str:

@@ -41,6 +41,11 @@ class Ranked:
             return cls(np.asarray(column.values), grid.first, grid.last, grid.indices)
         return cls(grid.indices(column), grid.first, grid.last)
 
+    @classmethod
+    def ordered(cls, numbers: NDArray[Any], grid: Grid) -> Ranked:
+        """Rank numbers that are in order already, none of them missing."""
+        return cls(numbers, grid.first, grid.last, grid.indices, [Run(1, numbers)])
+
     @property
     def size(self) -> int:
         return self.numbers.size

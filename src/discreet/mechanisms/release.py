@@ -43,6 +43,7 @@ class Release(Generic[T]):
     limits: Limits = (None, None)  # where the exact answer surely lies
     labels: tuple[str, ...] | None = None  # public names of the cells of a tuple
     delta: Fraction | None = None  # at which the cost is quoted; it changes nothing else
+    method: str | None = None  # how it was found, where there were several ways
 
     def __post_init__(self) -> None:
         cells = self.value if isinstance(self.value, tuple) else (self.value,)
@@ -106,6 +107,7 @@ class Release(Generic[T]):
             "event": json.loads(self.event.to_json()),
             "relation": self.relation.value,
             "cost": self.cost,
+            "method": self.method,
         }
         return json.dumps(packed, ensure_ascii=False)
 

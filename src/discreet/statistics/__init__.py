@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from discreet.statistics.choices import mode, select, top_k
 from discreet.statistics.columns import as_column
+from discreet.statistics.comparing import Comparison, ModeComparison, compare
 from discreet.statistics.counts import count, proportion
+from discreet.statistics.expected import Expected
 from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
 from discreet.statistics.means import mean, variance
 from discreet.statistics.ranks import median, quantile
@@ -19,7 +21,11 @@ from discreet.statistics.tables import histogram
 from discreet.statistics.vectors import vector_mean
 
 __all__ = [
+    "Comparison",
+    "Expected",
+    "ModeComparison",
     "as_column",
+    "compare",
     "count",
     "histogram",
     "mean",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -16,7 +16,10 @@ from discreet.mechanisms.scores import Scores
 from discreet.mechanisms.top_k import TopK
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.paying import answer, pay
+from discreet.statistics.choosing import AUTO
+from discreet.statistics.mode_choice import mode_facts, mode_method
+from discreet.statistics.mode_methods import TestedMode
+from discreet.statistics.paying import answer, pay, public_size
 
 __all__ = ["mode", "select", "top_k"]
 
@@ -27,21 +30,32 @@ def mode(
     column: Any,
     *,
     relation: Relation,
-    candidates: Iterable[Hashable],
+    candidates: Iterable[Hashable] | None = None,
     epsilon: Number,
+    delta: Number | None = None,
+    method: str = AUTO,
+    expected: Mapping[Any, Number] | Sequence[Number] | None = None,
+    expected_size: int | None = None,
     session: Payer | None = None,
 ) -> Release[Any]:
-    """Name one of the public candidates that is about as frequent in the column as any other."""
-    names = read_bins(candidates)
-    mechanism = PermuteAndFlip(
-        epsilon=exact(epsilon, name="epsilon"),
-        sensitivity=exact(1),
-        candidates=len(names),
-        relation=relation,
-        monotone=relation is Relation.ADD_REMOVE,
-    )
-    chosen = answer(mechanism, column, session=session, purpose="mode", prepare=partial(bin_counts, bins=names))
-    return _named(chosen, names[chosen.value])
+    """Name the most frequent value of a column, or one that is about as frequent. `method` is one of
+
+    - "permute-and-flip": one of the public candidates;
+    - "stable": the most frequent value itself, of the candidates or of all, if it leads clearly; otherwise no answer
+      (needs a delta);
+    - "auto": the one that is predicted to fail least often if the most frequent values have the `expected` shares;
+      without these the first, or the second if there are no candidates.
+    """
+    rows = expected_size if relation is Relation.ADD_REMOVE else public_size(column, relation)
+    facts = mode_facts(candidates, relation, epsilon, delta, rows, expected)
+    chosen = mode_method(method, facts)
+    if isinstance(chosen, TestedMode):
+        found: Release[Any] = answer(chosen.make(facts), column, session=session, purpose="mode")
+        return replace(found, method=chosen.name)
+    names = facts.candidates or ()
+    prepare = partial(bin_counts, bins=names)
+    found = answer(chosen.make(facts), column, session=session, purpose="mode", prepare=prepare)
+    return replace(_named(found, names[found.value]), method=chosen.name)
 
 
 def top_k(

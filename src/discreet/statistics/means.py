@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
+from discreet.mechanisms.fields import small_delta
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.variance import Variance
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
+from discreet.statistics.answering import answer_by
+from discreet.statistics.choosing import AUTO, mean_methods
+from discreet.statistics.expected import Expected
+from discreet.statistics.facts import Facts
+from discreet.statistics.mean_methods import ClampedMean
+from discreet.statistics.paid import SHARE
 from discreet.statistics.paying import Bounds, answer, grid_from, noise_from, public_size
 
 __all__ = ["mean", "variance"]
@@ -29,25 +38,55 @@ def mean(
     population: int | None = None,
     allow_large_delta: bool = False,
     count_share: Number = Fraction(1, 2),
+    method: str = AUTO,
+    expected: Expected | None = None,
+    expected_size: int | None = None,
+    choice_share: Number = SHARE,
     session: Payer | None = None,
 ) -> Release[Fraction]:
     """Average a column, each value clamped to `bounds` and rounded to a multiple of `step`.
 
     Under replace-one the number of rows is public. Under add-remove it is private, and the part `count_share` of the
-    budget pays for it. What is missing counts as `missing`, or as the middle of the bounds.
+    budget pays for it. What is missing counts as `missing`, or as the middle of the bounds. `method` is one of
+
+    - "clamped": noise for the whole distance of the bounds;
+    - "clipped": noise for narrower bounds, which a part of epsilon finds; what lies outside pulls the answer inward;
+    - "trimmed": the mean without some rows on each side, with noise that follows its smooth sensitivity (replace-one);
+    - "auto": the one that is predicted to be most accurate if the data are as `expected`; without that the first;
+    - "paid": chosen by a private look at the data, which costs the part `choice_share` of epsilon.
+
+    The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
-    grid = grid_from(bounds, step=step, missing=missing)
-    size = public_size(column, relation)
-    noise = noise_from(
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        population=size if population is None else population,
-        allow_large_delta=allow_large_delta,
-    )
+    grid, size = grid_from(bounds, step=step, missing=missing), public_size(column, relation)
     share = exact(count_share, name="count_share")
-    mechanism = Mean(grid=grid, relation=relation, noise=noise, size=size, count_share=share)
-    return answer(mechanism, column, session=session, purpose="mean", noise=noise)
+    people = size if population is None else population
+    if rho is not None or epsilon is None or method == ClampedMean.name or (method == AUTO and expected is None):
+        noise = noise_from(
+            epsilon=epsilon, delta=delta, rho=rho, population=people, allow_large_delta=allow_large_delta
+        )
+        _check_method(method, rho)
+        mechanism = Mean(grid=grid, relation=relation, noise=noise, size=size, count_share=share)
+        found = answer(mechanism, column, session=session, purpose="mean", noise=noise)
+        return replace(found, method=ClampedMean.name)
+    if delta is not None:
+        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
+    facts = Facts(
+        grid=grid,
+        relation=relation,
+        epsilon=exact(epsilon, name="epsilon"),
+        delta=None if delta is None else exact(delta, name="delta"),
+        size=size,
+        expected_size=expected_size,
+        expected=expected,
+    )
+    return answer_by(
+        method, mean_methods(share), facts, column, session=session, purpose="mean", choice_share=choice_share
+    )
+
+
+def _check_method(method: str, rho: Number | None) -> None:
+    if rho is not None and method not in (AUTO, ClampedMean.name):
+        raise InvalidParameter(f'method="{method}" spends epsilon, not rho')
 
 
 def variance(

@@ -5,12 +5,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from discreet.exact import Number, exact
-from discreet.mechanisms.quantile import Quantile
+from discreet.exact import Number, exact, probability
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.paying import Bounds, answer, grid_from
+from discreet.statistics.answering import answer_by
+from discreet.statistics.choosing import AUTO, rank_methods
+from discreet.statistics.expected import Expected
+from discreet.statistics.facts import Facts
+from discreet.statistics.paid import SHARE
+from discreet.statistics.paying import Bounds, grid_from, public_size
 
 __all__ = ["median", "quantile"]
 
@@ -21,23 +25,40 @@ def quantile(
     *,
     relation: Relation,
     epsilon: Number,
+    delta: Number | None = None,
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
+    method: str = AUTO,
+    expected: Expected | None = None,
+    expected_size: int | None = None,
+    choice_share: Number = SHARE,
     session: Payer | None = None,
-) -> Release[Fraction]:
+) -> Release[Any]:
     """Release a value below which about the share `q` of a column lies.
 
-    It is chosen among the multiples of `step` within `bounds`. A coarser step makes the choice easier: the rank error
-    grows with the logarithm of the number of points.
+    It is a multiple of `step` near to `bounds`. `method` is one of
+
+    - "exponential": a point within the bounds, chosen by its rank;
+    - "candidates": the same among fewer points, most of them where values are expected;
+    - "smooth": the exact quantile with noise that follows its smooth sensitivity;
+    - "propose-test-release": the exact quantile with little noise, or no answer (needs a delta);
+    - "auto": the one that is predicted to be most accurate if the data are as `expected`; without that the first;
+    - "paid": chosen by a private look at the data, which costs the part `choice_share` of epsilon.
+
+    The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
-    mechanism = Quantile(
-        quantile=exact(q, name="q"),
-        epsilon=exact(epsilon, name="epsilon"),
+    facts = Facts(
         grid=grid_from(bounds, step=step, missing=missing),
         relation=relation,
+        epsilon=exact(epsilon, name="epsilon"),
+        delta=None if delta is None else exact(delta, name="delta"),
+        size=public_size(column, relation),
+        expected_size=expected_size,
+        expected=expected,
     )
-    return answer(mechanism, column, session=session, purpose="quantile")
+    methods = rank_methods(probability(q, name="q"))
+    return answer_by(method, methods, facts, column, session=session, purpose="quantile", choice_share=choice_share)
 
 
 def median(
@@ -45,19 +66,29 @@ def median(
     *,
     relation: Relation,
     epsilon: Number,
+    delta: Number | None = None,
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
+    method: str = AUTO,
+    expected: Expected | None = None,
+    expected_size: int | None = None,
+    choice_share: Number = SHARE,
     session: Payer | None = None,
-) -> Release[Fraction]:
-    """Release a value that about half of a column lies below."""
+) -> Release[Any]:
+    """Release a value that about half of a column lies below; see `quantile` for the methods."""
     return quantile(
         column,
         Fraction(1, 2),
         relation=relation,
         epsilon=epsilon,
+        delta=delta,
         bounds=bounds,
         step=step,
         missing=missing,
+        method=method,
+        expected=expected,
+        expected_size=expected_size,
+        choice_share=choice_share,
         session=session,
     )

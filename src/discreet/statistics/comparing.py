@@ -1,0 +1,171 @@
+"""Which mechanism will be more accurate? Predicted from public facts, before any data are read."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from discreet import plots
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, positive, probability
+from discreet.mechanisms.fields import read_relation
+from discreet.privacy.relation import Relation
+from discreet.statistics.choosing import Method, applicable, best, mean_methods, rank_methods
+from discreet.statistics.expected import Expected
+from discreet.statistics.facts import Facts
+from discreet.statistics.mode_choice import best_mode, mode_facts, mode_methods
+from discreet.statistics.mode_methods import ModeOutlook
+from discreet.statistics.paying import Bounds, grid_from
+from discreet.statistics.predicted import Predicted
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["Comparison", "ModeComparison", "compare"]
+
+_DRAWN = tuple(map(Fraction, ("1/4", "1/2", "1", "2", "4")))  # Times epsilon.
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison:
+    """What each mechanism is predicted to be worth. It is made of public facts and may be shown to anyone."""
+
+    statistic: str
+    facts: Facts
+    methods: tuple[Method, ...]
+
+    @property
+    def best(self) -> str:
+        """The name of the method that `method="auto"` takes."""
+        return best(self.methods, self.facts).name
+
+    @property
+    def predictions(self) -> dict[str, Predicted]:
+        """The predicted errors by method, in units of the data."""
+        return {method.name: method.predict(self.facts) for method in applicable(self.methods, self.facts)}
+
+    @property
+    def refusals(self) -> dict[str, str]:
+        """The methods that cannot be used, and why."""
+        asked = {method.name: method.refusal(self.facts) for method in self.methods}
+        return {name: why for name, why in asked.items() if why is not None}
+
+    def plot(self, *, title: str | None = None) -> alt.LayerChart:
+        """Draw the usual error of each method against epsilon."""
+        spent = [self.facts.epsilon * times for times in _DRAWN]
+        curves: dict[str, tuple[list[float], list[float]]] = {}
+        for method in applicable(self.methods, self.facts):
+            errors = [method.predict(replace(self.facts, epsilon=epsilon)).typical for epsilon in spent]
+            finest = float(self.facts.grid.step) / 2  # On a logarithmic axis there is no 0.
+            curves[method.name] = [float(epsilon) for epsilon in spent], [max(error, finest) for error in errors]
+        shown = title or f"{self.statistic}: predicted error if the data are {self.facts.law}"
+        return plots.accuracy(curves, unit="units of the data", confidence="50 %", title=shown)
+
+    def __str__(self) -> str:
+        facts, rows = self.facts, [("method", "usual error", "95 %", "no answer")]
+        chosen = self.best
+        for name, found in self.predictions.items():
+            mark = " *" if name == chosen else ""
+            rows.append((name + mark, f"{found.typical:.3g}", f"{found.wide:.3g}", _share(found.declines)))
+        lines = [f"{self.statistic} of {facts.rows} rows, {_spent(facts)}, expected {facts.law}", *_aligned(rows)]
+        lines += [f"  {name} cannot be used: {why}" for name, why in self.refusals.items()]
+        return "\n".join([*lines, '* what method="auto" takes. Predicted from public facts; no data were read.'])
+
+    __repr__ = __str__
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class ModeComparison:
+    """How often each mechanism is predicted to miss the most frequent value."""
+
+    outlooks: Mapping[str, ModeOutlook]
+    best: str
+
+    def __str__(self) -> str:
+        rows = [("method", "another value", "no answer")]
+        for name, found in self.outlooks.items():
+            mark = " *" if name == self.best else ""
+            rows.append((name + mark, _share(found.wrong), _share(found.declines)))
+        return "\n".join(
+            [*_aligned(rows), '* what method="auto" takes. Predicted from public facts; no data were read.']
+        )
+
+    __repr__ = __str__
+
+
+def compare(
+    statistic: str,
+    *,
+    relation: Relation,
+    epsilon: Number,
+    delta: Number | None = None,
+    size: int,
+    bounds: Bounds | None = None,
+    step: Number | None = None,
+    q: Number | None = None,
+    candidates: Iterable[Hashable] | None = None,
+    expected: Expected | Mapping[Any, Number] | Sequence[Number] | None = None,
+) -> Comparison | ModeComparison:
+    """Predict the error of each mechanism for "median", "quantile", "mean" or "mode", from public facts.
+
+    `size` is the number of rows, or a guess of it; `expected` what they may look like, such as
+    `Expected.lognormal(30_000, 2)`; without it, values spread evenly between the bounds. For the mode, `expected` are
+    the shares of the most frequent values. Nothing is read and nothing is charged.
+
+        print(dp.compare("median", bounds=(0, 10**6), epsilon=1, size=10_000, relation=dp.Relation.REPLACE_ONE,
+                         expected=dp.Expected.lognormal(30_000, 2)))
+    """
+    read_relation(relation)
+    if statistic == "mode":
+        known = mode_facts(candidates, relation, epsilon, delta, size, expected)
+        return ModeComparison(
+            {method.name: method.predict(known) for method in applicable(mode_methods(), known)}, best_mode(known).name
+        )
+    if expected is not None and not isinstance(expected, Expected):
+        raise InvalidParameter("expected must be an Expected, such as Expected.normal(mean, sd)")
+    grid = grid_from(bounds, step=step, missing=None)
+    facts = Facts(
+        grid=grid,
+        relation=relation,
+        epsilon=positive(epsilon, name="epsilon"),
+        delta=None if delta is None else exact(delta, name="delta"),
+        size=size if relation is Relation.REPLACE_ONE else None,
+        expected_size=size,
+        expected=expected or Expected.uniform(grid.low, grid.high),
+    )
+    return Comparison(statistic, facts, _methods(statistic, q))
+
+
+def _methods(statistic: str, q: Number | None) -> tuple[Method, ...]:
+    if statistic == "quantile" and q is not None:
+        return rank_methods(probability(q, name="q"))
+    if statistic == "median" and q is None:
+        return rank_methods(Fraction(1, 2))
+    if statistic == "mean" and q is None:
+        return mean_methods()
+    raise InvalidParameter('statistic must be "median", "mean", "mode", or "quantile" with q=…')
+
+
+def _spent(facts: Facts) -> str:
+    delta = "" if facts.delta is None else f", δ = {float(facts.delta):g}"
+    return f"{facts.relation.value}, ε = {float(facts.epsilon):g}{delta}"
+
+
+def _share(chance: float) -> str:
+    return f"{100 * chance:.3g} %"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  "
+        + "  ".join(
+            cell.ljust(width) if place == 0 else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]

@@ -1,0 +1,224 @@
+"""The mechanisms for a mean: how each is made from public facts, and what it is predicted to be worth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.adaptive.clipped_mean import ClippedMean
+from discreet.adaptive.order_queries import trimmed_mean_query
+from discreet.adaptive.pure_recipes import polynomial
+from discreet.adaptive.recipe import Recipe
+from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.tuning import best_recipe
+from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.mean import Mean
+from discreet.mechanisms.measurement import Measurement
+from discreet.privacy.relation import Relation
+from discreet.statistics.expected import Floats
+from discreet.statistics.facts import Facts
+from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, with_bias
+
+__all__ = ["ClampedMean", "FoundBoundsMean", "TrimmedMean"]
+
+_SHARES = (
+    Fraction(1, 30),
+    Fraction(1, 10),
+    Fraction(1, 5),
+    Fraction(2, 5),
+)  # Of epsilon, for the radius; the centre gets half of it.
+_FINER = 1 << 12
+_MOST_STEPS = 1 << 51
+_ENDS = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4))  # Of the rows, left out on each side.
+
+
+@dataclass(frozen=True)
+class ClampedMean:
+    """The mean of what lies between the declared bounds, with noise for the whole of their distance."""
+
+    name: ClassVar[str] = "clamped"
+    declines: ClassVar[bool] = False
+
+    count_share: Fraction = Fraction(1, 2)
+
+    def refusal(self, facts: Facts) -> str | None:
+        return None
+
+    def make(self, facts: Facts) -> Mean:
+        noise = _noise(facts)
+        return Mean(
+            grid=facts.grid, relation=facts.relation, noise=noise, size=facts.size, count_share=self.count_share
+        )
+
+    def predict(self, facts: Facts) -> Predicted:
+        return _mean_errors(facts, facts.grid, _noise(facts), self.count_share)
+
+
+@dataclass(frozen=True)
+class FoundBoundsMean:
+    """The mean within narrower bounds, which a part of the budget finds."""
+
+    name: ClassVar[str] = "clipped"
+    declines: ClassVar[bool] = False
+
+    def refusal(self, facts: Facts) -> str | None:
+        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def make(self, facts: Facts) -> ClippedMean:
+        return _clipped(facts, facts.size, _best_share(facts))
+
+    def predict(self, facts: Facts) -> Predicted:
+        return _clipped_errors(facts, _best_share(facts))
+
+
+@dataclass(frozen=True)
+class TrimmedMean:
+    """The mean without some rows on each side, with noise that follows a smooth bound of its sensitivity."""
+
+    name: ClassVar[str] = "trimmed"
+    declines: ClassVar[bool] = False
+
+    def refusal(self, facts: Facts) -> str | None:
+        if facts.relation is not Relation.REPLACE_ONE:
+            return "it needs a public number of rows, as under replace-one"
+        return None if (facts.size or 0) > 2 / _ENDS[0] else "there are too few rows to leave some out"
+
+    def make(self, facts: Facts) -> SmoothSensitivityMechanism:
+        ends, recipe = _best_ends(facts)
+        size = facts.size or 0
+        query = trimmed_mean_query(grid=_finer(facts.grid), size=size, trimmed=math.floor(ends * size))
+        return SmoothSensitivityMechanism(query=query, recipe=recipe)
+
+    def predict(self, facts: Facts) -> Predicted:
+        ends, recipe = _best_ends(facts)
+        return _trimmed_errors(facts, ends, recipe)
+
+
+def _noise(facts: Facts) -> Noise:
+    if facts.delta is None:
+        return LaplaceNoise(epsilon=facts.epsilon)
+    return GaussianNoise.for_epsilon(facts.epsilon, facts.delta, population=facts.size)
+
+
+def _mean_errors(facts: Facts, within: Grid, noise: Noise, count_share: Fraction = Fraction(1, 2)) -> Predicted:
+    """Predict for a mean within some bounds, both what its noise does and what clamping does."""
+    mean = Mean(
+        grid=within,
+        relation=facts.relation,
+        noise=noise,
+        size=facts.rows if facts.relation is Relation.REPLACE_ONE else None,
+        count_share=count_share,
+    )
+    low, high, rows = float(within.low), float(within.high), facts.rows or 1
+    inside = np.clip(facts.column, low, high)
+    # The noise of the sum, and under add-remove that of the count times how far the mean is from the middle.
+    weights = (float(within.step), abs(float(inside.mean()) - (low + high) / 2))
+    typical, wide = (
+        math.hypot(
+            *(_half_width(part, level) * weight for part, weight in zip(mean.measurements, weights, strict=False))
+        )
+        for level in (TYPICAL, WIDE)
+    )
+    errors = Predicted(typical=typical / rows, wide=wide / rows)
+    return with_bias(errors, _mismatch(inside - facts.column, rows))
+
+
+def _half_width(measured: Measurement, level: Fraction) -> float:
+    """Return the half-width of the noise, in grid steps."""
+    return float(measured.accuracy().interval(Fraction(0), level)[1])
+
+
+def _mismatch(changes: Floats, rows: int) -> float:
+    """Return how far the mean is moved by changes of single rows: on average, and by chance."""
+    return math.hypot(float(changes.mean()), float(changes.std()) / math.sqrt(rows))
+
+
+def _clipped(facts: Facts, size: int | None, share: Fraction) -> ClippedMean:
+    return ClippedMean(
+        grid=facts.grid,
+        relation=facts.relation,
+        epsilon=facts.epsilon,
+        delta=facts.delta,
+        size=size,
+        centre_share=share / 2,
+        radius_share=share,
+    )
+
+
+@lru_cache(64)
+def _clipped_errors(facts: Facts, share: Fraction) -> Predicted:
+    """Predict for the bounds that are likely to be found, each as often as it is."""
+    mechanism = _clipped(facts, facts.rows if facts.relation is Relation.REPLACE_ONE else None, share)
+    found = [
+        (chance * often, _mean_errors(facts, within, mechanism.noise))
+        for middle, often in _centres(facts, mechanism).items()
+        for within, chance in mechanism.likely_bounds(facts.column, middle, rows=facts.shortened)
+    ]
+    total = sum(often for often, _ in found)
+    return Predicted(
+        typical=sum(often * errors.typical for often, errors in found) / total,
+        wide=sum(often * errors.wide for often, errors in found) / total,
+    )
+
+
+def _centres(facts: Facts, mechanism: ClippedMean) -> dict[int, float]:
+    """Return a usual centre, and a low and a high one that are hardly ever passed."""
+    starts, lengths, scores = mechanism.centre.pieces_near(facts.sample)
+    weights = lengths * np.exp(float(mechanism.centre.factor) * facts.shortened * scores.astype(float))
+    chances = np.cumsum(weights) / weights.sum()
+    places = [min(int(np.searchsorted(chances, level)), starts.size - 1) for level in (0.025, 0.5, 0.975)]
+    points = [int(starts[place] + lengths[place] // 2) for place in places]
+    return dict(zip(points, (0.05, 0.9, 0.05), strict=True)) if len(set(points)) == len(places) else {points[1]: 1.0}
+
+
+@lru_cache(64)
+def _best_share(facts: Facts) -> Fraction:
+    return min(_SHARES, key=lambda share: _clipped_errors(facts, share).typical)
+
+
+@lru_cache(64)
+def _best_ends(facts: Facts) -> tuple[Fraction, Recipe]:
+    """Return how much to leave out, and noise that is predicted to be narrow; it hardly depends on how much."""
+    recipe = best_recipe(
+        lambda beta: polynomial(facts.epsilon, beta=beta),
+        guess=lambda beta: _trimmed_bound(facts, _ENDS[1], beta),
+        confidence=TYPICAL,
+    )
+    return min(_ENDS, key=lambda ends: _trimmed_errors(facts, ends, recipe).typical), recipe
+
+
+def _trimmed_bound(facts: Facts, ends: Fraction, beta: Fraction) -> float:
+    """Return the smooth bound of the expected column, in grid steps."""
+    size = facts.sample.size
+    query = trimmed_mean_query(grid=facts.grid, size=size, trimmed=math.floor(ends * size))
+    return query.smooth_bound(facts.sample, beta).approximate(float(beta))
+
+
+def _finer(grid: Grid) -> Grid:
+    """Return a grid on which a mean of many values can be told: it moves by much less than a step of theirs."""
+    room = max(1, _MOST_STEPS // max(abs(grid.first), abs(grid.last), 1))
+    return replace(grid, step=grid.step / min(room, _FINER))
+
+
+def _trimmed_errors(facts: Facts, ends: Fraction, recipe: Recipe) -> Predicted:
+    scale = _trimmed_bound(facts, ends, recipe.beta) * float(recipe.ratio * facts.grid.step) / facts.shortened
+    typical, wide = (scale * recipe.law.guess(float(1 - level)) for level in (TYPICAL, WIDE))
+    return with_bias(Predicted(typical=typical, wide=wide), _trimming(facts.column, ends, facts.rows or 1))
+
+
+def _trimming(column: Floats, ends: Fraction, rows: int) -> float:
+    """Return how far a trimmed mean is from the mean: by the shape of the data, and by chance.
+
+    A row moves the trimmed mean as if it were Winsorised, over the share that is left. [HR09]
+    """
+    cut = math.floor(ends * column.size)
+    kept = column[cut : column.size - cut]
+    influence = np.clip(column, kept[0], kept[-1]) / float(1 - 2 * ends)
+    shift = float(kept.mean() - column.mean())
+    return math.hypot(shift, float((influence - column).std()) / math.sqrt(rows))

@@ -1,0 +1,221 @@
+"""The mechanisms for a quantile: how each is made from public facts, and what it is predicted to be worth."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from discreet.adaptive.delta_recipes import laplace
+from discreet.adaptive.order_queries import OrderQuery, median_query, quantile_query
+from discreet.adaptive.proposals import propose_median, propose_quantile
+from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.adaptive.pure_recipes import polynomial
+from discreet.adaptive.recipe import Recipe
+from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.stability import DistanceTest
+from discreet.adaptive.tuning import best_recipe
+from discreet.balls import precision
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.ranked import Ranked
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy.relation import Relation
+from discreet.statistics.expected import Floats
+from discreet.statistics.facts import Facts
+from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, noise_errors, of_weights
+
+__all__ = ["CandidateQuantile", "ExponentialQuantile", "ProposedQuantile", "SmoothQuantile"]
+
+_HALF = Fraction(1, 2)
+_TO_THE_NOISE = 4  # Candidates to the rank noise, which is about 1 / epsilon.
+_FEWEST, _MOST = 64, 1 << 13
+_NODES = 96  # Of an integral.
+_PARTS = 16  # Points that stand for a long run of grid points.
+_ROOM = 2  # A proposal is so many times what the expected data need.
+_SURE = Fraction(99, 100)  # How surely the expected data pass a test.
+
+
+@dataclass(frozen=True)
+class ExponentialQuantile:
+    """A grid point of about the wanted rank."""
+
+    name: ClassVar[str] = "exponential"
+    declines: ClassVar[bool] = False
+
+    q: Fraction
+
+    def refusal(self, facts: Facts) -> str | None:
+        return None
+
+    def make(self, facts: Facts) -> Quantile:
+        return Quantile(quantile=self.q, epsilon=facts.epsilon, grid=facts.grid, relation=facts.relation)
+
+    def predict(self, facts: Facts) -> Predicted:
+        sample, mechanism = facts.sample, self.make(facts)
+        starts, lengths, scores = mechanism.pieces_near(sample)
+        weights = lengths * np.exp(float(mechanism.factor) * scores.astype(float))
+        points = np.floor(starts[:, None] + lengths[:, None] * (np.arange(_PARTS) + 0.5) / _PARTS)
+        errors = np.abs(points - _truth(sample, self.q)) * float(facts.grid.step)
+        return of_weights(errors.ravel(), np.repeat(weights, _PARTS)).shrunk(facts.shortened)
+
+
+@dataclass(frozen=True)
+class CandidateQuantile:
+    """The best of public candidates, as many in each range as rows are expected there."""
+
+    name: ClassVar[str] = "candidates"
+    declines: ClassVar[bool] = False
+
+    q: Fraction
+
+    def refusal(self, facts: Facts) -> str | None:
+        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def make(self, facts: Facts) -> QuantileAmong:
+        return QuantileAmong(
+            candidates=_candidates(facts),
+            quantile=self.q,
+            epsilon=facts.epsilon,
+            grid=facts.grid,
+            relation=facts.relation,
+        )
+
+    def predict(self, facts: Facts) -> Predicted:
+        mechanism, sample = self.make(facts), facts.sample
+        # A column that stands for more rows has scores that count for as many.
+        factor = float(mechanism.chooser.factor) * facts.shortened
+        scores = mechanism.scores(sample).astype(float)
+        chances = _permute_and_flip_chances(np.exp(factor * (scores - scores.max())))
+        errors = np.abs(np.array(mechanism.candidates) - _truth(sample, self.q)) * float(facts.grid.step)
+        return of_weights(errors, chances)
+
+
+@dataclass(frozen=True)
+class SmoothQuantile:
+    """The quantile with noise that follows a smooth bound of its sensitivity: of polynomial tails, or Laplace."""
+
+    name: ClassVar[str] = "smooth"
+    declines: ClassVar[bool] = False
+
+    q: Fraction
+
+    def refusal(self, facts: Facts) -> str | None:
+        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def make(self, facts: Facts) -> SmoothSensitivityMechanism:
+        return SmoothSensitivityMechanism(query=_query(facts, self.q, facts.size), recipe=_recipe(facts, self.q))
+
+    def predict(self, facts: Facts) -> Predicted:
+        recipe = _recipe(facts, self.q)
+        bound = _bound(facts, self.q, recipe.beta) * float(facts.grid.step)
+        return _errors(recipe, bound).shrunk(facts.shortened)
+
+
+@dataclass(frozen=True)
+class ProposedQuantile:
+    """The quantile with noise for a proposed bound, if no few units can move it by more; otherwise no answer."""
+
+    name: ClassVar[str] = "propose-test-release"
+    declines: ClassVar[bool] = True
+
+    q: Fraction
+
+    def refusal(self, facts: Facts) -> str | None:
+        if facts.delta is None:
+            return "its test needs a delta"
+        if facts.relation is Relation.ADD_REMOVE and self.q != _HALF:
+            return "under add-remove it is known for the median only"
+        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def make(self, facts: Facts) -> ProposeTestRelease:
+        return self._proposed(facts, facts.size)
+
+    def predict(self, facts: Facts) -> Predicted:
+        sample = facts.sample
+        mechanism = self._proposed(facts, sample.size if facts.relation is Relation.REPLACE_ONE else None)
+        error = noise_errors(DiscreteLaplaceLaw(2 * self._bound(facts) / facts.epsilon), float(facts.grid.step))
+        with precision(64):
+            passed = float(mechanism.test.chance(mechanism.distance(facts.column)))
+        return replace(error, declines=1 - passed).shrunk(facts.shortened)
+
+    def _proposed(self, facts: Facts, size: int | None) -> ProposeTestRelease:
+        delta = facts.delta or Fraction(0)
+        bound = self._bound(facts) * facts.grid.step
+        if self.q == _HALF:
+            return propose_median(
+                grid=facts.grid, bound=bound, epsilon=facts.epsilon, delta=delta, relation=facts.relation, size=size
+            )
+        return propose_quantile(
+            self.q, grid=facts.grid, bound=bound, epsilon=facts.epsilon, delta=delta, size=size or 0
+        )
+
+    def _bound(self, facts: Facts) -> Fraction:
+        """Return a bound that the expected data are far enough from, in grid steps."""
+        test = DistanceTest(epsilon=facts.epsilon / 2, delta=facts.delta or Fraction(0))
+        size = facts.sample.size if facts.relation is Relation.REPLACE_ONE else None
+        near = _query(facts, self.q, size).local_sensitivity(facts.column, test.reliable_distance(_SURE))
+        return Fraction(min(max(_ROOM * math.ceil(near), 1), facts.grid.width - 1))
+
+
+@lru_cache(64)
+def _candidates(facts: Facts) -> tuple[int, ...]:
+    """Return grid points at even shares of what is expected, a few to the noise; some are spread evenly, to be safe."""
+    wanted = min(max(round(_TO_THE_NOISE * (facts.rows or 0) * facts.epsilon), _FEWEST), _MOST)
+    likely = facts.grid.indices(facts.law.column(wanted, facts.grid))
+    spread = np.linspace(facts.grid.first, facts.grid.last, wanted // 8).astype(np.int64)
+    return tuple(np.unique(np.concatenate([likely, spread])).tolist())
+
+
+def _permute_and_flip_chances(coins: Floats) -> Floats:
+    """Return how often each is chosen: p_i times the integral over s of the product of 1 - s p_j, j not i. [MS20]"""
+    edges = np.concatenate([[0], np.geomspace(1e-9, 1, _NODES)])
+    found = np.zeros_like(coins)
+    for low, high in pairwise(edges.tolist()):
+        left = np.log1p(-(low + high) / 2 * coins)
+        found += (high - low) * coins * np.exp(left.sum() - left)
+    return found
+
+
+def _truth(sample: Ranked, q: Fraction) -> int:
+    rank = min(max(1, math.ceil(q * sample.size)), sample.size)
+    return int(sample.between(rank, rank)[0])
+
+
+@lru_cache(64)
+def _recipe(facts: Facts, q: Fraction) -> Recipe:
+    """Return the noise that is predicted to be narrowest."""
+
+    def guess(beta: Fraction) -> float:
+        return _bound(facts, q, beta)
+
+    found = [best_recipe(lambda beta: polynomial(facts.epsilon, beta=beta), guess=guess, confidence=TYPICAL)]
+    if facts.delta is not None:
+        delta = facts.delta
+        found.append(
+            best_recipe(lambda beta: laplace(facts.epsilon, delta, beta=beta), guess=guess, confidence=TYPICAL)
+        )
+    return min(found, key=lambda recipe: _errors(recipe, guess(recipe.beta)).typical)
+
+
+def _errors(recipe: Recipe, bound: float) -> Predicted:
+    scale = bound * float(recipe.ratio)
+    typical, wide = (scale * recipe.law.guess(float(1 - level)) for level in (TYPICAL, WIDE))
+    return Predicted(typical=typical, wide=wide)
+
+
+def _bound(facts: Facts, q: Fraction, beta: Fraction) -> float:
+    """Return the smooth bound of the expected column, in grid steps."""
+    size = facts.sample.size if facts.relation is Relation.REPLACE_ONE else None
+    return _query(facts, q, size).smooth_bound(facts.sample, beta).approximate(float(beta))
+
+
+def _query(facts: Facts, q: Fraction, size: int | None) -> OrderQuery:
+    if q == _HALF:
+        return median_query(grid=facts.grid, relation=facts.relation, size=size)
+    return quantile_query(grid=facts.grid, relation=facts.relation, q=q, size=size)
