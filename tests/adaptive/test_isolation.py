@@ -5,6 +5,7 @@ Each attack is also tried on a runner that lacks one wall, and must succeed ther
 
 from __future__ import annotations
 
+import json
 import os
 import struct
 import time
@@ -142,7 +143,7 @@ def test_a_record_appears_where_errors_are_inherited(
     assert "victim" in capfd.readouterr().err
 
 
-SHORT = BlockLimits(cpu_seconds=Fraction("0.2"), wall_seconds=Fraction(60), memory=1 << 30, padded=False)
+SHORT = BlockLimits(cpu_seconds=Fraction("0.2"), wall_seconds=Fraction(60), memory=1 << 28, padded=False)
 FAILING = [
     "exits",
     "exits_at_once",
@@ -167,6 +168,10 @@ def test_a_block_that_fails_in_any_way_is_a_block_that_failed(name: str) -> None
     start = time.monotonic()
     assert answers(program(name), OTHER, limits=SHORT) == [FAILED]
     assert time.monotonic() - start < 55  # None of them had to be stopped by the clock on the wall.
+
+
+def test_memory_within_the_limit_may_be_used() -> None:
+    assert answers(program("hoards"), OTHER) == [1 << 29]
 
 
 def test_the_clock_on_the_wall_stops_what_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +315,47 @@ def test_a_wall_limit_that_others_could_use_up_is_refused() -> None:
         BlockLimits(cpu_seconds=Fraction(1), wall_seconds=Fraction(3), processes=2)
     with pytest.raises(InvalidParameter):
         BlockLimits(padded=1)  # type: ignore[arg-type]
+
+
+NUMBERS = json.loads((Path(__file__).parents[1] / "vectors" / "system_calls.json").read_text())
+ALLOWED = {
+    "read", "write", "close", "fstat", "lseek", "mmap", "mprotect", "munmap", "brk", "mremap", "madvise",
+    "rt_sigreturn", "sched_yield", "getpid", "gettid", "getrandom", "exit", "exit_group",
+}  # fmt: skip
+
+
+def judged(rules: bytes, architecture: int, number: int, first: int = 0, second: int = 0) -> int:
+    """Follow a filter as the kernel does."""
+    seen = {0: number, 4: architecture, 16: first & 0xFFFFFFFF, 24: second & 0xFFFFFFFF}
+    value, place = 0, 0
+    while True:
+        code, yes, no, constant = struct.unpack_from("=HBBI", rules, 8 * place)
+        place += 1
+        if code == 0x20:
+            value = seen[constant]
+        elif code == 0x54:
+            value &= constant
+        elif code == 0x06:
+            return int(constant)
+        else:
+            place += yes if (value == constant if code == 0x15 else value >= constant) else no
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(confinement, "platform", SimpleNamespace(machine=lambda: machine))
+    rules, known = confinement.kernel_filter(), NUMBERS[machine]
+    architecture, calls = known["architecture"], known["calls"]
+    named = {number: name for name, number in calls.items()}
+    assert len(named) == len(calls) > 250
+    for number in range(-8, 1 << 10):
+        allowed = judged(rules, architecture, number & 0xFFFFFFFF) == 0x7FFF0000
+        assert allowed == (named.get(number) in ALLOWED | {"clock_gettime"}), named.get(number, number)
+    assert judged(rules, architecture, 0x40000000) != 0x7FFF0000  # The other numbers of x86-64.
+    assert judged(rules, architecture ^ 1, calls["read"]) == 0x80000000
+    assert judged(rules, architecture, calls["clock_gettime"], first=-22) != 0x7FFF0000
+    assert judged(rules, architecture, calls["futex"], second=129) == 0x7FFF0000
+    assert judged(rules, architecture, calls["futex"], second=128) != 0x7FFF0000
 
 
 @pytest.mark.parametrize(("machine", "system"), [("riscv64", "linux"), ("x86_64", "darwin")])

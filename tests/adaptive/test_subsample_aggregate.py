@@ -27,6 +27,7 @@ from threshold_worlds import (
 from discreet import verify
 from discreet.adaptive import (
     BlockMode,
+    BlockNumber,
     SubsampleAndAggregate,
     block_centre,
     block_median,
@@ -40,6 +41,8 @@ from discreet.adaptive.block_worker import unpacked
 from discreet.adaptive.blocks import all_assignments, assign, read_records, rows_of
 from discreet.adaptive.isolation import FAILED
 from discreet.adaptive.no_answer import NO_ANSWER
+from discreet.adaptive.order_queries import LowerMedianQuery
+from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.mechanisms import Grid
 from discreet.privacy import outcomes
@@ -261,6 +264,22 @@ def test_order_of_rows_in_a_block_follows_the_uniform_law() -> None:
     assert rejects(orders, [0 if k in (0, 4, 8) else (0.1 if k == 1 else 0.18) for k in range(9)])
 
 
+@pytest.mark.statistical
+@pytest.mark.parametrize("memberships", [1, 2])
+def test_release_follows_distribution(memberships: int) -> None:
+    """With a function that looks at order and fails on nothing; as a wrong neighbour, one record less."""
+    mechanism = trusted(first, mode(3, 2, "0.2", entries=memberships), ADD_REMOVE, memberships=memberships)
+    data, less = ["a", "b", "b", "c"], ["a", "b", "b"]
+    names = [*LETTERS, NO_ANSWER]
+    with precision(64):
+        law, wrong = (
+            [float(m.get(n, 0)) for n in names] for m in (mechanism.distribution(d).masses for d in (data, less))
+        )
+    drawn = [names.index(mechanism.release(data).value) for _ in range(4000)]
+    assert fits(drawn, law)
+    assert rejects(drawn, wrong)
+
+
 def test_blocks_without_records_are_there() -> None:
     assert [block.tolist() for block in assign(0, blocks=3, memberships=2)] == [[], [], []]
     assert trusted(first, mode(3), ADD_REMOVE).true_answers([]).value == (None, None, None)
@@ -402,5 +421,7 @@ def test_pays_first_and_refuses_nonsense() -> None:
     for fields in ({"blocks": 0}, {"entries": 0}, {"domain": ("a",)}, {"domain": "ab"}):
         with pytest.raises(DiscreetError):
             BlockMode(**{"blocks": 3, "domain": LETTERS, "epsilon": 1, "delta": "0.1"} | fields)  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="public number"):
+        BlockNumber(query=LowerMedianQuery(grid=GRID), recipe=polynomial(1, beta="0.1"))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="assignments"):
         mechanism.distribution(["a"] * 20)

@@ -154,8 +154,17 @@ class BlockNumber:
     Guarantee   that of the recipe, where one answer is replaced.
     """
 
-    mechanism: SmoothSensitivityMechanism
     query: CentralMeanQuery | WinsorisedMeanQuery
+    recipe: Recipe
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.query, (CentralMeanQuery, WinsorisedMeanQuery)):
+            raise InvalidParameter("the number of blocks is public: take a query of a public number of values")
+        _ = self.mechanism  # Refuses a recipe that does not fit.
+
+    @property
+    def mechanism(self) -> SmoothSensitivityMechanism:
+        return SmoothSensitivityMechanism(query=self.query, recipe=self.recipe)
 
     @property
     def blocks(self) -> int:
@@ -190,8 +199,15 @@ class BlockCentre:
     Guarantee   that of the recipe, where up to `entries` answers are replaced.
     """
 
-    mechanism: VectorSmoothSensitivityMechanism
     query: CentreOfAttentionQuery
+    recipe: Recipe
+
+    def __post_init__(self) -> None:
+        _ = self.mechanism  # Refuses a recipe that does not fit.
+
+    @property
+    def mechanism(self) -> VectorSmoothSensitivityMechanism:
+        return VectorSmoothSensitivityMechanism(query=self.query, recipe=self.recipe)
 
     @property
     def blocks(self) -> int:
@@ -218,33 +234,25 @@ class BlockCentre:
 
 def block_median(*, blocks: int, grid: Grid, recipe: Recipe) -> BlockNumber:
     """Aggregate by the median of the answers."""
-    return _number(_plain_median(grid, blocks), recipe)
+    query = median_query(grid=grid, relation=Relation.REPLACE_ONE, size=blocks)
+    assert isinstance(query, CentralMeanQuery)
+    return BlockNumber(query=query, recipe=recipe)
 
 
 def block_trimmed_mean(*, blocks: int, grid: Grid, recipe: Recipe, trimmed: int) -> BlockNumber:
     """Aggregate by the mean of the answers without the `trimmed` smallest and largest ones."""
-    return _number(trimmed_mean_query(grid=grid, size=blocks, trimmed=trimmed), recipe)
+    return BlockNumber(query=trimmed_mean_query(grid=grid, size=blocks, trimmed=trimmed), recipe=recipe)
 
 
 def block_winsorised_mean(*, blocks: int, grid: Grid, recipe: Recipe, moved: int) -> BlockNumber:
     """Aggregate by the mean of the answers, the `moved` smallest and largest ones moved inward."""
-    return _number(winsorised_mean_query(grid=grid, size=blocks, moved=moved), recipe)
+    return BlockNumber(query=winsorised_mean_query(grid=grid, size=blocks, moved=moved), recipe=recipe)
 
 
 def block_centre(*, blocks: int, grid: Grid, dimension: int, recipe: Recipe, entries: int = 1) -> BlockCentre:
     """Aggregate vectors by their centre of attention, in the norm of the recipe."""
     query = CentreOfAttentionQuery(grid=grid, dimension=dimension, size=blocks, norm=recipe.norm, entries=entries)
-    return BlockCentre(mechanism=VectorSmoothSensitivityMechanism(query=query, recipe=recipe), query=query)
-
-
-def _plain_median(grid: Grid, blocks: int) -> CentralMeanQuery:
-    query = median_query(grid=grid, relation=Relation.REPLACE_ONE, size=blocks)
-    assert isinstance(query, CentralMeanQuery)
-    return query
-
-
-def _number(query: CentralMeanQuery | WinsorisedMeanQuery, recipe: Recipe) -> BlockNumber:
-    return BlockNumber(mechanism=SmoothSensitivityMechanism(query=query, recipe=recipe), query=query)
+    return BlockCentre(query=query, recipe=recipe)
 
 
 def _as_tuple(answer: Any) -> Any:
