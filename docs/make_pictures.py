@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import discreet as dp
-from discreet import plots, privacy
+from discreet import plots, privacy, robust
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -34,6 +34,9 @@ def main() -> None:
         "tradeoff": dp.plot_tradeoff(EVENTS),
         "accuracy": dp.plot_accuracy({"Laplace": _laplace, "Gaussian, δ = 1e-6": _gaussian}, epsilons, unit="people"),
     }
+    # Made-up ages, so that there is nothing to protect.
+    ages = [18 + (37 * k) % 61 for k in range(610)]
+    charts["robustness"] = robust.robustness_report(ages, bounds=(0, 120), epsilon=1).value.plot()
     for name, chart in charts.items():
         plots.save(chart, PICTURES / f"{name}.svg")
 
