@@ -12,7 +12,8 @@ import numpy as np
 from discreet.exact import Number
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.fields import read_share
-from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.quantile_among import QuantileAmong
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import ApproxDP, Composed, Event, PureDP
 from discreet.statistics.choosing import Method, best
@@ -23,12 +24,13 @@ __all__ = ["PAID", "SHARE", "PaidChoice"]
 
 PAID = "paid"
 SHARE = Fraction(1, 10)  # Of epsilon, for the look.
+_COARSE = 512  # Points to look at.
 _ROWS = 1000  # Where neither the number of rows nor a guess of it is public.
-_LOOKS = tuple(map(Fraction, ("1/20", "1/4", "1/2", "3/4", "19/20")))
+_LOOKS = tuple(map(Fraction, ("1/4", "1/2", "3/4")))
 
 
 class PaidChoice:
-    """Ask for five quantiles with a share of epsilon, take what they say as expected, and choose by that.
+    """Ask for the quartiles with a share of epsilon, take what they say as expected, and choose by that.
 
     Guarantee   the whole of epsilon, and delta, whichever method is chosen: each of them spends no more than what the
                 look has left, and what was chosen by a private answer is post-processing of it. [DMNS06]
@@ -39,7 +41,13 @@ class PaidChoice:
         self.methods = methods
         self.rest = replace(facts, epsilon=facts.epsilon * (1 - part), expected_size=facts.rows or _ROWS)
         self.looks = [
-            Quantile(quantile=q, epsilon=facts.epsilon * part / len(_LOOKS), grid=facts.grid, relation=facts.relation)
+            QuantileAmong(
+                candidates=_places(facts.grid),
+                quantile=q,
+                epsilon=facts.epsilon * part / len(_LOOKS),
+                grid=facts.grid,
+                relation=facts.relation,
+            )
             for q in _LOOKS
         ]
 
@@ -62,17 +70,20 @@ class PaidChoice:
         return replace(answer, event=self.event, method=method.name, delta=self.rest.delta)
 
 
+def _places(grid: Grid) -> tuple[int, ...]:
+    """Return grid points at even distances: few of them are told apart by a small epsilon."""
+    return tuple(np.unique(np.linspace(grid.first, grid.last, _COARSE).astype(np.int64)).tolist())
+
+
 def _through(seen: Floats) -> Expected:
-    """Return a law through five quantiles; beyond the outer ones it falls off as it does just inside of them."""
+    """Return a law through three quartiles; beyond the outer ones it falls off as it does just inside of them."""
     shares = np.array([float(q) for q in _LOOKS])
-    low, high = seen[1] - seen[0], seen[-1] - seen[-2]
-    scale = np.log(5)  # From a share of 1/4 to one of 1/20.
 
     def quantiles(asked: Floats) -> Floats:
         found = np.interp(asked, shares, seen)
         below, above = asked < shares[0], asked > shares[-1]
-        found[below] -= low / scale * np.log(shares[0] / asked[below])
-        found[above] += high / scale * np.log(shares[0] / (1 - asked[above]))
+        found[below] -= (seen[1] - seen[0]) * np.log2(shares[0] / asked[below])
+        found[above] += (seen[-1] - seen[-2]) * np.log2(shares[0] / (1 - asked[above]))
         return found
 
     return Expected("what a private look at it suggests", quantiles)

@@ -8,9 +8,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number
+from discreet.exact import Number, exact
 from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.fields import small_delta
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -18,14 +20,16 @@ from discreet.robust.adassp import AdaSSP
 from discreet.robust.design import Columns, Design, Records
 from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.refined import RefinedRegression
+from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.columns import reader_for
 from discreet.statistics.paying import Bounds, noise_from, pay, public_size
 
 __all__ = ["regression"]
 
-Method: TypeAlias = Literal["auto", "refined", "noisy_statistics", "adassp"]
+Method: TypeAlias = Literal["auto", "refined", "noisy_statistics", "adassp", "tukey"]
+Regression: TypeAlias = RefinedRegression | NoisyStatistics | AdaSSP | TukeyRegression
 
-_METHODS: dict[str, type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]] = {
+_GAUSSIAN: dict[str, type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]] = {
     "auto": RefinedRegression,
     "refined": RefinedRegression,
     "noisy_statistics": NoisyStatistics,
@@ -47,26 +51,47 @@ def regression(
     population: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
-) -> Release[tuple[Fraction, ...]]:
+) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
     """Fit y by a linear function of the columns of X, least squares; the intercept comes first.
 
     Each value is clamped to public bounds, one pair a feature in `x_bounds`; what is missing counts as their middle.
     Coefficients are in the units of the data; `robust.predict` applies them. `method="auto"` refines the fit in
-    rounds, whatever the data: bounds that are wide for them cost little. Spend epsilon with delta, or rho.
+    rounds, whatever the data: bounds that are wide for them cost little. `method="tukey"` takes a point deep among
+    fits of a thousand blocks, and may decline. Spend epsilon with delta, or, except for "tukey", rho.
     """
     design = _design(x_bounds, y_bounds)
     read = _reader(X, y)
     size = public_size(X, relation)
-    noise = _noise(epsilon, delta, rho, size if population is None else population, allow_large_delta)
-    mechanism = _chosen(method)(design=design, relation=relation, noise=noise, size=size)
+    people = size if population is None else population
+    mechanism: Regression
+    if method == "tukey":
+        mechanism = _tukey(design, relation, epsilon, delta, rho, people, allow_large_delta)
+    else:
+        noise = _noise(epsilon, delta, rho, people, allow_large_delta)
+        mechanism = _chosen(method)(design=design, relation=relation, noise=noise, size=size)
     pay(mechanism.event, relation=relation, session=session, purpose="regression")
     return mechanism.release(read())
 
 
 def _chosen(method: str) -> type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]:
-    if method not in _METHODS:
-        raise InvalidParameter(f"method must be one of {', '.join(_METHODS)}")
-    return _METHODS[method]
+    if method not in _GAUSSIAN:
+        raise InvalidParameter(f"method must be one of {', '.join(_GAUSSIAN)}, tukey")
+    return _GAUSSIAN[method]
+
+
+def _tukey(
+    design: Design,
+    relation: Relation,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    population: int | None,
+    allow_large_delta: bool,
+) -> TukeyRegression:
+    if epsilon is None or delta is None or rho is not None:
+        raise InvalidParameter('method="tukey" spends epsilon=… and delta=…')
+    chance = small_delta(delta, population=population, allow_large_delta=allow_large_delta)
+    return TukeyRegression(design=design, relation=relation, epsilon=exact(epsilon, name="epsilon"), delta=chance)
 
 
 def _design(x_bounds: Iterable[Bounds] | None, y_bounds: Bounds | None) -> Design:

@@ -1,0 +1,262 @@
+"""The chooser: predictions are what happens, the choice is public, and every method spends what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet as dp
+from discreet.errors import InvalidParameter
+from discreet.mechanisms import Grid
+from discreet.privacy import epsilon
+from discreet.statistics.choosing import Method, applicable, best, mean_methods, rank_methods
+from discreet.statistics.facts import Facts
+
+ADD_REMOVE, REPLACE_ONE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE
+BOTH = (ADD_REMOVE, REPLACE_ONE)
+SIZE = 2000
+NORMAL = dp.Expected.normal(50, 10)
+WIDE = Grid.between(-1000, 1000, step="0.01")
+
+
+def facts(relation: dp.Relation = REPLACE_ONE, **changes: Any) -> Facts:
+    size = SIZE if relation is REPLACE_ONE else None
+    known = Facts(grid=WIDE, relation=relation, epsilon=Fraction(1, 2), size=size, expected_size=SIZE, expected=NORMAL)
+    return replace(known, **changes)
+
+
+def as_expected(known: Facts, seed: int = 5) -> np.ndarray:
+    return known.law.quantiles(np.random.default_rng(seed).random(SIZE))
+
+
+METHODS: list[Method] = [*rank_methods(Fraction(1, 2)), *rank_methods(Fraction(9, 10)), *mean_methods()]
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("place", range(len(METHODS)))
+def test_predictions_are_what_happens_to_data_as_expected(relation: dp.Relation, place: int) -> None:
+    """Medians of 40 errors over several data sets lie within a factor of 4 of the prediction."""
+    method, known = METHODS[place], facts(relation, delta=Fraction("1e-4") if METHODS[place].declines else None)
+    if method.refusal(known) is not None:
+        return
+    truth = _truth(method)
+    mechanism, errors = method.make(known), []
+    for seed in range(4):
+        data = as_expected(known, seed)
+        answers = [mechanism.release(data).value for _ in range(10)]
+        errors += [abs(float(value) - truth(data)) for value in answers if isinstance(value, Fraction)]
+    typical = method.predict(known).typical
+    assert typical / 4 <= np.median(errors) <= 4 * typical
+
+
+def _truth(method: Method) -> Any:
+    if hasattr(method, "q"):
+        return lambda data: float(np.sort(data)[int(np.ceil(float(method.q) * data.size)) - 1])
+    return lambda data: float(data.mean())
+
+
+def test_a_prediction_for_other_data_is_found_to_be_wrong() -> None:
+    """The test above can fail: values ten times as wide have ten times the error."""
+    method, known = METHODS[0], facts()
+    data = 500 + 10 * (as_expected(known) - 50)
+    truth = float(np.median(data))
+    errors = [abs(float(method.make(known).release(data).value) - truth) for _ in range(40)]
+    assert np.median(errors) > 4 * method.predict(known).typical
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("method", ["exponential", "candidates", "smooth", "auto", "paid", "propose-test-release"])
+def test_quantiles_spend_what_was_asked_for(relation: dp.Relation, method: str) -> None:
+    data = as_expected(facts())
+    answer = dp.median(
+        data,
+        relation=relation,
+        bounds=(-1000, 1000),
+        step="0.01",
+        epsilon="0.5",
+        delta="1e-6" if method == "propose-test-release" else None,
+        method=method,
+        expected=NORMAL,
+        expected_size=SIZE,
+    )
+    assert epsilon(answer.event, answer.delta or 0, relation=relation) <= 0.5 + 1e-9
+    assert answer.method in {method, "candidates", "smooth", "exponential"}
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("method", ["clamped", "clipped", "trimmed", "auto", "paid"])
+@pytest.mark.parametrize("delta", [None, "1e-6"])
+def test_means_spend_what_was_asked_for(relation: dp.Relation, method: str, delta: str | None) -> None:
+    if method == "trimmed" and relation is ADD_REMOVE:
+        return
+    data = as_expected(facts())
+    answer = dp.mean(
+        data,
+        relation=relation,
+        bounds=(-1000, 1000),
+        step="0.01",
+        epsilon="0.5",
+        delta=delta,
+        method=method,
+        expected=NORMAL,
+        expected_size=SIZE,
+    )
+    assert epsilon(answer.event, delta or 0, relation=relation) <= 0.5 + 1e-9
+
+
+def test_the_choice_does_not_see_the_data() -> None:
+    chosen = {
+        dp.median(data, relation=REPLACE_ONE, bounds=(-1000, 1000), step="0.01", epsilon="0.1", expected=NORMAL).method
+        for data in (np.zeros(SIZE), np.linspace(-1000, 1000, SIZE), as_expected(facts()))
+    }
+    assert len(chosen) == 1
+
+
+def test_without_an_expectation_the_usual_mechanism_is_taken() -> None:
+    data = as_expected(facts())
+    assert dp.median(data, relation=REPLACE_ONE, bounds=(0, 100), epsilon=1).method == "exponential"
+    assert dp.mean(data, relation=REPLACE_ONE, bounds=(0, 100), epsilon=1).method == "clamped"
+
+
+def test_auto_takes_what_is_predicted_to_be_best() -> None:
+    for q in (Fraction(1, 2), Fraction(9, 10)):
+        for relation in BOTH:
+            known = facts(relation)
+            usable = [method for method in applicable(rank_methods(q), known) if not method.declines]
+            least = min(method.predict(known).typical for method in usable)
+            assert best(rank_methods(q), known).predict(known).typical == pytest.approx(least, abs=0.005)
+
+
+def test_a_good_guess_saves_a_quantile_that_nothing_else_finds() -> None:
+    """0.9-quantile of 1,000 rows with epsilon 0.1 within bounds that are far too wide."""
+    known = facts(ADD_REMOVE, epsilon=Fraction(1, 10), expected_size=1000)
+    chosen = best(rank_methods(Fraction(9, 10)), known)
+    assert chosen.name == "candidates"
+    assert chosen.predict(known).typical < rank_methods(Fraction(9, 10))[0].predict(known).typical / 50
+
+
+@pytest.mark.parametrize("method", ["best", "", "Smooth"])
+def test_an_unknown_method_is_refused_and_the_known_ones_are_named(method: str) -> None:
+    with pytest.raises(InvalidParameter, match=r"exponential.*candidates.*smooth"):
+        dp.median([1, 2, 3], relation=REPLACE_ONE, bounds=(0, 10), epsilon=1, method=method)
+
+
+def test_a_method_that_lacks_something_says_what() -> None:
+    with pytest.raises(InvalidParameter, match="delta"):
+        dp.median([1, 2, 3], relation=REPLACE_ONE, bounds=(0, 10), epsilon=1, method="propose-test-release")
+    with pytest.raises(InvalidParameter, match="replace-one"):
+        dp.mean([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), epsilon=1, method="trimmed", expected_size=3)
+    with pytest.raises(InvalidParameter, match="expected_size"):
+        dp.median([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), epsilon=1, method="smooth")
+    with pytest.raises(InvalidParameter, match="rho"):
+        dp.mean([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), rho=1, method="clipped")
+
+
+class Purse:
+    def __init__(self) -> None:
+        self.spent: list[tuple[Any, str]] = []
+
+    def charge(self, event: Any, *, relation: dp.Relation, purpose: str) -> None:
+        self.spent.append((event, purpose))
+        raise dp.BudgetExceeded(asked=event, left=0)
+
+
+class Unread(list):  # type: ignore[type-arg]
+    def __iter__(self) -> Any:
+        raise AssertionError("read before it was paid for")
+
+    __getitem__ = __iter__
+
+
+@pytest.mark.parametrize("method", ["exponential", "candidates", "smooth", "auto", "paid"])
+def test_nothing_is_read_before_it_is_paid_for(method: str) -> None:
+    purse = Purse()
+    with pytest.raises(dp.BudgetExceeded):
+        dp.median(
+            Unread([1, 2, 3]),
+            relation=ADD_REMOVE,
+            bounds=(0, 10),
+            epsilon=1,
+            method=method,
+            expected=dp.Expected.uniform(0, 10),
+            expected_size=100,
+            session=purse,
+        )
+    assert len(purse.spent) == 1
+
+
+def test_a_paid_choice_finds_that_data_are_narrow() -> None:
+    data = NORMAL.quantiles(np.random.default_rng(5).random(20_000))
+    answer = dp.mean(data, relation=REPLACE_ONE, bounds=(-1000, 1000), step="0.01", epsilon=1, method="paid")
+    assert answer.method in {"clipped", "trimmed"}  # Its look is wrong with a chance below 1e-30.
+    assert abs(float(answer.value) - data.mean()) < 1
+
+
+def test_modes_are_chosen_by_how_often_they_fail() -> None:
+    shares = [0.6, 0.2, 0.1]
+    found = dp.compare(
+        "mode", relation=ADD_REMOVE, epsilon=1, delta="1e-6", size=SIZE, candidates=range(1000), expected=shares
+    )
+    assert set(found.outlooks) == {"permute-and-flip", "stable"}
+    assert found.outlooks["stable"].fails < 1e-6
+    data = [0] * 1200 + [1] * 400 + list(range(2, 402))
+    assert dp.mode(data, relation=ADD_REMOVE, epsilon=1, delta="1e-6").value == 0  # nobody named the candidates
+    with pytest.raises(InvalidParameter, match="candidates"):
+        dp.mode(data, relation=ADD_REMOVE, epsilon=1)
+
+
+def test_a_comparison_prints_a_table_and_reads_nothing() -> None:
+    text = str(
+        dp.compare(
+            "quantile", q="0.9", bounds=(-1000, 1000), epsilon=1, size=SIZE, relation=ADD_REMOVE, expected=NORMAL
+        )
+    )
+    assert "exponential" in text
+    assert "propose-test-release cannot be used: its test needs a delta" in text
+    assert "no data were read" in text
+
+
+def test_a_comparison_is_drawn_for_each_method() -> None:
+    found = dp.compare("mean", bounds=(-1000, 1000), epsilon=1, size=SIZE, relation=REPLACE_ONE, expected=NORMAL)
+    drawn = str(found.plot().to_dict())
+    assert all(name in drawn for name in ("clamped", "clipped", "trimmed"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"statistic": "kurtosis"},
+        {"statistic": "quantile"},
+        {"statistic": "median", "q": "0.5"},
+        {"statistic": "median", "expected": [0.5, 0.2]},
+        {"statistic": "mode", "expected": NORMAL, "candidates": "ab"},
+        {"statistic": "mode"},
+        {"statistic": "median", "delta": 2},
+        {"statistic": "median", "size": 0},
+    ],
+)
+def test_a_comparison_of_nonsense_is_refused(wrong: dict[str, Any]) -> None:
+    known = {"bounds": (0, 10), "epsilon": 1, "size": 100, "relation": REPLACE_ONE}
+    with pytest.raises(InvalidParameter):
+        str(dp.compare(**known | wrong))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: dp.Expected.normal(0, 0),
+        lambda: dp.Expected.normal(float("nan"), 1),
+        lambda: dp.Expected.lognormal(-1, 2),
+        lambda: dp.Expected.lognormal(1, 1),
+        lambda: dp.Expected.uniform(2, 1),
+        lambda: dp.Expected.like([]),
+        lambda: dp.Expected.like([1, float("inf")]),
+    ],
+)
+def test_an_expectation_that_is_none_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        make()
