@@ -129,7 +129,7 @@ def spins_on_victims(rows):
 
 
 def hoards(rows):
-    return len(bytearray(1 << 29))
+    return len(bytes(1 << 29))
 
 
 def talks_on(rows):

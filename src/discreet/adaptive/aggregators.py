@@ -13,9 +13,7 @@ from typing import Any, Protocol, final
 
 from discreet.adaptive.centre_of_attention import CentreOfAttentionQuery, read_point
 from discreet.adaptive.isolation import FAILED
-from discreet.adaptive.keys import shown
-from discreet.adaptive.memberships import bounded_totals
-from discreet.adaptive.no_answer import NO_ANSWER
+from discreet.adaptive.mode import counted
 from discreet.adaptive.order_queries import (
     CentralMeanQuery,
     WinsorisedMeanQuery,
@@ -33,7 +31,7 @@ from discreet.exact import positive_integer
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.histogram import bin_counts, canonical, read_bins
+from discreet.mechanisms.histogram import canonical, read_bins
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.outcomes import Outcomes
@@ -132,16 +130,9 @@ class BlockMode:
         return stable_outcomes(self.test, *self._winner(answers))
 
     def _winner(self, answers: Sequence[Any]) -> tuple[Any, int]:
-        names, votes = self._votes(Column(list(answers)))
+        names, votes = counted(Column(list(answers)), self.domain)
         place, gap = lead(votes)
         return names[place], steps_to_change(gap, 2 * self.entries)
-
-    def _votes(self, answers: Column) -> tuple[Sequence[Any], list[int]]:
-        if self.domain is not None:
-            return self.domain, list(bin_counts(answers, self.domain))
-        totals = bounded_totals(answers, bins_per_unit=1, contribution=1)
-        # Two answers that nobody gave, before and after all others: every winner has a rival.
-        return [NO_ANSWER, *map(shown, totals), NO_ANSWER], [0, *totals.values(), 0]
 
 
 @final

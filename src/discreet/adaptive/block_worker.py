@@ -7,7 +7,6 @@ of a function that nobody knows is run.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import importlib.util
 import io
@@ -15,8 +14,7 @@ import json
 import marshal
 import math
 import os
-import resource
-import signal
+import struct
 import sys
 from importlib.abc import InspectLoader
 from operator import attrgetter
@@ -63,36 +61,34 @@ class _Given(InspectLoader):
 
 def _lock(job: dict[str, Any]) -> None:
     """Give up everything but computing, for good."""
-    used = math.ceil(_time_used())
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (LONGEST_ANSWER, LONGEST_ANSWER))
-    resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
-    most = used + math.ceil(job["cpu_seconds"]) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+    import ctypes
+    import signal
+
+    _limit(job["cpu_seconds"], job["memory"])
     # This one counts from here on, and fractions of a second. What it sends cannot be caught or held back any more.
     signal.setitimer(signal.ITIMER_PROF, job["cpu_seconds"])
     rules = ctypes.create_string_buffer(job["filter"], len(job["filter"]))
-    program = _Filter(len(job["filter"]) // 8, ctypes.addressof(rules))
+    program = ctypes.create_string_buffer(struct.pack("@HP", len(rules) // 8, ctypes.addressof(rules)))
     control = ctypes.CDLL(None).prctl
     control.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
-    done = [
+    refused = [
         control(_PARENT_DEATH, signal.SIGKILL, 0, 0, 0),
         control(_NO_NEW_PRIVILEGES, 1, 0, 0, 0),
         control(_FILTER, _BY_FILTER, ctypes.addressof(program), 0, 0),
     ]
-    if any(done):
+    if any(refused):
         os._exit(_NOT_LOCKED)
 
 
-class _Filter(ctypes.Structure):
-    """Where a filter is, and how many instructions it has."""
+def _limit(cpu_seconds: float, memory: int) -> None:
+    """Set limits that only the kernel can raise again; no core of memory is ever written."""
+    import resource
 
-    _fields_ = (("length", ctypes.c_ushort), ("rules", ctypes.c_void_p))
-
-
-def _time_used() -> float:
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
+    most = math.ceil(usage.ru_utime + usage.ru_stime + cpu_seconds) + 1
+    limits = {"CORE": 0, "FSIZE": LONGEST_ANSWER, "AS": memory, "CPU": most}
+    for name, value in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (value, value))
 
 
 def _set_aside(descriptor: int) -> int:

@@ -142,8 +142,9 @@ def _run(program: Program, rows: Rows | None, limits: BlockLimits) -> Any:
     """Run one process to its end, whatever that is."""
     from tempfile import TemporaryDirectory
 
+    task = _job(program, rows, limits)
     with TemporaryDirectory() as empty, _memory_file("job") as job, _memory_file("answer") as answer:
-        _fill(job, _job(program, rows, limits))
+        _fill(job, task)
         process = subprocess.Popen(
             _COMMAND,
             stdin=job,

@@ -25,7 +25,7 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
-__all__ = ["StableMode", "mode_distance"]
+__all__ = ["StableMode", "counted", "mode_distance"]
 
 
 @final
@@ -82,17 +82,19 @@ class StableMode:
         return NotPrivate(self._winner(data)[1])
 
     def _winner(self, data: Data) -> tuple[Any, int]:
-        names, counts = self._counts(data)
+        names, counts = counted(data, self.domain)
         place, gap = lead(counts)
         return names[place], steps_to_change(gap, _unit(self.relation))
 
-    def _counts(self, data: Data) -> tuple[Sequence[Any], list[int]]:
-        if self.domain is not None:
-            return self.domain, list(bin_counts(column_of(data), self.domain))
-        totals = bounded_totals(data, bins_per_unit=1, contribution=1)
-        # Values that nobody has, before and after all others: one wins where there is nothing, and rivals every
-        # winner, as any value might; the other is its rival.
-        return [NO_ANSWER, *map(shown, totals), NO_ANSWER], [0, *totals.values(), 0]
+
+def counted(data: Data, domain: tuple[Hashable, ...] | None) -> tuple[Sequence[Any], list[int]]:
+    """Name the values of a domain, or all keys that are there, and count each. The counts are private."""
+    if domain is not None:
+        return domain, list(bin_counts(column_of(data), domain))
+    totals = bounded_totals(data, bins_per_unit=1, contribution=1)
+    # Values that nobody has, before and after all others: one wins where there is nothing, and rivals every winner,
+    # as any value might; the other is its rival.
+    return [NO_ANSWER, *map(shown, totals), NO_ANSWER], [0, *totals.values(), 0]
 
 
 def mode_distance(counts: Sequence[int], relation: Relation) -> int:
