@@ -24,7 +24,7 @@ from discreet.verify import sensitivity, squared_l2, worlds
 NAN = float("nan")
 DESIGN = Design.between([(0, 4)], (-1, 3))
 VALUES = (0, 1, 2, 4, 1e300)  # The last one is clamped.
-RECORDS = (*product(VALUES, (-1, 0.5, 3)), (NAN, 3), (2, None), "no record")
+RECORDS = (*product(VALUES, (-1, 3)), (1, 0.5), (NAN, 3), (2, None), "no record")
 
 
 def made(relation: Relation, size: int | None = None, **fields: Any) -> RefinedRegression:
@@ -101,7 +101,7 @@ def test_claim_of_every_round_dominates_brute_force(number: int, relation: Relat
     def rows(data: Any) -> Any:
         return bounded(*lens.look(DESIGN.rows([RECORDS[place] for place in data])), radius, reach)
 
-    for moments in mechanism.moments:
+    for moments in mechanism.moments[1:]:  # The first two differ in size only.
         assert largest_mu_squared(moments, world, relation, rows) <= moments.mu_squared
 
 

@@ -170,7 +170,7 @@ def test_release_follows_its_law(name: str) -> None:
     with precision(128):
         masses = {place: float(mass.mid()) for place, mass in mechanism.distribution(data).masses.items()}
     places = sorted(masses)
-    drawn = [places.index(mechanism.release(data).value) for _ in range(2000)]
+    drawn = [places.index(mechanism.release(data).value) for _ in range(800)]
     law = np.array([masses[place] for place in places])
     assert fits(drawn, law)
     wrong = law**3 / (law**3).sum()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ Y = 1 + 2 * X[:, 0] - 3 * X[:, 1] + 0.1 * GENERATOR.normal(size=4000)
 BOUNDS: dict[str, Any] = {"x_bounds": [(-1, 1), (-1, 1)], "y_bounds": (-10, 10)}
 
 
-def fitted(features: Any, response: Any, **fields: Any) -> dp.Release[tuple[Fraction, ...]]:
+def fitted(features: Any, response: Any, **fields: Any) -> Any:
     return dp.regression(features, response, **({"relation": ADD_REMOVE, "rho": 10} | BOUNDS | fields))
 
 
@@ -49,6 +48,14 @@ def test_every_kind_of_table_is_read_alike(name: str, relation: dp.Relation) -> 
 def test_every_method_finds_a_clear_line(method: Any) -> None:
     found = [float(value) for value in fitted(X, Y, method=method, rho=1000).value]
     assert found == pytest.approx([1, 2, -3], abs=0.1)
+
+
+def test_deep_point_among_many_fits_is_a_method_too() -> None:
+    table = np.tile(X, (5, 1))
+    release = fitted(table, np.tile(Y, 5), method="tukey", rho=None, epsilon=2, delta="1e-6")
+    assert [float(value) for value in release.value] == pytest.approx([1, 2, -3], abs=0.1)
+    assert release.cost == "ε = 2, δ = 1e-6"
+    assert str(fitted(X[:9], Y[:9], method="tukey", rho=None, epsilon=2, delta="1e-6").value) == "no answer"
 
 
 def test_missing_and_wild_values_are_rows_like_others() -> None:
@@ -100,6 +107,8 @@ def test_cost_is_what_was_asked_for() -> None:
         ({"rho": 0}, dp.InvalidParameter),
         ({"rho": float("nan")}, dp.InvalidParameter),
         ({"method": "ordinary"}, dp.InvalidParameter),
+        ({"method": "tukey"}, dp.InvalidParameter),
+        ({"method": "tukey", "rho": None, "epsilon": 1, "delta": "0.01", "population": 4000}, dp.InvalidParameter),
         ({"relation": "replace_one"}, dp.InvalidParameter),
     ],
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.coefficients import predict
+from discreet.robust.coinpress import CoinPressMean
 from discreet.robust.depth import DeepPoint
 from discreet.robust.design import Columns, Design
 from discreet.robust.fits import (
@@ -28,7 +29,9 @@ from discreet.robust.functionals import (
 )
 from discreet.robust.huber_query import HuberQuery, huber_query, propose_huber
 from discreet.robust.influence import breakdown_point, gross_error_sensitivity, influence_function
+from discreet.robust.location_scale import LocationAndScale
 from discreet.robust.locations import location
+from discreet.robust.means_without_bounds import coinpress_mean, location_and_scale
 from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.private_location import PrivateLocation
 from discreet.robust.private_regression import PrivateRegression
@@ -44,6 +47,7 @@ from discreet.robust.utility import Expectation, asymptotic_noise, chaudhuri_hsu
 
 __all__ = [
     "AdaSSP",
+    "CoinPressMean",
     "Columns",
     "DeepPoint",
     "Design",
@@ -54,6 +58,7 @@ __all__ = [
     "HodgesLehmann",
     "Huber",
     "HuberQuery",
+    "LocationAndScale",
     "Logistic",
     "MLocation",
     "Mean",
@@ -75,10 +80,12 @@ __all__ = [
     "asymptotic_noise",
     "breakdown_point",
     "chaudhuri_hsu",
+    "coinpress_mean",
     "gross_error_sensitivity",
     "huber_query",
     "influence_function",
     "location",
+    "location_and_scale",
     "location_fit",
     "median_absolute_deviation_of",
     "predict",

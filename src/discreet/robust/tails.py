@@ -66,11 +66,17 @@ class Tails:
             for levels, column in zip(self.levels, columns, strict=True)
         )
 
+    def noisy(self, columns: Sequence[Floats]) -> tuple[NDArray[np.int64], ...]:
+        """Add noise to the counts."""
+        return tuple(
+            counts + noise.rounded_gaussian(size=len(counts), variance=self.variance) for counts in self.counts(columns)
+        )
+
     def chosen(self, columns: Sequence[Floats], beyond: float) -> tuple[float, ...]:
         """Return for each column the lowest level that clearly no more than `beyond` values exceed, after noise."""
         return tuple(
-            self._lowest(levels, counts + noise.rounded_gaussian(size=len(counts), variance=self.variance), beyond)
-            for levels, counts in zip(self.levels, self.counts(columns), strict=True)
+            self._lowest(levels, counts, beyond)
+            for levels, counts in zip(self.levels, self.noisy(columns), strict=True)
         )
 
     def _lowest(self, levels: tuple[float, ...], counts: NDArray[np.int64], beyond: float) -> float:
