@@ -39,18 +39,18 @@ METHODS: list[Method] = [*rank_methods(Fraction(1, 2)), *rank_methods(Fraction(9
 @pytest.mark.parametrize("relation", BOTH)
 @pytest.mark.parametrize("place", range(len(METHODS)))
 def test_predictions_are_what_happens_to_data_as_expected(relation: dp.Relation, place: int) -> None:
-    """Medians of 40 errors over several data sets lie within a factor of 4 of the prediction."""
+    """Medians of 60 errors over several data sets lie within a factor of 6 of the prediction."""
     method, known = METHODS[place], facts(relation, delta=Fraction("1e-4") if METHODS[place].declines else None)
     if method.refusal(known) is not None:
         return
     truth = _truth(method)
     mechanism, errors = method.make(known), []
-    for seed in range(4):
+    for seed in range(6):
         data = as_expected(known, seed)
         answers = [mechanism.release(data).value for _ in range(10)]
         errors += [abs(float(value) - truth(data)) for value in answers if isinstance(value, Fraction)]
     typical = method.predict(known).typical
-    assert typical / 4 <= np.median(errors) <= 4 * typical
+    assert typical / 6 <= np.median(errors) <= 6 * typical
 
 
 def _truth(method: Method) -> Any:
@@ -60,12 +60,12 @@ def _truth(method: Method) -> Any:
 
 
 def test_a_prediction_for_other_data_is_found_to_be_wrong() -> None:
-    """The test above can fail: values ten times as wide have ten times the error."""
+    """The test above can fail: values thirty times as wide have thirty times the error."""
     method, known = METHODS[0], facts()
-    data = 500 + 10 * (as_expected(known) - 50)
+    data = 30 * (as_expected(known) - 50)
     truth = float(np.median(data))
     errors = [abs(float(method.make(known).release(data).value) - truth) for _ in range(40)]
-    assert np.median(errors) > 4 * method.predict(known).typical
+    assert np.median(errors) > 6 * method.predict(known).typical
 
 
 @pytest.mark.parametrize("relation", BOTH)
