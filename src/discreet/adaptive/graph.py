@@ -134,17 +134,19 @@ def _from_networkx(graph: Any, nodes: int | tuple[Hashable, ...]) -> Graph:
 def _numbered(edges: Iterable[Any], names: tuple[Hashable, ...]) -> NDArray[np.int64]:
     """Number the nodes of each edge; one without a name becomes -1."""
     number = {name: place for place, name in enumerate(names)}
+    table = edges.to_numpy() if hasattr(edges, "to_numpy") else edges
     try:
-        pairs = [(number.get(one, -1), number.get(other, -1)) for one, other in edges]
+        pairs = [(number.get(one, -1), number.get(other, -1)) for one, other in table]
     except (TypeError, ValueError):
         raise InvalidParameter("edges must be pairs of names of nodes") from None
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
 def _whole_pairs(edges: Any) -> NDArray[Any]:
-    """Read pairs of whole numbers of any width."""
+    """Read pairs of whole numbers of any width, or a table of them."""
+    table = edges.to_numpy() if hasattr(edges, "to_numpy") else edges
     try:
-        pairs = np.asarray(edges if isinstance(edges, np.ndarray) else list(edges))
+        pairs = np.asarray(table if isinstance(table, np.ndarray) else list(table))
     except (TypeError, ValueError):
         raise InvalidParameter("edges must be pairs of nodes") from None
     if pairs.size == 0:

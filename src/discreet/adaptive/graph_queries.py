@@ -30,6 +30,7 @@ from discreet.privacy.relation import Relation
 __all__ = ["StarQuery", "TriangleQuery"]
 
 _FINEST = 1 << 52  # Steps of a grid.
+_MOST = 1 << 500  # Counts; a step beyond is one that no grid has.
 
 
 @final
@@ -60,6 +61,11 @@ class TriangleQuery:
         """Whole numbers, or multiples of a power of ten if there may be more than 2^52 of them."""
         return _grid(self.most or 0)
 
+    @property
+    def global_sensitivity(self) -> int:
+        """The most triangles that one edge can make, or change once they are bounded."""
+        return min(node_count(self.nodes) - 2, self.most or 0)
+
     def value(self, data: Edges) -> Fraction:
         """Return the number of triangles, in grid steps. This is private."""
         count = triangle_count(ordered(graph_of(data, self.nodes)))
@@ -67,10 +73,10 @@ class TriangleQuery:
 
     def smooth_bound(self, data: Edges, beta: Fraction) -> Peak:
         """Return the smooth sensitivity, in grid steps. This is private."""
-        pairs, largest = self._pairs(data), node_count(self.nodes) - 2
+        pairs, largest = self._pairs(data), self.global_sensitivity
         # One edge can make a triangle once two others are there, so the smooth sensitivity is at least e^(-2 beta).
         least = max(float(pairs.first[0]), math.exp(-2 * float(beta)))
-        last = min(2 * largest, math.ceil(math.log(largest / least) / float(beta)))
+        last = min(2 * largest, max(0, math.ceil(math.log(largest / least) / float(beta))))
         distances = np.arange(last + 1)
         peak = tallest(_triangle_heights(pairs, distances, largest), distances, float(beta))
         return Peak(peak.height / self.grid.step, peak.distance)
@@ -78,7 +84,7 @@ class TriangleQuery:
     def local_sensitivity(self, data: Edges, distance: int = 0) -> Fraction:
         """Return the worst local sensitivity at a distance, in grid steps. This is private."""
         at = np.array([min(distance, 2 * node_count(self.nodes))])
-        heights = _triangle_heights(self._pairs(data), at, node_count(self.nodes) - 2)
+        heights = _triangle_heights(self._pairs(data), at, self.global_sensitivity)
         return Fraction(int(heights[0])) / self.grid.step
 
     def _pairs(self, data: Edges) -> Staircase:
@@ -124,6 +130,11 @@ class StarQuery:
         """Whole numbers, or multiples of a power of ten if there may be more than 2^52 of them."""
         return _grid(self.most or 0)
 
+    @property
+    def global_sensitivity(self) -> int:
+        """The most stars that one edge can make, or change once they are bounded."""
+        return min(2 * comb(node_count(self.nodes) - 2, self.leaves - 1), self.most or 0)
+
     def value(self, data: Edges) -> Fraction:
         """Return the number of stars, in grid steps. This is private."""
         degrees, times = np.unique(graph_of(data, self.nodes).degrees, return_counts=True)
@@ -134,7 +145,7 @@ class StarQuery:
     def smooth_bound(self, data: Edges, beta: Fraction) -> Peak:
         """Return the smooth sensitivity, in grid steps. This is private."""
         pairs, decay = self._pairs(data), float(beta)
-        full = math.log(self._height([(0, 0)], 2 * node_count(self.nodes)))
+        full = math.log(self.global_sensitivity)
         best, highest, distance = Peak(Fraction(0), 0), -math.inf, 0
         while full - decay * distance > highest and distance <= 2 * node_count(self.nodes):
             peak = Peak(Fraction(self._height(pairs, distance)), distance)
@@ -155,7 +166,7 @@ class StarQuery:
     def _height(self, pairs: list[tuple[int, int]], distance: int) -> int:
         largest, k = node_count(self.nodes) - 2, self.leaves - 1
         raised = [(min(d + distance, largest), max(0, d + distance - largest) + e) for d, e in pairs]
-        return max(comb(d, k) + comb(min(e, largest), k) for d, e in raised)
+        return min(max(comb(d, k) + comb(min(e, largest), k) for d, e in raised), self.global_sensitivity)
 
 
 def _settle_nodes(query: object, nodes: int | tuple[Hashable, ...], *, least: int) -> None:
@@ -167,7 +178,10 @@ def _settle_nodes(query: object, nodes: int | tuple[Hashable, ...], *, least: in
 
 def _read_most(most: int | None, possible: int) -> int:
     """Read a public bound on a count, or take what is possible."""
-    return possible if most is None else min(positive_integer(most, name="most"), possible)
+    bound = possible if most is None else min(positive_integer(most, name="most"), possible)
+    if bound > _MOST:
+        raise InvalidParameter("there may be too many of these for any grid: name a public bound by most=…")
+    return bound
 
 
 @lru_cache(maxsize=64)
