@@ -7,6 +7,7 @@ and is never released itself.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -146,18 +147,19 @@ def mixture(parts: Iterable[tuple[arb | Fraction | int, Outcomes]], *, rest: Num
     What one part lists may be in the tail of another, and the rest may be anything: the enclosures allow for it.
     """
     masses: dict[Hashable, arb] = {}
-    allowed: dict[Hashable, Fraction] = {}
-    tail = probability(rest, name="rest")
+    listed: Counter[Hashable] = Counter()  # By how many of the parts that leave something out.
+    least, tail, leaky = probability(rest, name="rest"), probability(rest, name="rest"), 0
     for weight, part in parts:
         factor = ball(weight) if isinstance(weight, (int, Fraction)) else weight
-        missed = _upper(factor) * part.tail
-        tail += missed
+        tail += _upper(factor) * part.tail
+        if part.tail:
+            leaky += 1
+            listed.update(part.masses.keys())
         for value, mass in part.masses.items():
             masses[value] = masses[value] + factor * mass if value in masses else factor * mass
-            if missed:
-                allowed[value] = allowed.get(value, Fraction(0)) + missed
     if tail:
-        masses = {value: _raised(mass, tail - allowed.get(value, Fraction(0))) for value, mass in masses.items()}
+        # What every part lists is missed by the rest alone.
+        masses = {value: _raised(mass, least if listed[value] == leaky else tail) for value, mass in masses.items()}
     return Outcomes(masses, _capped(tail))
 
 
