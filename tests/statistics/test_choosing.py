@@ -260,3 +260,14 @@ def test_a_comparison_of_nonsense_is_refused(wrong: dict[str, Any]) -> None:
 def test_an_expectation_that_is_none_is_refused(make: Any) -> None:
     with pytest.raises(InvalidParameter):
         make()
+
+
+def test_where_few_rows_cannot_outweigh_a_wide_grid_fewer_points_are_asked() -> None:
+    """Known from the number of rows, epsilon and the grid alone."""
+    few, many = facts(epsilon=Fraction(1, 10), expected=None), facts(expected=None)
+    assert best(rank_methods(Fraction(17, 20)), few).name == "candidates"
+    assert best(rank_methods(Fraction(1, 2)), many).name == "exponential"
+    data = as_expected(facts())
+    answers = [best(rank_methods(Fraction(17, 20)), few).make(few).release(data).value for _ in range(20)]
+    truth = np.quantile(data, 0.85)
+    assert np.median([abs(float(value) - truth) for value in answers]) < 100  # Of a range of 2,000.

@@ -30,6 +30,9 @@ class Method(Protocol):
     def refusal(self, facts: Facts, /) -> str | None:
         """Say why it cannot be used, if it cannot."""
 
+    def is_doubtful(self, facts: Facts, /) -> bool:
+        """Tell whether it may miss altogether if the data fill a small part of the bounds."""
+
     def make(self, facts: Facts, /) -> Any:
         """Make the mechanism."""
 
@@ -80,10 +83,10 @@ def applicable(methods: Sequence[M], facts: Any) -> list[M]:
 
 
 def best(methods: Sequence[Method], facts: Facts) -> Method:
-    """Return the method that is predicted to be best of those that always answer; if nothing is known, the first."""
+    """Return the best by prediction of those that always answer; if nothing is expected, the first that is sure."""
     usable = [method for method in applicable(methods, facts) if not method.declines]
     if not facts.can_predict:
-        return usable[0]
+        return next((method for method in usable if not method.is_doubtful(facts)), usable[0])
     return min(usable, key=lambda method: _rank(method.predict(facts), facts))
 
 

@@ -50,6 +50,9 @@ class ClampedMean:
     def refusal(self, facts: Facts) -> str | None:
         return None
 
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
+
     def make(self, facts: Facts) -> Mean:
         noise = _noise(facts)
         return Mean(
@@ -70,6 +73,9 @@ class FoundBoundsMean:
     def refusal(self, facts: Facts) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
 
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
+
     def make(self, facts: Facts) -> ClippedMean:
         return _clipped(facts, facts.size, _best_share(facts))
 
@@ -88,6 +94,9 @@ class TrimmedMean:
         if facts.relation is not Relation.REPLACE_ONE:
             return "it needs a public number of rows, as under replace-one"
         return None if (facts.size or 0) > 2 / _ENDS[0] else "there are too few rows to leave some out"
+
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
 
     def make(self, facts: Facts) -> SmoothSensitivityMechanism:
         ends, recipe = _best_ends(facts)

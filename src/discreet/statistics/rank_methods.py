@@ -36,6 +36,7 @@ _HALF = Fraction(1, 2)
 _TO_THE_NOISE = 4  # Candidates to the rank noise, which is about 1 / epsilon.
 _FEWEST, _MOST = 64, 1 << 13
 _NODES = 96  # Of an integral.
+_MARGIN = 3  # The chance to miss is then about e^-3.
 _PARTS = 16  # Points that stand for a long run of grid points.
 _ROOM = 2  # A proposal is so many times what the expected data need.
 _SURE = Fraction(99, 100)  # How surely the expected data pass a test.
@@ -52,6 +53,13 @@ class ExponentialQuantile:
 
     def refusal(self, facts: Facts) -> str | None:
         return None
+
+    def is_doubtful(self, facts: Facts) -> bool:
+        """Tell whether all the points beyond the rows on one side may outweigh the wanted rank."""
+        if not facts.rows:
+            return False
+        decay = float(self.make(facts).factor * self.q.denominator)
+        return decay * facts.rows * float(min(self.q, 1 - self.q)) < math.log(facts.grid.width + 1) + _MARGIN
 
     def make(self, facts: Facts) -> Quantile:
         return Quantile(quantile=self.q, epsilon=facts.epsilon, grid=facts.grid, relation=facts.relation)
@@ -76,6 +84,9 @@ class CandidateQuantile:
 
     def refusal(self, facts: Facts) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
 
     def make(self, facts: Facts) -> QuantileAmong:
         return QuantileAmong(
@@ -108,6 +119,9 @@ class SmoothQuantile:
     def refusal(self, facts: Facts) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
 
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
+
     def make(self, facts: Facts) -> SmoothSensitivityMechanism:
         return SmoothSensitivityMechanism(query=_query(facts, self.q, facts.size), recipe=_recipe(facts, self.q))
 
@@ -132,6 +146,9 @@ class ProposedQuantile:
         if facts.relation is Relation.ADD_REMOVE and self.q != _HALF:
             return "under add-remove it is known for the median only"
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
 
     def make(self, facts: Facts) -> ProposeTestRelease:
         return self._proposed(facts, facts.size)
