@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -11,6 +12,7 @@ import graph_worlds
 import numpy as np
 import pandas as pd
 import pytest
+from contracts.mechanism_contract import NONSENSE
 from graph_worlds import at_distances, graphs, slots
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -286,6 +288,21 @@ def test_degrees_are_counted_by_bin_and_from_each_on() -> None:
 def test_nonsense_is_refused(make: Any) -> None:
     with pytest.raises(InvalidParameter):
         make()
+
+
+@pytest.mark.parametrize("value", NONSENSE, ids=repr)
+def test_nonsense_is_refused_in_every_number(value: Any) -> None:
+    histogram = DegreeHistogram(nodes=5, largest=2, noise=LaplaceNoise(epsilon=Fraction(1)))
+    for subject, names in (
+        (TriangleQuery(nodes=5), ("nodes", "most")),
+        (StarQuery(nodes=5, leaves=2), ("nodes", "leaves", "most")),
+        (histogram, ("nodes", "largest", "at_least")),
+    ):
+        for name in names:
+            if (name, value) in (("most", None), ("at_least", True)):
+                continue
+            with pytest.raises(InvalidParameter):
+                dataclasses.replace(subject, **{name: value})
 
 
 def test_a_bound_on_the_count_makes_the_grid_finer_and_cuts_the_count() -> None:

@@ -28,7 +28,7 @@ from discreet.robust.private_location import PrivateLocation
 from discreet.robust.psi import Floats, Quantile
 from discreet.robust.schedules import Newton
 
-__all__ = ["CONFIDENCE", "PrivateVersion", "private_version"]
+__all__ = ["CONFIDENCE", "NoisyMean", "PrivateVersion", "SampledVersion", "SmoothVersion", "private_version"]
 
 CONFIDENCE = Fraction(95, 100)
 _DRAWS = 60  # Releases by which a spread is measured.
