@@ -271,3 +271,16 @@ def test_where_few_rows_cannot_outweigh_a_wide_grid_fewer_points_are_asked() -> 
     answers = [best(rank_methods(Fraction(17, 20)), few).make(few).release(data).value for _ in range(20)]
     truth = np.quantile(data, 0.85)
     assert np.median([abs(float(value) - truth) for value in answers]) < 100  # Of a range of 2,000.
+
+
+def test_regressions_are_tried_on_a_public_table() -> None:
+    source = np.random.default_rng(9)
+    X = source.uniform(0, 10, size=(500, 2))
+    y = 3 + X @ np.array([1.0, -2.0]) + source.normal(size=500)
+    facts = {"relation": REPLACE_ONE, "epsilon": 2, "delta": "1e-6", "x_bounds": [(0, 10)] * 2, "y_bounds": (-50, 50)}
+    found = dp.compare("regression", size=5000, expected=(X, y), **facts)
+    assert set(found.predictions) == {"refined", "noisy_statistics", "adassp", "tukey"}
+    assert found.predictions[found.best].typical < 1
+    assert "refined *" in str(found)
+    with pytest.raises(InvalidParameter, match="public or simulated table"):
+        dp.compare("regression", size=5000, expected=NORMAL, **facts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from discreet.statistics.choices import mode, select, top_k
 from discreet.statistics.columns import as_column
 from discreet.statistics.comparing import Comparison, ModeComparison, compare
+from discreet.statistics.comparing_fits import FitComparison
 from discreet.statistics.counts import count, proportion
 from discreet.statistics.expected import Expected
 from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
@@ -23,6 +24,7 @@ from discreet.statistics.vectors import vector_mean
 __all__ = [
     "Comparison",
     "Expected",
+    "FitComparison",
     "ModeComparison",
     "as_column",
     "compare",

@@ -13,10 +13,12 @@ from discreet.exact import Number, exact, positive, probability
 from discreet.mechanisms.fields import read_relation
 from discreet.privacy.relation import Relation
 from discreet.statistics.choosing import Method, applicable, best, mean_methods, rank_methods
+from discreet.statistics.comparing_fits import FitComparison, compare_fits
 from discreet.statistics.expected import Expected
 from discreet.statistics.facts import Facts
 from discreet.statistics.mode_choice import best_mode, mode_facts, mode_methods
 from discreet.statistics.mode_methods import ModeOutlook
+from discreet.statistics.outlook_tables import aligned, error_table, footnote, share
 from discreet.statistics.paying import Bounds, grid_from
 from discreet.statistics.predicted import Predicted
 
@@ -65,14 +67,11 @@ class Comparison:
         return plots.accuracy(curves, unit="units of the data", confidence="50 %", title=shown)
 
     def __str__(self) -> str:
-        facts, rows = self.facts, [("method", "usual error", "95 %", "no answer")]
-        chosen = self.best
-        for name, found in self.predictions.items():
-            mark = " *" if name == chosen else ""
-            rows.append((name + mark, f"{found.typical:.3g}", f"{found.wide:.3g}", _share(found.declines)))
-        lines = [f"{self.statistic} of {facts.rows} rows, {_spent(facts)}, expected {facts.law}", *_aligned(rows)]
+        facts = self.facts
+        header = f"{self.statistic} of {facts.rows} rows, {_spent(facts)}, expected {facts.law}"
+        lines = [header, *error_table(self.predictions, self.best)]
         lines += [f"  {name} cannot be used: {why}" for name, why in self.refusals.items()]
-        return "\n".join([*lines, '* what method="auto" takes. Predicted from public facts; no data were read.'])
+        return "\n".join([*lines, footnote])
 
     __repr__ = __str__
 
@@ -89,10 +88,8 @@ class ModeComparison:
         rows = [("method", "another value", "no answer")]
         for name, found in self.outlooks.items():
             mark = " *" if name == self.best else ""
-            rows.append((name + mark, _share(found.wrong), _share(found.declines)))
-        return "\n".join(
-            [*_aligned(rows), '* what method="auto" takes. Predicted from public facts; no data were read.']
-        )
+            rows.append((name + mark, share(found.wrong), share(found.declines)))
+        return "\n".join([*aligned(rows), footnote])
 
     __repr__ = __str__
 
@@ -108,13 +105,16 @@ def compare(
     step: Number | None = None,
     q: Number | None = None,
     candidates: Iterable[Hashable] | None = None,
-    expected: Expected | Mapping[Any, Number] | Sequence[Number] | None = None,
-) -> Comparison | ModeComparison:
-    """Predict the error of each mechanism for "median", "quantile", "mean" or "mode", from public facts.
+    x_bounds: Sequence[Bounds] | None = None,
+    y_bounds: Bounds | None = None,
+    expected: Any = None,
+) -> Comparison | ModeComparison | FitComparison:
+    """Predict the error of each mechanism for "median", "quantile", "mean", "mode" or "regression", from public facts.
 
     `size` is the number of rows, or a guess of it; `expected` what they may look like, such as
     `Expected.lognormal(30_000, 2)`; without it, values spread evenly between the bounds. For the mode, `expected` are
-    the shares of the most frequent values. Nothing is read and nothing is charged.
+    the shares of the most frequent values; for a regression, a public or simulated table (X, y) on which each method is
+    tried. Nothing is read and nothing is charged.
 
         print(dp.compare("median", bounds=(0, 10**6), epsilon=1, size=10_000, relation=dp.Relation.REPLACE_ONE,
                          expected=dp.Expected.lognormal(30_000, 2)))
@@ -124,6 +124,10 @@ def compare(
         known = mode_facts(candidates, relation, epsilon, delta, size, expected)
         return ModeComparison(
             {method.name: method.predict(known) for method in applicable(mode_methods(), known)}, best_mode(known).name
+        )
+    if statistic == "regression":
+        return compare_fits(
+            expected, size=size, relation=relation, epsilon=epsilon, delta=delta, x_bounds=x_bounds, y_bounds=y_bounds
         )
     if expected is not None and not isinstance(expected, Expected):
         raise InvalidParameter("expected must be an Expected, such as Expected.normal(mean, sd)")
@@ -147,25 +151,9 @@ def _methods(statistic: str, q: Number | None) -> tuple[Method, ...]:
         return rank_methods(Fraction(1, 2))
     if statistic == "mean" and q is None:
         return mean_methods()
-    raise InvalidParameter('statistic must be "median", "mean", "mode", or "quantile" with q=…')
+    raise InvalidParameter('statistic must be "median", "mean", "mode", "regression", or "quantile" with q=…')
 
 
 def _spent(facts: Facts) -> str:
     delta = "" if facts.delta is None else f", δ = {float(facts.delta):g}"
     return f"{facts.relation.value}, ε = {float(facts.epsilon):g}{delta}"
-
-
-def _share(chance: float) -> str:
-    return f"{100 * chance:.3g} %"
-
-
-def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if place == 0 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]

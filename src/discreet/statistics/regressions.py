@@ -24,10 +24,13 @@ from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.columns import reader_for
 from discreet.statistics.paying import Bounds, noise_from, pay, public_size
 
-__all__ = ["regression"]
+__all__ = ["AUTO_METHOD", "METHODS", "regression"]
 
 Method: TypeAlias = Literal["auto", "refined", "noisy_statistics", "adassp", "tukey"]
 Regression: TypeAlias = RefinedRegression | NoisyStatistics | AdaSSP | TukeyRegression
+
+METHODS = ("refined", "noisy_statistics", "adassp", "tukey")
+AUTO_METHOD = METHODS[0]
 
 _GAUSSIAN: dict[str, type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]] = {
     "auto": RefinedRegression,
