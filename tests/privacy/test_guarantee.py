@@ -230,6 +230,49 @@ class TestGroups:
             assert found < 2 * epsilon(sampled, 0, relation=AR) + 1e-12
         assert epsilon(pair, 0, relation=AR) == pytest.approx(2 * epsilon(sampled, 0, relation=AR))
 
+    @pytest.mark.parametrize("alone", [True, False])
+    def test_a_composition_with_a_sampled_group_dominates_brute_force(self, alone: bool) -> None:
+        """Two people join a sample together, and one or both of them also answer without sampling."""
+        group = Grouped(PoissonSampled(DiscreteLaplace("1.5", 1), "0.3"), 2)
+        other, shift = (DiscreteLaplace(2, 1), 1) if alone else (Grouped(DiscreteLaplace(2, 1), 2), 2)
+        near, far = (
+            product(
+                poisson_mixture(lambda s: discrete_laplace(1.5, s, 60), (1, 1)[: 2 * there], 0.3),
+                discrete_laplace(2.0, shift * there, 60),
+            )
+            for there in (0, 1)
+        )
+        event = Composed([group, other])
+        found = [epsilon(event, target, relation=AR) for target in ("1e-3", "0.05")]
+        points = [(level, delta(event, level, relation=AR)) for level in (0.2, 0.6, 1.0)]
+        for level, claim in [*zip(found, (1e-3, 0.05), strict=True), *points]:
+            assert max(hockey_stick(near, far, level), hockey_stick(far, near, level)) <= claim * (1 + 1e-9)
+        order = 3.0
+        moment = max(float((a**order * b ** (1 - order)).sum()) for a, b in ((near, far), (far, near)))
+        assert math.log(moment) / (order - 1) <= renyi(event, 3, relation=AR)
+        low, high = epsilon_bounds(event, "1e-3", relation=AR)
+        assert epsilon_bounds(group.event, "1e-3", relation=AR)[0] <= low <= high == found[0]
+        assert high <= epsilon(group, "5e-4", relation=AR) + epsilon(other, "5e-4", relation=AR) + 1e-9
+
+    def test_groups_of_one_size_are_bounded_as_one_group(self) -> None:
+        sampled, plain = Repeated(PoissonSampled(Gaussian(3), "0.05"), 10), Gaussian(5)
+        parts = Composed([Repeated(Grouped(sampled, 2), 2), Grouped(plain, 2)])
+        whole = Grouped(Composed([Repeated(sampled, 2), plain]), 2)
+        assert epsilon(parts, "1e-5", relation=AR) <= epsilon(whole, "1e-5", relation=AR)
+        assert epsilon(parts, "1e-5", relation=AR) > epsilon(whole.event, "1e-5", relation=AR)
+
+    def test_what_is_refused_alone_is_refused_beside_a_group(self) -> None:
+        group = Grouped(PoissonSampled(Gaussian(3), "0.05"), 2)
+        for other in (RandomizedResponse(1), SampledWithoutReplacement(Gaussian(1), 1, 10)):
+            with pytest.raises(UnsupportedEvent):
+                epsilon(Composed([group, other]), "1e-6", relation=AR)
+        with pytest.raises(UnsupportedEvent):
+            epsilon(Composed([group, PureDP(1)]), "1e-6", relation=RO)
+        with pytest.raises(UnsupportedEvent):
+            epsilon(PoissonSampled(group, "0.1"), "1e-6", relation=AR)
+        assert epsilon(Composed([group, PureDP(1)]), 0, relation=AR) == math.inf
+        assert renyi(Composed([group, ApproxDP(1, "1e-9")]), 2, relation=AR) == math.inf
+
 
 EVENTS: list[tuple[Event, Relation | None]] = [
     (Gaussian(2), None),

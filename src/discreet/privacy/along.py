@@ -7,7 +7,8 @@ from fractions import Fraction
 from functools import singledispatch
 
 from discreet.errors import UnsupportedEvent
-from discreet.privacy.curves import Best, Curve, Numerical, Split, Worst
+from discreet.privacy.curves import Best, Curve, Group, Numerical, Split, Worst
+from discreet.privacy.substituted import Substituted
 
 __all__ = ["deltas"]
 
@@ -35,6 +36,18 @@ def _(known: Best, epsilons: Sequence[Fraction]) -> list[float]:
 @deltas.register
 def _(known: Worst, epsilons: Sequence[Fraction]) -> list[float]:
     return [max(each) for each in zip(*(deltas(case, epsilons) for case in known.cases), strict=True)]
+
+
+@deltas.register
+def _(known: Substituted, epsilons: Sequence[Fraction]) -> list[float]:
+    choices = [deltas(choice, epsilons) for choice in known.choices()]
+    return [min(each) for each in zip([1.0] * len(epsilons), *choices, strict=True)]
+
+
+@deltas.register
+def _(known: Group, epsilons: Sequence[Fraction]) -> list[float]:
+    shares = [epsilon / known.size for epsilon in epsilons]
+    return [known.together(*each) for each in zip(shares, deltas(known.curve, shares), strict=True)]
 
 
 @deltas.register

@@ -182,8 +182,12 @@ class Group:
 
     def delta(self, epsilon: Fraction) -> float:
         share = epsilon / self.size
-        single = Fraction(self.curve.delta(share))
-        return min(1.0, float_up(enclose(lambda: ball(single) * group.factor(share, self.size)))) if single else 0.0
+        return self.together(share, self.curve.delta(share))
+
+    def together(self, epsilon: Fraction, delta: float) -> float:
+        """Return the delta at `size` times epsilon, given the one of a member at epsilon."""
+        single = Fraction(delta)
+        return min(1.0, float_up(enclose(lambda: ball(single) * group.factor(epsilon, self.size)))) if single else 0.0
 
 
 def _times(level: float, size: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations
 
@@ -14,12 +15,14 @@ from discreet.privacy import closed
 from discreet.privacy.basic import basic
 from discreet.privacy.convert import read_delta, read_order
 from discreet.privacy.curves import Best, Curve, Group, Numerical, Split, Worst
-from discreet.privacy.events import ApproxDP, Event, Grouped, PureDP
+from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, PureDP, Repeated
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
 from discreet.privacy.renyi_curve import log_moment, renyi_curve
 from discreet.privacy.rigorous import enclose, float_up
+from discreet.privacy.sampled_moments import LARGEST_ORDER
 from discreet.privacy.spent import Choice, Spent, example, spent
+from discreet.privacy.substituted import Substituted, common_group, without_rule
 
 __all__ = ["curve", "delta", "epsilon", "epsilon_bounds", "renyi"]
 
@@ -62,16 +65,38 @@ def renyi(event: Event, order: Number, *, relation: Relation | None = None) -> f
     try:
         total = spent(event, relation)
     except UnsupportedEvent:
-        if not isinstance(event, Grouped):
+        if not without_rule(event):
             raise
-        return _grouped_renyi(event, a, relation)
+        return _with_groups(event, a, relation)
     return max(0.0, float_up(enclose(lambda: log_moment(total, a) / ball(a - 1))))
+
+
+def _with_groups(event: Event, order: Fraction, relation: Relation | None) -> float:
+    """Divergences of one order add up over the parts of a composition. [Mir17]"""
+    match event:
+        case Grouped() if without_rule(event):
+            return _grouped_renyi(event, order, relation)
+        case Repeated():
+            return _sum_up((renyi(event.event, order, relation=relation), event.times))
+        case Composed():
+            return _sum_up(*((renyi(part, order, relation=relation), 1) for part in event.events))
+        case _:
+            return renyi(event, order, relation=relation)
+
+
+def _sum_up(*parts: tuple[float, int]) -> float:
+    if not all(math.isfinite(value) for value, _ in parts):
+        return math.inf
+    return up(sum((Fraction(value) * times for value, times in parts), Fraction(0)))
 
 
 def _grouped_renyi(event: Grouped, order: Fraction, relation: Relation | None) -> float:
     """A group of 2^c has 3^c times the divergence of 2^c times the order, for orders of at least 2. [Mir17]"""
     doublings = (event.size - 1).bit_length()
-    single = renyi(event.event, max(order, Fraction(2)) * 2**doublings, relation=relation)
+    needed = max(order, Fraction(2)) * 2**doublings
+    if needed > LARGEST_ORDER:
+        raise UnsupportedEvent("no Renyi bound is known for a group this large at this order")
+    single = renyi(event.event, needed, relation=relation)
     return up(Fraction(single) * 3**doublings) if math.isfinite(single) else math.inf
 
 
@@ -80,11 +105,21 @@ def curve(event: Event, relation: Relation | None) -> Curve:
     try:
         total = spent(event, relation)
     except UnsupportedEvent:
-        # No rule for the group of this event: bound the group by what is known of one member.
-        if not isinstance(event, Grouped):
+        groups = without_rule(event)
+        if not groups:
             raise
-        return Group(curve(event.event, relation), event.size)
+        return _grouped(event, groups, relation)
     return _known(total, relation)
+
+
+def _grouped(event: Event, groups: Iterable[Grouped], relation: Relation | None) -> Curve:
+    """Bound groups of which there is no rule by what is known of one member."""
+    if isinstance(event, Grouped):
+        return Group(curve(event.event, relation), event.size)
+    known = {group: curve(group, relation) for group in groups}
+    parts = Substituted(event, known, lambda other: curve(other, relation))
+    whole = common_group(event)
+    return parts if whole is None else Best([curve(whole, relation), parts])
 
 
 def _known(total: Spent, relation: Relation | None) -> Curve:
