@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import os
 import struct
+import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from fractions import Fraction
@@ -22,6 +24,7 @@ from threshold_worlds import ADD_REMOVE, Unreadable
 
 from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, confinement, isolation
 from discreet.adaptive.blocks import rows_of
+from discreet.adaptive.excerpt import excerpt, undefined
 from discreet.adaptive.isolation import FAILED, Rows, probe, run_blocks
 from discreet.adaptive.subsample_aggregate import _answer_here
 from discreet.errors import DiscreetError, InvalidParameter, Refused
@@ -238,8 +241,12 @@ def test_padded_blocks_really_run_in_their_slots() -> None:
 
 
 def estimate(rows: Any) -> float:
-    """A function in a file that cannot be run elsewhere: it imports what is not installed."""
     return float(np.median(rows))
+
+
+def needs_a_neighbour(rows: Any) -> Any:
+    """A function that cannot be run elsewhere: it needs what is not installed."""
+    return ADD_REMOVE
 
 
 def test_arrays_and_libraries_arrive() -> None:
@@ -252,13 +259,13 @@ def test_arrays_and_libraries_arrive() -> None:
 
 def test_a_function_that_cannot_run_alone_is_refused_before_anything_is_paid_or_read() -> None:
     mode = BlockMode(blocks=3, domain=("a", "b"), epsilon=Fraction(1), delta=Fraction("0.1"))
-    mechanism = SubsampleAndAggregate(function=estimate, aggregator=mode, relation=ADD_REMOVE)
+    mechanism = SubsampleAndAggregate(function=needs_a_neighbour, aggregator=mode, relation=ADD_REMOVE)
 
     class NoPurse:
         def charge(self, *_: Any, **__: Any) -> None:
             raise AssertionError("charged for what cannot be run")
 
-    with pytest.raises(Refused, match="estimate"):
+    with pytest.raises(Refused, match="needs_a_neighbour"):
         mechanism.release(Unreadable(), session=NoPurse())
 
 
@@ -281,7 +288,11 @@ def test_programs_are_found_or_refused() -> None:
 
     assert Program.of(statistics.median) == Program(name="median", module="statistics")
     assert Program.of(len) == Program(name="len", module="builtins")
-    assert Program.of(block_functions.honest) == Program(name="honest", source=TEXT)
+    found = Program.of(block_functions.honest)
+    assert found.source is not None
+    assert "def honest" in found.source
+    assert "def raises" not in found.source
+    assert found.libraries == ("__future__", "__future__.annotations")
     assert "numpy.ma" in Program.of(estimate).libraries
     assert "numpy" not in repr(Program.of(estimate))
 
@@ -297,10 +308,80 @@ def test_programs_are_found_or_refused() -> None:
             Program(**fields)
     with pytest.raises(InvalidParameter, match="Python"):
         Program(name="f", source="def f(:")
+    with pytest.raises(InvalidParameter, match="np, table"):
+        Program(name="f", source="def f(rows):\n    return np.mean(table)\n")
     with pytest.raises(Refused):
         probe(Program(name="g", source="def f(rows): return 1"), QUICK)
     with pytest.raises(Refused):
         probe(Program(name="f", source="import time\ntime.sleep(1)\ndef f(rows): return 1"), QUICK)
+
+
+SCRIPT = """
+from __future__ import annotations
+import json
+import sys
+import numpy as np
+from math import *
+try:
+    import numpy.linalg as algebra
+except ImportError:
+    algebra = None
+from discreet import Relation, adaptive
+
+POWER = 2
+scale = {}
+scale["factor"] = POWER + 1
+table = json.load(open(sys.argv[1]))
+
+def helper(rows):
+    return scale["factor"] * sqrt(len(rows))
+
+class Settings:
+    rate = POWER
+
+def estimate(rows):
+    return helper(rows) + Settings.rate + float(algebra.norm(np.array(rows)))
+
+def unrelated(rows):
+    return table
+
+def main():
+    mode = adaptive.BlockMode(blocks=2, domain=None, epsilon=9, delta="0.1")
+    limits = adaptive.BlockLimits(padded=False, wall_seconds=60)
+    made = adaptive.SubsampleAndAggregate(
+        function=estimate, aggregator=mode, relation=Relation.ADD_REMOVE, limits=limits
+    )
+    print(made.rehearse(table), made.function.source)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def test_a_function_of_a_script_is_cut_out_of_what_reads_the_data(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "table.json").write_text("[3, 0, 4, 0]")
+    command = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "table.json")]
+    answer, text = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split(maxsplit=1)
+    assert answer == "13.0"  # 3 * 2 + 2 + 5
+    assert "table" not in text
+    assert "main" not in text
+    assert "discreet" not in text
+
+
+def test_an_excerpt_holds_what_is_needed_in_its_order() -> None:
+    text = "a = 1\nb = a\nc = 2\nif c:\n    d = b\nelse:\n    d = 5\ndef f(x):\n    return d\na = 7\n"
+    assert excerpt(text, "f").splitlines()[0] == "a = 1"
+    assert "def f" in excerpt(text, "f")
+    assert excerpt(text, "c") == "c = 2\n"
+    every_kind = (
+        "def f(a, *b, c=1, **d):\n    try:\n        e = [g for g in b]\n    except ValueError as h:\n        h\n"
+    )
+    every_kind += "    match e:\n        case [i, *j]:\n            return i, j, len(e)\n        case {1: k, **l}:\n"
+    every_kind += "            return (m := k), m, l, a, c, d, __name__\n"
+    assert undefined(every_kind) == set()
+    assert undefined("x = y + len(z)") == {"y", "z"}
+    assert excerpt(text, "b") == "a = 1\nb = a\na = 7\n"
 
 
 @pytest.mark.parametrize("name", ["cpu_seconds", "wall_seconds", "memory", "processes"])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, final
 
+from discreet.adaptive.excerpt import excerpt, undefined
 from discreet.errors import InvalidParameter
 
 __all__ = ["Program"]
@@ -24,7 +25,9 @@ _LATE = {
     "statistics": ("heapq",),
     "time": ("_strptime",),
 }
-_WAY_OUT = "put it at the top level of a file that imports installed libraries only, or say trusted=True"
+_WAY_OUT = (
+    "put it at the top level of a file, with installed libraries only, or say trusted=True for one that you vouch for"
+)
 
 
 @final
@@ -46,10 +49,15 @@ class Program:
         if not all(part.isidentifier() for part in self.name.split(".")):
             raise InvalidParameter("name must be the name of a function")
         _ = self.libraries
+        if self.source is not None and (missing := undefined(self.source)):
+            raise InvalidParameter(
+                f"{self.name} needs what its text does not define: {', '.join(sorted(missing))}. Import or define that "
+                "in the same file, or inside the function where there is no file"
+            )
 
     @classmethod
     def of(cls, function: Callable[[Any], Any]) -> Self:
-        """Find the text of a function, or refuse one that is more than its text."""
+        """Find the text of a function and of what it mentions, or refuse one that is more than its text."""
         name, place = getattr(function, "__qualname__", ""), getattr(function, "__module__", None)
         if "<" in name or not name or place not in sys.modules:
             raise InvalidParameter(f"a function without a name of its own cannot be run elsewhere: {_WAY_OUT}")
@@ -59,7 +67,7 @@ class Program:
             whole = inspect.getsource(sys.modules[place])
         except (OSError, TypeError):
             return cls(name=name, source=_alone(function))
-        return cls(name=name, source=whole)
+        return cls(name=name, source=excerpt(whole, name.partition(".")[0]))
 
     @property
     def libraries(self) -> tuple[str, ...]:
@@ -73,7 +81,7 @@ class Program:
 
 
 def _alone(function: Callable[[Any], Any]) -> str:
-    """Return the text of a function that was typed in, without what stood around it."""
+    """Return the text of a function that was typed in, without what stood around it: it must import for itself."""
     try:
         return textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
