@@ -224,7 +224,7 @@ def _trimmed_errors(facts: Facts, ends: Fraction, recipe: Recipe) -> Predicted:
 def _trimming(column: Floats, ends: Fraction, rows: int) -> float:
     """Return how far a trimmed mean is from the mean: by the shape of the data, and by chance.
 
-    A row moves the trimmed mean as if it were Winsorised, over the share that is left. [HR09]
+    A row moves the trimmed mean as if it were Winsorised, over the share that is left. [HRRS86]
     """
     cut = math.floor(ends * column.size)
     kept = column[cut : column.size - cut]
