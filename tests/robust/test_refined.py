@@ -144,7 +144,7 @@ def test_a_round_that_is_not_billed_would_show() -> None:
         spent = sum(moments.mu_squared for moments in mechanism.moments)
         counted = 2 * Fraction(mechanism.tails.squared_sensitivity) / mechanism.tails.variance
         assert mechanism.event.mu_squared == spent + counted == 1
-        assert counted == Fraction(1, 10)
+        assert counted == Fraction(3, 20)
 
 
 def linear(size: int, seed: int) -> tuple[Any, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 import discreet as dp
 from discreet.privacy.events import GDP
+from discreet.robust import NoisyStatistics, RefinedRegression
 
 ADD_REMOVE, REPLACE_ONE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE
 GENERATOR = np.random.default_rng(8)
@@ -48,6 +49,23 @@ def test_every_kind_of_table_is_read_alike(name: str, relation: dp.Relation) -> 
 def test_every_method_finds_a_clear_line(method: Any) -> None:
     found = [float(value) for value in fitted(X, Y, method=method, rho=1000).value]
     assert found == pytest.approx([1, 2, -3], abs=0.1)
+
+
+def test_choice_depends_on_public_facts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+    for kind in (RefinedRegression, NoisyStatistics):
+        release = kind.release
+        monkeypatch.setattr(
+            kind, "release", lambda self, rows, r=release: (used.append(type(self).__name__), r(self, rows))[1]
+        )
+    spend: dict[str, Any] = {"rho": None, "epsilon": "0.1", "delta": "1e-6"}
+    fitted(X[:1000], Y[:1000], relation=REPLACE_ONE, **spend)
+    fitted(X, Y, relation=REPLACE_ONE, **spend)
+    fitted(X, Y, **spend)
+    fitted(X[:20], Y[:20], **spend)  # How many there are is private here, and changes nothing.
+    fitted(X, Y, population=500, **spend)
+    few, many = "NoisyStatistics", "RefinedRegression"
+    assert used == [few, many, many, many, few]
 
 
 def test_deep_point_among_many_fits_is_a_method_too() -> None:

@@ -18,6 +18,7 @@ from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.fields import check_noise_variance, read_relation, settle
 from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.mean import check_size
+from discreet.mechanisms.measurement import Measurement
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.vector_mean import Rows, VectorMean
 from discreet.privacy import events
@@ -27,10 +28,11 @@ __all__ = ["CoinPressMean", "as_floats"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_SHARES = (Fraction(1, 20),) * 5 + (Fraction(3, 4),)
+_SHARES = (Fraction(1, 32),) * 8 + (Fraction(3, 4),)
 _COUNT_SHARE = Fraction(1, 20)  # Of a round, under add-remove: the count hardly matters once the centre is near.
 _STEPS = 20  # Bits; a radius has that many or one less, in steps.
-_FAILURE = 0.01  # The chance with which a row of a normal law lies further out than is kept, in a round.
+_PULLED_IN = 0.01  # The chance with which a row of a normal law lies further out than is kept.
+_LOST = 1e-10  # The chance with which the next ball misses the mean.
 _REASON = NoInterval(
     reason="the mean is that of rows shortened to a ball which earlier rounds found; how far it is from the mean of "
     "the rows themselves depends on the data"
@@ -91,7 +93,7 @@ class CoinPressMean:
             raise InvalidParameter("the data do not have the declared number of rows")
         centre, near = np.array([float(value) for value in self.centre]), float(self.radius / self.deviation)
         for share in self.shares:
-            mean = self._round(near + self.tail, share)
+            mean = self._round(near + _reach(self.dimension, _PULLED_IN), share)
             centre, near = self._closer(mean, table, centre)
         return Release(
             value=tuple(Fraction(float(value)) for value in centre),
@@ -100,12 +102,6 @@ class CoinPressMean:
             accuracy=_REASON,
             delta=self.noise.delta,
         )
-
-    @property
-    def tail(self) -> float:
-        """How many deviations from its mean a normal row seldom is."""
-        log = math.log(1 / _FAILURE)
-        return math.sqrt(self.dimension + 2 * math.sqrt(self.dimension * log) + 2 * log)
 
     def _round(self, reach: float, share: Fraction) -> VectorMean:
         """Return the mean of rows within so many deviations of the centre."""
@@ -127,11 +123,24 @@ class CoinPressMean:
         shifted = table - centre
         summing, *counting = mean.measurements
         totals = np.array([float(total * mean.step) for total in summing.measure(shifted)])
-        count = float(counting[0].measure(shifted)[0]) if counting else float(len(table))
-        count = max(count, 1.0)
-        noise = summing.noise.law(summing.sensitivity).standard_deviation
-        apart = noise / count * float(mean.step / self.deviation)
-        return centre + totals / count, self.tail * math.sqrt(1 / count + apart**2)
+        count = max(float(counting[0].measure(shifted)[0]) if counting else float(len(table)), 1.0)
+        moved = totals / count
+        # A wrong count stretches the move; noise on the sum and the sampling error of the mean go in all directions.
+        stretched = _deviation(counting[0]) / count * float(np.linalg.norm(moved)) if counting else 0.0
+        noise = math.hypot(1 / math.sqrt(count), _deviation(summing) * float(mean.step / self.deviation) / count)
+        apart = _reach(1, _LOST) * stretched / float(self.deviation) + _reach(self.dimension, _LOST) * noise
+        return centre + moved, apart
+
+
+def _reach(dimension: int, chance: float) -> float:
+    """Return how many deviations from its mean a normal vector is with at most this chance. [BDKU20]"""
+    log = math.log(1 / chance)
+    return math.sqrt(dimension + 2 * math.sqrt(dimension * log) + 2 * log)
+
+
+def _deviation(measurement: Measurement) -> float:
+    """Return the deviation of the noise on each number, in steps of the query."""
+    return measurement.unit * measurement.noise.law(measurement.sensitivity).standard_deviation
 
 
 def as_floats(rows: Any, dimension: int) -> Floats:

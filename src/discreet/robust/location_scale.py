@@ -30,7 +30,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 _BINS = 64
 _EDGES = tuple(np.linspace(-1.0, 1.0, _BINS + 1).tolist())
-_REACHES = tuple((2.0 ** np.arange(-8.0, 8.01, 0.5)).tolist())  # In half widths of the last window.
+_REACHES = tuple((2.0 ** np.arange(-8.0, 6.01)).tolist())  # In half widths of the last window.
 _ZOOMS, _TAILS, _MEAN, _SPREAD = Fraction(3, 10), Fraction(1, 20), Fraction(45, 100), Fraction(2, 10)
 _COUNT_SHARE = Fraction(1, 10)  # Of what the mean gets, under add-remove.
 _FINENESS = 1 << 20  # Steps in half of the last window.
@@ -130,7 +130,8 @@ class LocationAndScale:
         )
 
     def _tails(self, levels: tuple[tuple[float, ...], ...], share: Fraction) -> Tails:
-        return Tails(levels=levels, relation=self.relation, mu_squared=share / self.noise.squared_multiplier)
+        spent = share / self.noise.squared_multiplier
+        return Tails(levels=levels, relation=self.relation, mu_squared=spent, sure=3.0)
 
     def _window(self, values: NDArray[np.int64]) -> _Window:
         """Find bounds that few values exceed."""

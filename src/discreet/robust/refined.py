@@ -52,7 +52,7 @@ class RefinedRegression:
     noise: GaussianNoise
     size: int | None = None  # the public number of records, under replace-one
     shares: tuple[Fraction, ...] = _SHARES  # of what is left for moments, one a round
-    tails_share: Fraction = Fraction(1, 10)  # of the budget, for the lengths of rows and residuals
+    tails_share: Fraction = Fraction(3, 20)  # of the budget, for the lengths of rows and residuals
 
     def __post_init__(self) -> None:
         read_relation(self.relation)

@@ -17,10 +17,11 @@ _SPREADS = np.exp(np.linspace(-20.0, 12.0, 65))  # Variances that coefficients m
 
 
 def shrunken(measured: Measured) -> Floats:
-    """Return the coefficients that a normal prior and the noise make likeliest, the prior itself fitted to the moments.
+    """Return the coefficients to expect, given noisy moments, for a normal prior of unknown spread.
 
     Along each eigenvector of X'X, its eigenvalue w and the entry c of X'y tell c = w theta + noise. The noise has the
-    variance of X'y, plus that of X'X times |theta|^2 / 2. The spread of theta is the one under which c is likeliest.
+    variance of X'y, plus that of X'X times |theta|^2 / 2. Every spread that theta may have counts by how likely it
+    makes c: where moments tell nothing, most of them do, and the coefficients are near zero.
     """
     values, vectors = np.linalg.eigh(measured.gram)
     values = np.maximum(values, 0.0)
@@ -28,8 +29,9 @@ def shrunken(measured: Measured) -> Floats:
     spreads = _SPREADS[:, None]
     noise = measured.cross_deviation**2 + 0.5 * measured.gram_deviation**2 * spreads * len(seen)
     variances = values**2 * spreads + noise
-    best = int(np.argmin((np.log(variances) + seen**2 / variances).sum(axis=1)))
-    found: Floats = vectors @ (values * seen * _SPREADS[best] / variances[best])
+    fitness = -0.5 * (np.log(variances) + seen**2 / variances).sum(axis=1)
+    likely = np.exp(fitness - fitness.max())
+    found: Floats = vectors @ ((likely / likely.sum()) @ (values * seen * spreads / variances))
     return found
 
 

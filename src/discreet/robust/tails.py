@@ -21,8 +21,6 @@ __all__ = ["Tails"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_SURE = 1.5  # Standard deviations by which a count must exceed what noise alone may show.
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +36,7 @@ class Tails:
     levels: tuple[tuple[float, ...], ...]  # increasing, one list for each histogram
     relation: Relation
     mu_squared: Fraction
+    sure: float = 2.0  # deviations of its noise by which a count must exceed what is spared
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
@@ -84,6 +83,6 @@ class Tails:
         tail = 0
         for bins in range(1, len(levels)):
             tail += int(counts[-bins])
-            if tail > beyond + _SURE * deviation * bins**0.5:
+            if tail > beyond + self.sure * deviation * bins**0.5:
                 return levels[min(len(levels) - bins + 1, len(levels) - 1)]
         return levels[1]

@@ -33,11 +33,12 @@ METHODS = ("refined", "noisy_statistics", "adassp", "tukey")
 AUTO_METHOD = METHODS[0]
 
 _GAUSSIAN: dict[str, type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]] = {
-    "auto": RefinedRegression,
     "refined": RefinedRegression,
     "noisy_statistics": NoisyStatistics,
     "adassp": AdaSSP,
 }
+
+_WORTH_ROUNDS = 12  # People times mu, for each coefficient; with fewer, rounds lost against one look when measured.
 
 
 def regression(
@@ -59,8 +60,9 @@ def regression(
 
     Each value is clamped to public bounds, one pair a feature in `x_bounds`; what is missing counts as their middle.
     Coefficients are in the units of the data; `robust.predict` applies them. `method="auto"` refines the fit in
-    rounds, whatever the data: bounds that are wide for them cost little. `method="tukey"` takes a point deep among
-    fits of a thousand blocks, and may decline. Spend epsilon with delta, or, except for "tukey", rho.
+    rounds, so that bounds which are wide for the data cost little; where a public number of people, or `population`, is
+    too small for that, it looks once. `method="tukey"` takes a point deep among fits of a thousand blocks, and may
+    decline. Spend epsilon with delta, or, except for "tukey", rho.
     """
     design = _design(x_bounds, y_bounds)
     read = _reader(X, y)
@@ -71,14 +73,21 @@ def regression(
         mechanism = _tukey(design, relation, epsilon, delta, rho, people, allow_large_delta)
     else:
         noise = _noise(epsilon, delta, rho, people, allow_large_delta)
-        mechanism = _chosen(method)(design=design, relation=relation, noise=noise, size=size)
+        chosen = _chosen(_automatic(design, noise, people) if method == "auto" else method)
+        mechanism = chosen(design=design, relation=relation, noise=noise, size=size)
     pay(mechanism.event, relation=relation, session=session, purpose="regression")
     return mechanism.release(read())
 
 
+def _automatic(design: Design, noise: GaussianNoise, people: int | None) -> str:
+    """Choose by public facts only: rounds pay, except where so few people leave nothing but noise to go by."""
+    few = people is not None and people**2 < (_WORTH_ROUNDS * design.dimension) ** 2 * noise.squared_multiplier
+    return "noisy_statistics" if few else "refined"
+
+
 def _chosen(method: str) -> type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]:
     if method not in _GAUSSIAN:
-        raise InvalidParameter(f"method must be one of {', '.join(_GAUSSIAN)}, tukey")
+        raise InvalidParameter(f"method must be one of auto, {', '.join(_GAUSSIAN)}, tukey")
     return _GAUSSIAN[method]
 
 
