@@ -7,10 +7,12 @@ tests put a folder that everybody can write to.
 from __future__ import annotations
 
 import builtins
+import ctypes
 import fcntl
 import math
 import mmap
 import os
+import platform
 import resource
 import signal
 import socket
@@ -66,6 +68,28 @@ def reads_the_table(rows):
 
 def reads_the_environment(rows):
     return "secret" in " ".join([*os.environ.values(), *sys.argv, os.getcwd()])
+
+
+def reads_clocks(rows):
+    """Through Python, through the C library, and the coarse ones that need no counter; 0 for those that fail."""
+    library, seconds = ctypes.CDLL(None), []
+    clocks = [time.time, time.monotonic, time.perf_counter, time.process_time, time.thread_time]
+    clocks += [lambda number=number: time.clock_gettime(number) for number in range(12)]
+    clocks.append(lambda: max(0, library.time(0)))
+    for clock in clocks:
+        try:
+            seconds.append(clock())
+        except (OSError, RuntimeError):
+            seconds.append(0)
+    return seconds
+
+
+def reads_the_counter(rows):
+    """By an instruction of the processor: rdtsc, ret; or mrs x0, cntvct_el0, ret."""
+    code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(b"\x0f\x31\xc3" if platform.machine() == "x86_64" else b"\x40\xe0\x3b\xd5\xc0\x03\x5f\xd6")
+    start = ctypes.addressof(ctypes.c_char.from_buffer(code))
+    return abs(ctypes.CFUNCTYPE(ctypes.c_long)(start)())
 
 
 def raises(rows):

@@ -55,9 +55,9 @@ FAILED = Failed()
 class BlockLimits:
     """What one block may use. All of it is public, and the same for every block.
 
-    With `padded`, each block has a slot of fixed length, so that neither the clock that a later block can read nor
-    the time of the release tells how long one took. Blocks that run at the same time share caches, and a function
-    made to measure that could tell something; with one process they never do.
+    With `padded`, each block has a slot of fixed length, so that nobody can tell by the time of a release how long one
+    took. Blocks that run at the same time share caches: one that needs just about the time it has may be slowed down
+    by another until that is used up. With one process that cannot be.
     """
 
     cpu_seconds: Fraction = Fraction(1)  # of computing, after libraries are imported
