@@ -284,3 +284,20 @@ def test_regressions_are_tried_on_a_public_table() -> None:
     assert "refined *" in str(found)
     with pytest.raises(InvalidParameter, match="public or simulated table"):
         dp.compare("regression", size=5000, expected=NORMAL, **facts)
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+def test_a_proposal_that_the_expected_data_cannot_meet_is_predicted_to_decline(relation):
+    """So few rows at so small an epsilon fail the test at any bound; the comparison says so and does not fail."""
+    found = dp.compare(
+        "median", relation=relation, epsilon="0.01", delta="1e-6", size=100, bounds=(0, 10**6), step=1
+    ).predictions["propose-test-release"]
+    assert found.declines > 0.99
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_tiny_grids_can_be_compared(relation, steps):
+    found = dp.compare("median", relation=relation, epsilon=1, delta="1e-6", size=100, bounds=(0, steps), step=1)
+    assert ("propose-test-release" in found.refusals) == (steps < 3)
+    assert "exponential" in found.predictions

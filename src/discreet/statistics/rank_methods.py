@@ -145,6 +145,8 @@ class ProposedQuantile:
             return "its test needs a delta"
         if facts.relation is Relation.ADD_REMOVE and self.q != _HALF:
             return "under add-remove it is known for the median only"
+        if facts.grid.width < 3:
+            return "the grid has too few points for a bound to say anything"
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
 
     def is_doubtful(self, facts: Facts) -> bool:
@@ -177,7 +179,8 @@ class ProposedQuantile:
         test = DistanceTest(epsilon=facts.epsilon / 2, delta=facts.delta or Fraction(0))
         size = facts.sample.size if facts.relation is Relation.REPLACE_ONE else None
         near = _query(facts, self.q, size).local_sensitivity(facts.column, test.reliable_distance(_SURE))
-        return Fraction(min(max(_ROOM * math.ceil(near), 1), facts.grid.width - 1))
+        # A median of an even number of rows averages two values: one row never moves it by more than half the range.
+        return max(min(Fraction(_ROOM * math.ceil(near)), Fraction(facts.grid.width - 1, 2)), Fraction(1))
 
 
 @lru_cache(64)
