@@ -27,6 +27,7 @@ from discreet.adaptive.blocks import rows_of
 from discreet.adaptive.excerpt import excerpt, undefined
 from discreet.adaptive.isolation import FAILED, Rows, probe, run_blocks
 from discreet.adaptive.subsample_aggregate import _answer_here
+from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 
 TEXT = Path(block_functions.__file__).read_text()
@@ -298,6 +299,18 @@ def test_the_whole_mechanism_runs_in_processes() -> None:
     assert mechanism.rehearse(["a", "a", "b"]) == "a"
     with pytest.raises(Refused):
         mechanism.rehearse([])
+
+
+def test_the_law_of_a_release_can_be_listed_in_processes_too() -> None:
+    from statistics import mode as most_common
+
+    mode = BlockMode(blocks=2, domain=("a", "b"), epsilon=Fraction(1), delta=Fraction("0.1"))
+    parts = {"aggregator": mode, "relation": ADD_REMOVE}
+    confined = SubsampleAndAggregate(function=most_common, **parts)  # type: ignore[arg-type]
+    trusted = SubsampleAndAggregate(function=most_common, trusted=True, **parts)  # type: ignore[arg-type]
+    with precision(64):
+        one, other = (made.distribution(["a", "b"]).masses for made in (confined, trusted))
+    assert {name: str(mass) for name, mass in one.items()} == {name: str(mass) for name, mass in other.items()}
 
 
 def test_programs_are_found_or_refused() -> None:

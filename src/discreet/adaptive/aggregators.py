@@ -27,7 +27,7 @@ from discreet.adaptive.stability import DistanceTest, stable_outcomes, stable_re
 from discreet.adaptive.stable_selection import lead, steps_to_change
 from discreet.adaptive.vector_smooth import VectorSmoothSensitivityMechanism
 from discreet.errors import InvalidParameter
-from discreet.exact import positive_integer
+from discreet.exact import Number, positive_integer
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
@@ -113,7 +113,7 @@ class BlockMode:
     def event(self) -> Composed:
         return self.test.event
 
-    def reliable_lead(self, confidence: Fraction = Fraction(95, 100)) -> int:
+    def reliable_lead(self, confidence: Number = Fraction(95, 100)) -> int:
         """Return how many votes ahead an answer must be to be named with at least this probability. It is public."""
         return 2 * self.entries * (self.test.reliable_distance(confidence) - 1) + 1
 

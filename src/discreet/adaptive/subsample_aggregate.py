@@ -92,8 +92,7 @@ class SubsampleAndAggregate:
         """Return what a block would say about made-up rows, as the aggregator reads it; refuse if it fails."""
         self._check()
         records = read_records(rows)
-        hasty = replace(self, limits=replace(self.limits, padded=False))  # There is nothing to hide.
-        (answer,) = hasty._answers([rows_of(records, range(len(records)))], None)
+        (answer,) = self._hasty._answers([rows_of(records, range(len(records)))], None)
         if answer is FAILED:
             raise Refused("a block fails on these rows: they or the function need another look, or other limits")
         return self.aggregator.read(answer)
@@ -102,7 +101,7 @@ class SubsampleAndAggregate:
         """List the law of the release over all assignments and orders of rows, for a few records."""
         weights: Counter[tuple[Hashable, ...]] = Counter()
         total = 0
-        for answers, weight in self._all_answers(read_records(data)):
+        for answers, weight in self._hasty._all_answers(read_records(data)):
             # Which block said what does not matter to an aggregator.
             weights[tuple(sorted(answers, key=repr))] += weight
             total += weight
@@ -112,6 +111,11 @@ class SubsampleAndAggregate:
         """Tell the custodian what each block says, for one assignment."""
         self._check()
         return NotPrivate(tuple(self._drawn(data, None)))
+
+    @property
+    def _hasty(self) -> SubsampleAndAggregate:
+        """The same without padding, for made-up data, of which there is nothing to hide."""
+        return replace(self, limits=replace(self.limits, padded=False))
 
     def _check(self) -> None:
         if isinstance(self.function, Program):

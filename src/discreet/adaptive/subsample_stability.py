@@ -37,8 +37,9 @@ def blocks_needed(
     part = exact(agreement, name="agreement")
     if not Fraction(1, 2) < part <= 1:
         raise InvalidParameter("agreement must be above 1/2 and at most 1: otherwise two answers could have it")
-    mode = BlockMode(blocks=1, domain=None, epsilon=exact(epsilon), delta=exact(delta), entries=memberships)
-    lead = mode.reliable_lead(exact(confidence, name="confidence"))
+    epsilon, delta = exact(epsilon, name="epsilon"), exact(delta, name="delta")
+    mode = BlockMode(blocks=1, domain=None, epsilon=epsilon, delta=delta, entries=memberships)
+    lead = mode.reliable_lead(confidence)
     blocks = math.ceil(lead / (2 * part - 1))
     while 2 * math.ceil(part * (blocks - 1)) - (blocks - 1) >= lead:
         blocks -= 1
