@@ -57,7 +57,7 @@ def leaves_a_child(rows):
         os.setsid()
         os.mkdir(os.path.join(PLACE, "child"))
         os._exit(0)
-    time.sleep(0.2)
+    time.sleep(0.6)
     return os.path.exists(os.path.join(PLACE, "child"))
 
 

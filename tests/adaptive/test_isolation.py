@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -305,7 +306,7 @@ def test_the_law_of_a_release_can_be_listed_in_processes_too() -> None:
     from statistics import mode as most_common
 
     mode = BlockMode(blocks=2, domain=("a", "b"), epsilon=Fraction(1), delta=Fraction("0.1"))
-    parts = {"aggregator": mode, "relation": ADD_REMOVE}
+    parts = {"aggregator": mode, "relation": ADD_REMOVE, "limits": replace(QUICK, padded=True)}
     confined = SubsampleAndAggregate(function=most_common, **parts)  # type: ignore[arg-type]
     trusted = SubsampleAndAggregate(function=most_common, trusted=True, **parts)  # type: ignore[arg-type]
     with precision(64):
