@@ -28,6 +28,9 @@ CHARTS = {
     "tradeoff": cache(lambda: plots.tradeoff(TRADEOFFS)),
     "accuracy": cache(lambda: plots.accuracy(WIDTHS, unit="euros")),
     "shifts": cache(lambda: plots.shifts({"mean": ([0, 500], [0, 60]), "median": ([0, 500], [0, 9])}, unit="euros")),
+    "lines": cache(
+        lambda: plots.lines({"a": ([0, 9], [1, 50])}, across="rows (number)", up="noise (euros)", log_y=True)
+    ),
 }
 
 
@@ -91,6 +94,25 @@ def test_shifts_of_nothing_are_drawn_and_no_rows_are_refused():
     assert points(plots.shifts({"mean": ([0, 5], [0, 0])}), "mean") == [(0, 0), (5, 0)]
     with pytest.raises(InvalidParameter, match="rows"):
         plots.shifts({"mean": ([0, 0], [0, 1])})
+
+
+@pytest.mark.parametrize("log_x", [False, True])
+@pytest.mark.parametrize("log_y", [False, True])
+def test_lines_have_the_axes_that_were_asked_for(log_x, log_y):
+    drawn = plots.lines({"a": ([1, 100], [2, 40])}, across="rows", up="noise", log_x=log_x, log_y=log_y)
+    encoding = lines(drawn)[0]["encoding"]
+    for side, log, name in (("x", log_x, "rows"), ("y", log_y, "noise")):
+        assert encoding[side]["scale"]["type"] == ("log" if log else "linear")
+        assert (encoding[side]["scale"]["domain"][0] > 0) == log, "an axis that is not logarithmic begins at 0"
+        assert encoding[side]["axis"]["title"] == name
+    assert points(drawn, "a") == [(1, 2), (100, 40)]
+
+
+@pytest.mark.parametrize(("axis", "curve"), [("log_x", ([0, 1], [1, 1])), ("log_y", ([1, 2], [1, 0]))])
+def test_a_logarithmic_axis_refuses_zero(axis, curve):
+    plots.lines({"a": curve}, across="x", up="y")
+    with pytest.raises(InvalidParameter, match="no 0"):
+        plots.lines({"a": curve}, across="x", up="y", **{axis: True})
 
 
 def test_a_curve_is_drawn_in_the_order_of_x():

@@ -1,4 +1,4 @@
-"""Pictures of a guarantee: what may leak, who is caught, what accuracy is left, and what bad rows can do."""
+"""Pictures of a guarantee: what may leak, who is caught, what accuracy is left, what bad rows can do, and any other."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.plots import theme
-from discreet.plots.curves import Curves, read_curves
+from discreet.plots.curves import Curves, Read, read_curves
 from discreet.plots.frame import Axis, Frame, log_axis
 from discreet.plots.layers import chart
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["accuracy", "profile", "shifts", "tradeoff"]
+__all__ = ["accuracy", "lines", "profile", "shifts", "tradeoff"]
 
 _EPSILON = "privacy loss ε (nats)"
 _FLOOR = 1e-12  # The smallest delta that is drawn; smaller ones leave the chart through its lower edge.
@@ -72,11 +72,29 @@ def shifts(
 ) -> alt.LayerChart:
     """Draw how far estimates can be off against the number of bad rows. Names map to (rows, shifts)."""
     read = read_curves(curves, horizontal="rows", vertical="shift")
-    most, farthest = (max(float(pair[side].max()) for pair in read.values()) for side in (0, 1))
-    if not most > 0:
+    if not any((rows > 0).any() for rows, _ in read.values()):
         raise InvalidParameter("rows must be above 0 somewhere")
-    frame = Frame(
-        x=Axis(low=0.0, high=most, pixels=theme.WIDTH),
-        y=Axis(low=0.0, high=1.05 * farthest or 1.0, pixels=theme.HEIGHT, upward=True),
-    )
-    return chart(read, frame, (f"{what} (number)", f"off by (in {unit})"), title=title)
+    return _drawn(read, (f"{what} (number)", f"off by (in {unit})"), logs=(False, False), title=title)
+
+
+def lines(
+    curves: Curves, *, across: str, up: str, log_x: bool = False, log_y: bool = False, title: str | None = None
+) -> alt.LayerChart:
+    """Draw any curves, with axes of these names. Names map to (x, y). An axis that is not logarithmic begins at 0."""
+    return _drawn(read_curves(curves, horizontal="x", vertical="y"), (across, up), logs=(log_x, log_y), title=title)
+
+
+def _drawn(read: Read, titles: tuple[str, str], *, logs: tuple[bool, bool], title: str | None) -> alt.LayerChart:
+    x = _axis(read, 0, theme.WIDTH, log=logs[0])
+    y = _axis(read, 1, theme.HEIGHT, log=logs[1], upward=True)
+    return chart(read, Frame(x=x, y=y), titles, title=title)
+
+
+def _axis(read: Read, which: int, pixels: int, *, log: bool, upward: bool = False) -> Axis:
+    if not log:
+        # A little room above the highest line; none to the right, where all lines end.
+        high = (1.05 if upward else 1.0) * max(float(pair[which].max()) for pair in read.values())
+        return Axis(low=0.0, high=high or 1.0, pixels=pixels, upward=upward)
+    if not all((pair[which] > 0).all() for pair in read.values()):
+        raise InvalidParameter("a logarithmic axis has no 0: leave such points out, or draw them on a plain axis")
+    return log_axis(read, which, pixels, upward=upward)
