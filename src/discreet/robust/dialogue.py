@@ -83,12 +83,13 @@ class Dialogue(Generic[S]):
         return measurement.unit * measurement.noise.law(measurement.sensitivity).standard_deviation
 
     def _rest(self, asked: int, state: S, answers: tuple[int, ...], data: Any) -> Outcomes:
-        if asked == len(self.questions):
-            return outcomes.point(answers)
         question = self.questions[asked]
         heard = self._asked(question, state).distribution(data)
+        if asked + 1 == len(self.questions):
+            return outcomes.map(heard, lambda one: (*answers, *one))
+        deviation = self.deviation(question)
         parts = [
-            (mass, self._rest(asked + 1, question.learn(state, one, self.deviation(question)), (*answers, *one), data))
+            (mass, self._rest(asked + 1, question.learn(state, one, deviation), (*answers, *one), data))
             for one, mass in heard.masses.items()
         ]
         return outcomes.mixture(parts, rest=heard.tail)
