@@ -38,20 +38,22 @@ _MOST_STEPS = 1 << 51
 _ENDS = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4))  # Of the rows, left out on each side.
 
 
+class _AlwaysAnswers:
+    declines: ClassVar[bool] = False
+
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
+
+
 @dataclass(frozen=True)
-class ClampedMean:
+class ClampedMean(_AlwaysAnswers):
     """The mean of what lies between the declared bounds, with noise for the whole of their distance."""
 
     name: ClassVar[str] = "clamped"
-    declines: ClassVar[bool] = False
-
     count_share: Fraction = Fraction(1, 2)
 
     def refusal(self, facts: Facts) -> str | None:
         return None
-
-    def is_doubtful(self, facts: Facts) -> bool:
-        return False
 
     def make(self, facts: Facts) -> Mean:
         noise = _noise(facts)
@@ -64,17 +66,13 @@ class ClampedMean:
 
 
 @dataclass(frozen=True)
-class FoundBoundsMean:
+class FoundBoundsMean(_AlwaysAnswers):
     """The mean within narrower bounds, which a part of the budget finds."""
 
     name: ClassVar[str] = "clipped"
-    declines: ClassVar[bool] = False
 
     def refusal(self, facts: Facts) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
-
-    def is_doubtful(self, facts: Facts) -> bool:
-        return False
 
     def make(self, facts: Facts) -> ClippedMean:
         return _clipped(facts, facts.size, _best_share(facts))
@@ -84,19 +82,15 @@ class FoundBoundsMean:
 
 
 @dataclass(frozen=True)
-class TrimmedMean:
+class TrimmedMean(_AlwaysAnswers):
     """The mean without some rows on each side, with noise that follows a smooth bound of its sensitivity."""
 
     name: ClassVar[str] = "trimmed"
-    declines: ClassVar[bool] = False
 
     def refusal(self, facts: Facts) -> str | None:
         if facts.relation is not Relation.REPLACE_ONE:
             return "it needs a public number of rows, as under replace-one"
         return None if (facts.size or 0) > 2 / _ENDS[0] else "there are too few rows to leave some out"
-
-    def is_doubtful(self, facts: Facts) -> bool:
-        return False
 
     def make(self, facts: Facts) -> SmoothSensitivityMechanism:
         ends, recipe = _best_ends(facts)

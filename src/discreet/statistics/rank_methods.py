@@ -43,13 +43,25 @@ _SURE = Fraction(99, 100)  # How surely the expected data pass a test.
 
 
 @dataclass(frozen=True)
-class ExponentialQuantile:
-    """A grid point of about the wanted rank."""
+class _OfRank:
+    """What most methods for a quantile have in common."""
 
-    name: ClassVar[str] = "exponential"
     declines: ClassVar[bool] = False
 
     q: Fraction
+
+    def refusal(self, facts: Facts) -> str | None:
+        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+
+    def is_doubtful(self, facts: Facts) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class ExponentialQuantile(_OfRank):
+    """A grid point of about the wanted rank."""
+
+    name: ClassVar[str] = "exponential"
 
     def refusal(self, facts: Facts) -> str | None:
         return None
@@ -74,19 +86,10 @@ class ExponentialQuantile:
 
 
 @dataclass(frozen=True)
-class CandidateQuantile:
+class CandidateQuantile(_OfRank):
     """The best of public candidates, as many in each range as rows are expected there."""
 
     name: ClassVar[str] = "candidates"
-    declines: ClassVar[bool] = False
-
-    q: Fraction
-
-    def refusal(self, facts: Facts) -> str | None:
-        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
-
-    def is_doubtful(self, facts: Facts) -> bool:
-        return False
 
     def make(self, facts: Facts) -> QuantileAmong:
         return QuantileAmong(
@@ -108,19 +111,10 @@ class CandidateQuantile:
 
 
 @dataclass(frozen=True)
-class SmoothQuantile:
+class SmoothQuantile(_OfRank):
     """The quantile with noise that follows a smooth bound of its sensitivity: of polynomial tails, or Laplace."""
 
     name: ClassVar[str] = "smooth"
-    declines: ClassVar[bool] = False
-
-    q: Fraction
-
-    def refusal(self, facts: Facts) -> str | None:
-        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
-
-    def is_doubtful(self, facts: Facts) -> bool:
-        return False
 
     def make(self, facts: Facts) -> SmoothSensitivityMechanism:
         return SmoothSensitivityMechanism(query=_query(facts, self.q, facts.size), recipe=_recipe(facts, self.q))
@@ -132,13 +126,11 @@ class SmoothQuantile:
 
 
 @dataclass(frozen=True)
-class ProposedQuantile:
+class ProposedQuantile(_OfRank):
     """The quantile with noise for a proposed bound, if no few units can move it by more; otherwise no answer."""
 
     name: ClassVar[str] = "propose-test-release"
     declines: ClassVar[bool] = True
-
-    q: Fraction
 
     def refusal(self, facts: Facts) -> str | None:
         if facts.delta is None:
@@ -147,10 +139,7 @@ class ProposedQuantile:
             return "under add-remove it is known for the median only"
         if facts.grid.width < 3:
             return "the grid has too few points for a bound to say anything"
-        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
-
-    def is_doubtful(self, facts: Facts) -> bool:
-        return False
+        return super().refusal(facts)
 
     def make(self, facts: Facts) -> ProposeTestRelease:
         return self._proposed(facts, facts.size)

@@ -147,10 +147,14 @@ def _joined(rows: Sequence[Any], responses: list[object]) -> list[Any]:
     """Put the response behind the features of each row; what is no row of features is left to be missing."""
     if len(rows) != len(responses):
         raise InvalidParameter("X must have a row for each value of y")
-    return [
-        [*row, response] if isinstance(row, (list, tuple, np.ndarray)) else None
-        for row, response in zip(rows, responses, strict=True)
-    ]
+    return [_record(row, response) for row, response in zip(rows, responses, strict=True)]
+
+
+def _record(row: Any, response: object) -> list[object] | None:
+    try:
+        return [*row, response]
+    except TypeError:
+        return None
 
 
 _TABLES: dict[tuple[str, str], Callable[[Any], Iterable[Any]]] = {
