@@ -52,7 +52,9 @@ class Sensitivity:
 
 
 class Noise(Protocol):
-    """A law of noise that fits itself to a sensitivity."""
+    """A law of noise that fits itself to a sensitivity: a frozen value."""
+
+    def __hash__(self) -> int: ...
 
     def part(self, share: Fraction) -> Self:
         """Return noise that spends this share of the budget."""
