@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar, final
 
 from discreet.errors import InvalidParameter
@@ -62,7 +63,7 @@ class Dialogue(Generic[S]):
 
     @property
     def event(self) -> Event:
-        events = [self._measurement(question, lambda data: ()).event for question in self.questions]
+        events = [_event(self._part(question), question.sensitivity(self.relation)) for question in self.questions]
         return events[0] if len(events) == 1 else Composed(events)
 
     def run(self, data: Any) -> S:
@@ -79,8 +80,7 @@ class Dialogue(Generic[S]):
 
     def deviation(self, question: Question[S]) -> float:
         """Return the standard deviation of the noise on an answer, in steps."""
-        measurement = self._measurement(question, lambda data: ())
-        return measurement.unit * measurement.noise.law(measurement.sensitivity).standard_deviation
+        return _deviation(self._part(question), question.sensitivity(self.relation))
 
     def _rest(self, asked: int, state: S, answers: tuple[int, ...], data: Any) -> Outcomes:
         question = self.questions[asked]
@@ -95,8 +95,40 @@ class Dialogue(Generic[S]):
         return outcomes.mixture(parts, rest=heard.tail)
 
     def _asked(self, question: Question[S], state: S) -> Measurement:
-        return self._measurement(question, lambda data: question.evaluate(state, data))
+        return _measurement(
+            self._part(question),
+            question.sensitivity(self.relation),
+            relation=self.relation,
+            evaluate=lambda data: question.evaluate(state, data),
+        )
 
-    def _measurement(self, question: Question[S], evaluate: Callable[[Any], tuple[int, ...]]) -> Measurement:
-        query = BoundedQuery(evaluate=evaluate, sensitivity=question.sensitivity(self.relation), relation=self.relation)
-        return Measurement(query=query, noise=self.noise.part(question.share) if question.share < 1 else self.noise)
+    def _part(self, question: Question[S]) -> Noise:
+        return _share(self.noise, question.share)
+
+
+def _measurement(
+    noise: Noise, sensitivity: Sensitivity, *, relation: Relation, evaluate: Callable[[Any], tuple[int, ...]]
+) -> Measurement:
+    return Measurement(query=BoundedQuery(evaluate=evaluate, sensitivity=sensitivity, relation=relation), noise=noise)
+
+
+# Most questions of a dialogue are alike, and one is asked often; all of this is public.
+@lru_cache(1024)
+def _share(noise: Noise, share: Fraction) -> Noise:
+    return noise.part(share) if share < 1 else noise
+
+
+@lru_cache(1024)
+def _event(noise: Noise, sensitivity: Sensitivity) -> Event:
+    return _unasked(noise, sensitivity).event
+
+
+@lru_cache(1024)
+def _deviation(noise: Noise, sensitivity: Sensitivity) -> float:
+    measurement = _unasked(noise, sensitivity)
+    return measurement.unit * measurement.noise.law(measurement.sensitivity).standard_deviation
+
+
+def _unasked(noise: Noise, sensitivity: Sensitivity) -> Measurement:
+    """Return a measurement that is never made: its price and its noise are those of all that are."""
+    return _measurement(noise, sensitivity, relation=Relation.ADD_REMOVE, evaluate=lambda data: ())
