@@ -39,6 +39,7 @@ from discreet.privacy import (
     epsilon_bounds,
     renyi,
 )
+from discreet.privacy.leaves import grouped
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 
@@ -347,3 +348,16 @@ def test_a_discrete_gaussian_is_not_the_rounded_one() -> None:
 def test_many_dimensions_of_discrete_gaussian_are_billed_by_rho() -> None:
     event = DiscreteGaussian(3, squared_sensitivity=2, dimension=5)
     assert epsilon_bounds(event, "1e-6") == (0, convert.zcdp_to_epsilon(Fraction(1, 9), "1e-6"))
+
+
+TESTED = Composed([DiscreteLaplace(scale=Fraction(1, 2), sensitivity=1), ApproxDP(0, Fraction(1, 10**4))])
+
+
+def test_a_delta_beside_other_parts_grows_with_their_epsilon_in_a_group() -> None:
+    """A test of distances passes with e^epsilon delta two steps away: 2.95e-4 was seen where 2e-4 would be claimed."""
+    pair = Grouped(TESTED, 2)
+    assert delta(pair, 4, relation=AR) == pytest.approx(1e-4 * (1 + math.exp(2)), rel=1e-6)
+    assert epsilon(pair, Fraction(1, 1000), relation=AR) <= 4
+    with pytest.raises(UnsupportedEvent):
+        grouped(TESTED, 2)
+    assert grouped(TESTED, 1) == TESTED

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from discreet.privacy.pld import Profile
 
 _SMALLEST, _LARGEST = Fraction(1, 10**280), Fraction(10**15)  # deltas and epsilons for which floats will do
+_ROUNDS, _CLOSE = 40, 1e-6  # of looking for the epsilon of a group
+_HALVINGS = 3
 
 __all__ = ["Best", "Closed", "Curve", "Edge", "Group", "Numerical", "Split", "Worst"]
 
@@ -173,6 +175,15 @@ class Group:
     def upper(self, delta: Fraction) -> float:
         if delta == 0:
             return _times(self.curve.upper(delta), self.size)
+        level = self.curve.upper(delta / self.size)
+        # The delta of a member falls with epsilon and what multiplies it grows: there may be but a short way between.
+        for _ in range(_ROUNDS):
+            if not math.isfinite(level):
+                break
+            needed = self.curve.upper(delta / self._factor(Fraction(level)))
+            if needed <= level:
+                return _times(level, self.size)
+            level = needed * (1 + _CLOSE)
         start = _times(self.curve.upper(delta / self.size), self.size)
         return crossing(lambda level: ball(Fraction(self.delta(level))), delta, start, tolerance=1e-6)[1]
 
@@ -181,8 +192,12 @@ class Group:
         return self.curve.lower(delta)
 
     def delta(self, epsilon: Fraction) -> float:
-        share = epsilon / self.size
-        return self.together(share, self.curve.delta(share))
+        # What holds at a smaller epsilon holds at this one.
+        shares = [epsilon / self.size / 2**halvings for halvings in range(_HALVINGS)]
+        return min(self.together(share, self.curve.delta(share)) for share in shares)
+
+    def _factor(self, epsilon: Fraction) -> Fraction:
+        return Fraction(float_up(enclose(lambda: group.factor(epsilon, self.size))))
 
     def together(self, epsilon: Fraction, delta: float) -> float:
         """Return the delta at `size` times epsilon, given the one of a member at epsilon."""

@@ -174,7 +174,22 @@ def _(event: Repeated, size: int) -> Event:
 
 @grouped.register
 def _(event: Composed, size: int) -> Event:
+    """Part by part, unless one has a delta: it may stand for what goes wrong in the others, and grow as they do."""
+    if size > 1 and len(event.events) > 1 and any(_has_delta(part) for part in event.events):
+        raise UnsupportedEvent("no group bound is proven part by part for a composition with a delta of its own")
     return Composed(grouped(part, size) for part in event.events)
+
+
+def _has_delta(event: Event) -> bool:
+    match event:
+        case ApproxDP():
+            return event.delta > 0
+        case Repeated() | Grouped():
+            return _has_delta(event.event)
+        case Composed():
+            return any(map(_has_delta, event.events))
+        case _:
+            return False
 
 
 @grouped.register
