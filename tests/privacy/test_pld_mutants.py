@@ -14,10 +14,13 @@ from pld_oracles import compose as enumerate_all
 from pld_oracles import delta, discrete_laplace, poisson, precision, product, randomized_response
 
 from discreet.balls import ball
+from discreet.privacy import closed
 from discreet.privacy.events import (
+    GDP,
     ApproxDP,
     Composed,
     DiscreteLaplace,
+    Gaussian,
     Laplace,
     PoissonSampled,
     PureDP,
@@ -64,6 +67,15 @@ def lower_of_cells_holds() -> bool:
     found = profile(Counter({Laplace(1): 1, PureDP(1): 1}), None)
     levels = [n / 20 for n in range(40)]
     return all(found.delta_lower(Fraction(e)) <= laplace_with_pure(e) * (1 + 1e-12) for e in levels)
+
+
+def large_lower_holds() -> bool:
+    """At epsilons of a hundred thousand a grid step is some nats; the closed form of Gaussian noise knows the truth."""
+    for times, target in ((1000, Fraction(1, 10**3)), (100_000, Fraction(1, 10**7))):
+        truth = closed.curve(GDP(mu_squared=4 * times)).upper(target)
+        if profile(Counter({Gaussian("0.5"): times}), None).epsilon_lower(target) > truth:
+            return False
+    return True
 
 
 def sampled_holds() -> bool:
@@ -130,6 +142,10 @@ def nothing_given_away_for_the_grid(patch: Patch) -> None:
     patch.setattr(divergence.Divergence, "surplus", lambda self, epsilon: 0.0)
 
 
+def nothing_given_away_for_a_large_epsilon(patch: Patch) -> None:
+    patch.setattr(divergence.Divergence, "shift", lambda self, chance: 0.0)
+
+
 def cells_taken_for_atoms(patch: Patch) -> None:
     """What a continuous law lost when it was cut into cells is forgotten where their ends are grid points."""
     right = grid.all_on_grid
@@ -189,6 +205,7 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], bool]]] = [
     (rounded_to_nearest, pure_holds),
     (rounded_up_for_the_lower_bound, lower_holds),
     (nothing_given_away_for_the_grid, lower_holds),
+    (nothing_given_away_for_a_large_epsilon, large_lower_holds),
     (cells_taken_for_atoms, lower_of_cells_holds),
     (counted_once, pure_holds),
     (counted_once_in_a_sample, nested_holds),

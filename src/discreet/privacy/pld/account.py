@@ -90,7 +90,8 @@ def _is_fine(found: Divergence, epsilon: float, goal: Goal) -> bool:
     slope = found.slope(epsilon)
     moved = (1 + slope) * found.variance / 3
     if goal is LOWER:
-        moved = found.surplus(epsilon) / max(slope * found.finite(epsilon), 1e-300)
+        delta = max(found.finite(epsilon), 1e-290)
+        moved = min(found.surplus(epsilon) / (slope * delta + 1e-290), found.shift(1e-3 * delta))
     return moved <= goal.enough * epsilon or moved * slope <= goal.enough
 
 

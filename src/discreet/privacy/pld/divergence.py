@@ -109,6 +109,16 @@ class Divergence:
         """Return at most the true finite part of delta, off the grid."""
         return max(0.0, self.lower(epsilon) - self.surplus(epsilon)) * (1 - 1e-12)
 
+    def shift(self, chance: float) -> float:
+        """Return by how much the grid raises the sum, except with a chance of at most `chance`.
+
+        It is all that is needed where epsilon is large: with the names of `surplus`, delta on the grid at eps + shift
+        is at most the true one at eps, and `chance`. W has a mean of at most V/2 + (V + V^2/4)/8, and the tails of a
+        normal variable of variance V.
+        """
+        v = self.variance
+        return (v / 2 + (v + v * v / 4) / 8 + math.sqrt(-2 * v * math.log(chance))) * (1 + 1e-9)
+
     def surplus(self, epsilon: float) -> float:
         """Bound by how much the grid raises the finite part of delta.
 

@@ -22,6 +22,7 @@ from discreet.privacy.relation import Relation
 __all__ = ["Profile", "profile"]
 
 _SLACKS = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.9)
+_GIVEN = (1e-3, 0.03, 0.3)  # of delta
 
 
 def profile(leaves: Counter[Event], relation: Relation | None) -> Profile:
@@ -111,8 +112,11 @@ def _epsilon_lower(found: Divergence, delta: float) -> float:
     left = delta - found.infinite_surely
     if left < 0 or delta == 0:
         return math.inf if left < 0 else found.top * (1 - 1e-13)
-    given = found.surplus(found.epsilon_at(left)) if left else 0.0
-    return max(_surely_above(found, left, (left + given) * (1 + slack)) for slack in _SLACKS)
+    if left == 0:
+        return 0.0
+    given = found.surplus(found.epsilon_at(left))
+    near = (_surely_above(found, left, (left + given) * (1 + slack)) for slack in _SLACKS)
+    return max(*near, *(_shifted(found, left, share) for share in _GIVEN))
 
 
 def _surely_above(found: Divergence, left: float, target: float) -> float:
@@ -121,5 +125,15 @@ def _surely_above(found: Divergence, left: float, target: float) -> float:
     return max(0.0, guess) if found.surely(guess) > left * (1 + 1e-12) else 0.0
 
 
+def _shifted(found: Divergence, left: float, share: float) -> float:
+    """Return an epsilon at which the true finite part of delta is above `left`, giving `share` of it away; else 0."""
+    guess = found.epsilon_at(left * (1 + 2 * share))
+    is_above = found.lower(guess) > left * (1 + share + 1e-12)
+    return max(0.0, guess - found.shift(left * share)) if is_above else 0.0
+
+
 def _delta_lower(found: Divergence, epsilon: float) -> float:
-    return min(1.0, found.infinite_surely + found.surely(epsilon))
+    """Take the better of two lower bounds."""
+    small = found.lower(epsilon) * _GIVEN[0]
+    far = found.lower(epsilon + found.shift(small)) - small if small else 0.0
+    return min(1.0, found.infinite_surely + max(found.surely(epsilon), far * (1 - 1e-12)))
