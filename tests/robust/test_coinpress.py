@@ -148,6 +148,21 @@ def test_windows_narrow_to_the_middle_half() -> None:
     assert _Window(0, 1).narrowed(counts).half == 1
 
 
+def test_the_last_window_stays_within_the_bounds() -> None:
+    mechanism = located(REPLACE_ONE)
+    for centre, half in ((-1000, 400), (1000, 1), (0, 3000), (999, 5000)):
+        mean, variance = mechanism.measured(_Window(centre, half))
+        assert mean.grid == variance.grid
+        assert -1000 <= mean.grid.low < mean.grid.high <= 1000
+        assert mean.grid.low <= max(centre - half, -1000)
+        assert mean.grid.high >= min(centre + half, 1000)
+
+
+def test_a_number_alone_is_a_row_of_one() -> None:
+    assert as_floats([1, 2.5, None], 1)[:2].tolist() == [[1.0], [2.5]]
+    assert as_floats(np.array([1, 2]), 1).tolist() == [[1.0], [2.0]]
+
+
 def test_what_is_no_number_counts_as_the_centre() -> None:
     rows: list[Any] = [[1, "x"], None, [1, 2, 3], [10**400, -1]]
     read = as_floats(rows, 2)

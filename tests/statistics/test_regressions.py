@@ -79,9 +79,9 @@ def test_deep_point_among_many_fits_is_a_method_too() -> None:
 def test_missing_and_wild_values_are_rows_like_others() -> None:
     wild = X.copy()
     wild[:10, 0], wild[10:20, 1] = np.nan, 1e300
-    rows: list[Any] = [None, "row", [1], [1, 2, 3], [None, "x"], *X.tolist()]
+    rows: list[Any] = [None, "row", [1], [1, 2, 3], [None, "x"], 7, np.array(3), *X.tolist()]
     assert len(fitted(wild, Y).value) == 3
-    assert len(fitted(rows, [0.0] * 5 + Y.tolist()).value) == 3
+    assert len(fitted(rows, [0.0] * 7 + Y.tolist()).value) == 3
 
 
 def test_what_is_spent_is_charged_before_anything_is_read() -> None:

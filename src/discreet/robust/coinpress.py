@@ -146,6 +146,7 @@ def _deviation(measurement: Measurement) -> float:
 def as_floats(rows: Any, dimension: int) -> Floats:
     """Read rows of numbers by a total rule: what is no number, and every cell of what is no row, becomes NaN."""
     if isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf":
+        rows = rows[:, None] if rows.ndim == dimension == 1 else rows
         if rows.ndim != 2 or rows.shape[1] != dimension:
             raise InvalidParameter("the rows must have the declared dimension")
         return np.asarray(np.ma.filled(rows.astype(np.float64), np.nan))
@@ -156,7 +157,7 @@ def _cells(row: Any, dimension: int) -> list[float]:
     try:
         cells = list(row)
     except TypeError:
-        cells = []
+        cells = [row]  # A number alone is a row of one.
     return [_float(cell) for cell in cells] if len(cells) == dimension else [math.nan] * dimension
 
 

@@ -100,10 +100,11 @@ class LocationAndScale:
         """What is measured in the end, in steps of the grid."""
         unit = max(1, window.half // _FINENESS)
         reach = -(-window.half // unit)
-        place = round(window.centre / unit)
+        first, last = self.grid.first // unit, -(-self.grid.last // unit)
+        place = min(max(round(window.centre / unit), first), last)
         grid = Grid(
-            low=Fraction((place - reach) * unit),
-            high=Fraction((place + reach) * unit),
+            low=Fraction(max(place - reach, first) * unit),  # Nothing lies outside of the declared bounds.
+            high=Fraction(min(place + reach, last) * unit),
             step=Fraction(unit),
             default=Fraction(place * unit),
         )
