@@ -34,7 +34,7 @@ format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.ready  ## Side by side with the peers, each in its own environment below .bench/.
-	$(BIN)/python -m benchmarks $(ONLY)
+	$(BIN)/python -m benchmarks $(ONLY) $(if $(DATA),--data $(DATA))
 
 docs: $(VENV)/.ready  ## The documentation, into site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,4 +1,4 @@
-"""Side by side with the peers: `python -m benchmarks [noise] [accounting] [imports]`.
+"""Side by side with the peers: `python -m benchmarks [noise] [accounting] [imports] [speed] [accuracy]`.
 
 Everything that runs inside a peer's environment (`timing`, `jobs`, `peers/`) needs the standard library and
 that peer only.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-from benchmarks import bench_accounting, bench_imports, bench_noise
+from benchmarks import bench_accounting, bench_imports, bench_noise, bench_speed
 from benchmarks.environments import ROOT
 from benchmarks.results import Results
 from benchmarks.table import Table
@@ -20,13 +21,24 @@ class Topic:
     """How to measure a topic and how to show it."""
 
     measure: Callable[..., Results]
-    table: Callable[[Results], Table]
+    tables: Callable[[Results], tuple[Table, ...]]
+    needs_data: bool = False
+
+    def text(self, results: Results) -> str:
+        """Return the tables, one below the other."""
+        return "\n\n".join(table.text() for table in self.tables(results))
+
+
+def one(table: Callable[[Results], Table]) -> Callable[[Results], tuple[Table, ...]]:
+    """Show a topic by a single table."""
+    return lambda results: (table(results),)
 
 
 TOPICS: Final = {
-    "noise": Topic(bench_noise.measure, bench_noise.table),
-    "accounting": Topic(bench_accounting.measure, bench_accounting.table),
-    "imports": Topic(bench_imports.measure, bench_imports.table),
+    "noise": Topic(bench_noise.measure, one(bench_noise.table)),
+    "accounting": Topic(bench_accounting.measure, one(bench_accounting.table)),
+    "imports": Topic(bench_imports.measure, one(bench_imports.table)),
+    "speed": Topic(bench_speed.measure, one(bench_speed.table)),
 }
 
 
@@ -35,13 +47,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("topics", nargs="*", metavar="topic", help=f"of {', '.join(TOPICS)}; all if none")
     parser.add_argument("--quick", action="store_true", help="fewer samples; the docs never quote these")
+    parser.add_argument(
+        "--data", type=Path, help="a folder with the real data sets; without it only synthetic ones run"
+    )
     options = parser.parse_args()
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"unknown topic {', '.join(sorted(unknown))}; there are {', '.join(TOPICS)}")
     for name in options.topics or TOPICS:
-        results = TOPICS[name].measure(quick=options.quick)
+        given = {"data": options.data} if TOPICS[name].needs_data else {}
+        results = TOPICS[name].measure(quick=options.quick, **given)
         written = results.write().relative_to(ROOT)
-        print(f"\n{TOPICS[name].table(results).text()}\n\n  written: {written}\n", flush=True)
+        print(f"\n{TOPICS[name].text(results)}\n\n  written: {written}\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,11 @@ __all__ = [
     "REPEATED_TIMES",
     "SCALAR_PARAMETERS",
     "SIGMAS",
+    "SPEED_BOUNDS",
+    "SPEED_CANDIDATES",
+    "SPEED_EPSILON",
+    "SPEED_QUANTILES",
+    "SPEED_SIZES",
     "TARGET_EPSILON",
     "TASKS",
 ]
@@ -35,3 +40,10 @@ MANY_LAPLACES = tuple(40 + Fraction(i, 10) for i in range(500))
 REPEATED_SIGMA = 50
 REPEATED_TIMES = 1000
 TARGET_EPSILON = 2  # `calibrate` finds the sigma of the DP-SGD run that reaches it.
+
+# Quantiles of many floats, for time.
+SPEED_SIZES = (10**6, 10**7)
+SPEED_BOUNDS = (0, 10**6)
+SPEED_EPSILON = 1
+SPEED_QUANTILES = {"median": "0.5", "0.9-quantile": "0.9"}
+SPEED_CANDIDATES = 1001  # where they must be listed

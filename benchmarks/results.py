@@ -46,8 +46,14 @@ class Results:
         folder = ROOT / ".bench" if self.quick else FOLDER
         folder.mkdir(exist_ok=True)
         path = folder / f"{self.topic}.json"
-        path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(self._text(), encoding="utf-8")
         return path
+
+    def _text(self) -> str:
+        """Write the facts a value a line, and every row on a line of its own."""
+        facts = asdict(self) | {"rows": []}
+        rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in self.rows)
+        return json.dumps(facts, indent=1, ensure_ascii=False).replace('"rows": []', f'"rows": [\n  {rows}\n ]') + "\n"
 
     @classmethod
     def read(cls, topic: str) -> Self:

@@ -7,10 +7,13 @@ minimum is the figure least disturbed by them, so it is taken for everybody alik
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 __all__ = ["Timing", "alternate", "fastest", "once"]
+
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,8 @@ def fastest(job: Callable[[], object], *, repetitions: int = 7, seconds: float =
 
 
 def alternate(
-    jobs: Mapping[str, Callable[[], object]], *, repetitions: int = 7, seconds: float = 20.0
-) -> dict[str, Timing]:
+    jobs: Mapping[K, Callable[[], object]], *, repetitions: int = 7, seconds: float = 20.0
+) -> dict[K, Timing]:
     """Time several jobs in turns, so that a busy minute of the machine hits all of them."""
     start = time.perf_counter()
     best = {name: once(job) for name, job in jobs.items()}

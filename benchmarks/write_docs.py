@@ -17,7 +17,8 @@ Written by `python -m benchmarks.write_docs` from `benchmarks/results/*.json`; d
 
 ```
 make bench                    # all topics
-make bench ONLY=noise         # one of noise, accounting, imports
+make bench ONLY=noise         # one of noise, accounting, imports, speed, accuracy
+make bench DATA=/some/folder  # with the real data sets of the topic accuracy
 python -m benchmarks --quick  # a few minutes, not for quoting
 ```
 
@@ -48,7 +49,7 @@ def _section(topic: str) -> str:
     )
     versions = ", ".join(f"{name} {found[name]}" for name, found in results.versions.items() if name in found)
     facts = f"Commit `{results.commit}`; {machine}. {versions}."
-    return f"## {topic.capitalize()}\n\n{TOPICS[topic].table(results).text()}\n\n{facts}\n"
+    return f"## {topic.capitalize()}\n\n{TOPICS[topic].text(results)}\n\n{facts}\n"
 
 
 def main() -> None:

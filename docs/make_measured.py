@@ -28,6 +28,16 @@ _ACCOUNTS = {
 }
 
 
+_QUANTILES = {
+    ("discreet", "smooth sensitivity"): "Discreet: smooth sensitivity",
+    ("discreet", "exponential mechanism"): "Discreet: exponential mechanism",
+    ("numpy", "np.sort"): "np.sort: not private",
+    ("opendp", None): "OpenDP, 1,001 candidates",
+    ("python-dp", None): "python-dp",
+    ("diffprivlib", None): "diffprivlib",
+}
+
+
 def rows(topic: str) -> list[dict[str, Any]]:
     """Return what the last full run of a topic measured; nothing if there was none."""
     path = RESULTS / f"{topic}.json"
@@ -36,7 +46,7 @@ def rows(topic: str) -> list[dict[str, Any]]:
 
 def block() -> str:
     """Return the tables."""
-    parts = [_noise(rows("noise")), _accounting(rows("accounting")), _machine()]
+    parts = [_noise(rows("noise")), _accounting(rows("accounting")), _quantiles(rows("speed")), _machine()]
     return "\n".join(part for part in parts if part)
 
 
@@ -65,6 +75,21 @@ def _accounting(found: list[dict[str, Any]]) -> str:
         if mine:
             lines.append(f"| {title} | {mine[0]['value']:.4f} | {_short(min(row['cold_ms'] for row in mine))} |")
     return head + "\n".join(lines) + "\n" if lines else ""
+
+
+def _quantiles(found: list[dict[str, Any]]) -> str:
+    head = "| Private median of floats, CPU ns a value | 10⁶ values | 10⁷ values |\n|---|---|---|\n"
+    lines = [
+        f"| {title} | {' | '.join(_value_ns(found, subject, how, size) for size in (10**6, 10**7))} |"
+        for (subject, how), title in _QUANTILES.items()
+    ]
+    return head + "\n".join(lines) + "\n" if found else ""
+
+
+def _value_ns(found: list[dict[str, Any]], subject: str, how: str | None, size: int) -> str:
+    wanted = {"subject": subject, "size": size} | ({} if how is None else {"how": how})
+    times = [row["cpu_ns"] for row in found if wanted.items() <= row.items() and row["job"] in ("", "median")]
+    return _short(max(times)) if times else "–"
 
 
 def _machine() -> str:

@@ -5,13 +5,28 @@ from __future__ import annotations
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
+from benchmarks.cells import Part
+from benchmarks.jobs import SPEED_SIZES
 from benchmarks.timing import Timing, fastest, once
 
-__all__ = ["account", "emit", "is_quick", "noise_row", "report_calls", "report_samples"]
+__all__ = [
+    "account",
+    "answers",
+    "emit",
+    "is_quick",
+    "noise_row",
+    "report_calls",
+    "report_samples",
+    "report_values",
+    "within",
+]
 
 LONG = 6.0  # seconds
+T = TypeVar("T")
 
 
 def emit(**row: object) -> None:
@@ -62,3 +77,27 @@ def account(compute: Callable[[], float | tuple[float, float]], *, how: str, bou
     lower, upper = found[0] if isinstance(found[0], tuple) else (None, found[0])
     milliseconds = {"cold_ms": cold.cpu * 1e3, "warm_ms": warm.cpu * 1e3, "cold_wall_ms": cold.wall * 1e3}
     emit(how=how, bound=bound, lower=lower, value=upper, **milliseconds)
+
+
+def report_values(
+    make: Callable[[int], Any], calls: Callable[[Any], Mapping[str, Callable[[], object]]], *, how: str
+) -> None:
+    """Time whole calls on as many values as each size says, in nanoseconds a value."""
+    for size in SPEED_SIZES[:1] if is_quick() else SPEED_SIZES:
+        for job, call in calls(make(size)).items():
+            timing = fastest(call, repetitions=2 if is_quick() else 7, seconds=12).per(size)
+            emit(how=how, job=job, size=size, cpu_ns=timing.cpu * 1e9, wall_ns=timing.wall * 1e9)
+
+
+def answers(part: Part, method: str, estimates: Iterable[float], *, subject: str) -> None:
+    """Keep what a method answered, and say where."""
+    emit(cell=part.cell, number=part.number, method=method, file=part.save(subject, method, estimates))
+
+
+def within(seconds: float, part: Part, call: Callable[[], T]) -> list[T]:
+    """Ask as often as a part is asked; stop when its share of the cell's CPU time is up, but not before twice."""
+    start, found = time.process_time(), list[T]()
+    allowed = seconds * part.share * (0.1 if is_quick() else 1.0)
+    while len(found) < part.runs and (len(found) < 2 or time.process_time() - start < allowed):
+        found.append(call())
+    return found

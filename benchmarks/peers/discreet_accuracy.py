@@ -1,0 +1,188 @@
+"""Discreet on the cells of the accuracy table: every method that applies, and the one that `method="auto"` takes.
+
+A cell is asked thousands of times, so data are read and sorted once, and then the law of each mechanism is drawn from
+(`benchmarks.peers.discreet_draws`). Answers are moved into the bounds, as `Release.tidy` does; where a mechanism
+declines to answer, that is told as not a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+
+import discreet as dp
+from benchmarks.cells import ADD_REMOVE, QUANTILES, Part, read_parts
+from benchmarks.peers.arrays import Floats, exponential_maximum, values
+from benchmarks.peers.discreet_draws import draw, fits, stable
+from benchmarks.peers.protocol import answers, within
+from discreet import adaptive
+from discreet.adaptive.recipe import Recipe
+from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.grid import Grid
+from discreet.robust.adassp import AdaSSP
+from discreet.robust.design import Design
+from discreet.robust.noisy_statistics import NoisyStatistics
+from discreet.robust.refined import RefinedRegression
+from discreet.statistics.choosing import AUTO, Method, applicable, best, mean_methods, rank_methods
+from discreet.statistics.expected import Expected
+from discreet.statistics.facts import Facts
+
+Answers = Iterator[tuple[str, Floats]]
+GENERATOR = np.random.default_rng()
+REGRESSIONS = {"refined": RefinedRegression, "noisy statistics": NoisyStatistics, "AdaSSP": AdaSSP}
+SECONDS = {"refined": 2.0, "noisy statistics": 0.25, "AdaSSP": 0.25}  # for a cell
+
+
+def relation(part: Part) -> dp.Relation:
+    """Return the relation of a part."""
+    return dp.Relation.ADD_REMOVE if part.relation == ADD_REMOVE else dp.Relation.REPLACE_ONE
+
+
+def facts(part: Part, *, delta: bool) -> Facts:
+    """Return what is public; the number of rows is, or a guess of it."""
+    known = part.relation != ADD_REMOVE
+    law, first, second = part.expected.split()
+    return Facts(
+        grid=Grid.between(part.low, part.high, step=part.step),
+        relation=relation(part),
+        epsilon=Fraction(part.epsilon),
+        delta=Fraction(part.delta) if delta else None,
+        size=part.size if known else None,
+        expected_size=None if known else part.size,
+        expected=_expected(law, first, second),
+    )
+
+
+@cache
+def _expected(law: str, first: str, second: str) -> Expected:
+    """Return one object a law: by it predictions are remembered."""
+    return Expected.normal(first, second) if law == "normal" else Expected.lognormal(first, second)
+
+
+def chosen(part: Part, public: Facts) -> Answers:
+    """Ask by each of the methods of the chooser, and by those that it would take."""
+    made = mechanisms(part.task, public)
+    found = {name: inside(part, draw(mechanism, part)) for name, mechanism in made.items()}
+    yield from found.items()
+    yield AUTO, found[choice(part.task, public)[0]]
+    _, plain = choice(part.task, replace(public, expected=None))
+    yield PLAIN, inside(part, draw(plain, part))
+
+
+def methods(task: str) -> tuple[Method, ...]:
+    """List the methods of a task."""
+    return mean_methods() if task == "mean" else rank_methods(Fraction(QUANTILES[task]))
+
+
+@lru_cache(64)
+def mechanisms(task: str, public: Facts) -> dict[str, Any]:
+    """Make the mechanisms of a task, once for all parts of a cell."""
+    return {method.name: method.make(public) for method in applicable(methods(task), public)}
+
+
+@lru_cache(128)
+def choice(task: str, public: Facts) -> tuple[str, Any]:
+    """Return what the chooser would take."""
+    method = best(methods(task), public)
+    return method.name, method.make(public)
+
+
+def inside(part: Part, estimates: Floats) -> Floats:
+    """Move answers into the bounds, as `Release.tidy` does."""
+    return np.clip(estimates, float(part.low), float(part.high))
+
+
+@cache
+def recipe(family: str, epsilon: str, delta: str) -> Recipe:
+    """Return the recipe of a family that is narrowest for evenly spaced values, by its median."""
+    makers: dict[str, Callable[[Fraction], Recipe]] = {
+        "polynomial": lambda beta: adaptive.polynomial(epsilon, beta=beta),
+        "Student": lambda beta: adaptive.student(epsilon, beta=beta),
+        "Laplace": lambda beta: adaptive.laplace(epsilon, delta, beta=beta),
+        "Gaussian": lambda beta: adaptive.gaussian(epsilon, delta, beta=beta),
+    }
+    return adaptive.best_recipe(makers[family], confidence=Fraction(1, 2))
+
+
+def smooth(part: Part, query: Any, families: tuple[str, ...]) -> Answers:
+    """Ask a query by smooth sensitivity with some families of noise."""
+    for family in families:
+        made = recipe(family, part.epsilon, part.delta)
+        mechanism = adaptive.SmoothSensitivityMechanism(query=query, recipe=made)
+        yield f"smooth sensitivity, {family}", inside(part, draw(mechanism, part))
+
+
+def quantile(part: Part) -> Answers:
+    """Ask for a median or another quantile."""
+    public, q = facts(part, delta=True), Fraction(QUANTILES[part.task])
+    yield from chosen(part, public)
+    query: Any = adaptive.median_query(grid=public.grid, relation=public.relation, size=public.size)
+    if part.task != "median":
+        query = adaptive.quantile_query(grid=public.grid, relation=public.relation, q=q, size=public.size)
+    yield from smooth(part, query, ("polynomial", "Student", "Laplace", "Gaussian"))
+
+
+def mean(part: Part) -> Answers:
+    """Ask for a mean. Laplace noise is narrower than Gaussian noise for one number, so no delta is spent."""
+    public = facts(part, delta=False)
+    yield from chosen(part, public)
+    ends = part.size // 20
+    queries = {
+        "Winsorised 5 %": adaptive.winsorised_mean_query(grid=public.grid, size=part.size, moved=ends),
+        "trimmed 5 %": adaptive.trimmed_mean_query(grid=public.grid, size=part.size, trimmed=ends),
+    }
+    for name, query in queries.items():
+        for how, estimates in smooth(part, query, ("polynomial", "Laplace")):
+            yield f"{name}, {how}", estimates
+
+
+def mode(part: Part) -> Answers:
+    """Ask for the most frequent candidate."""
+    counts = values(part)
+    yield "permute-and-flip", exponential_maximum(counts, 1 / float(part.epsilon), part.runs, GENERATOR)
+    mechanism = adaptive.StableMode(
+        domain=tuple(range(len(counts))),
+        epsilon=Fraction(part.epsilon),
+        delta=Fraction(part.delta),
+        relation=relation(part),
+    )
+    yield "stable mode", stable(mechanism, counts, part.runs)
+
+
+def regression(part: Part) -> Answers:
+    """Fit as often as there is time for."""
+    design = Design.between([(-1, 1)] * (part.columns - 1), (-1, 1))
+    noise = GaussianNoise.for_epsilon(part.epsilon, part.delta)
+    for name, make in REGRESSIONS.items():
+        mechanism = make(design=design, relation=relation(part), noise=noise)
+        yield name, np.concatenate(within(SECONDS[name], part, fits(mechanism, part)))
+
+
+TASKS: dict[str, Callable[[Part], Answers]] = {
+    "median": quantile,
+    "0.9-quantile": quantile,
+    "mean": mean,
+    "mode": mode,
+    "regression": regression,
+}
+ALWAYS = ("permute-and-flip", "refined")  # What dp.mode and dp.regression do where nothing is said about the method.
+PLAIN = "auto, nothing expected"
+
+
+def main() -> None:
+    """Answer every cell."""
+    for part in read_parts(*TASKS):
+        for how, estimates in TASKS[part.task](part):
+            answers(part, how, estimates, subject="discreet")
+            if how in ALWAYS:
+                answers(part, AUTO, estimates, subject="discreet")
+                answers(part, PLAIN, estimates, subject="discreet")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Many draws from the law of one of our mechanisms on one data set, which is read and sorted once.
+
+The exponential mechanism is drawn by inverting its table of weights in floats; smooth sensitivity as value + scale * Z,
+with Z drawn in floats. In every case this is the law of the release, up to the rounding of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache, singledispatch
+from typing import Any
+
+import numpy as np
+
+from benchmarks.cells import FOLDER, Part
+from benchmarks.peers.arrays import Floats, exponential_maximum, values
+from discreet import noise
+from discreet.adaptive import ProposeTestRelease, SmoothSensitivityMechanism, StableMode
+from discreet.adaptive.clipped_mean import ClippedMean
+from discreet.adaptive.mode import mode_distance
+from discreet.adaptive.real_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
+from discreet.adaptive.smooth import computed_beta, noise_scale
+from discreet.balls import precision
+from discreet.mechanisms import Mean, Quantile
+from discreet.mechanisms.budget import LaplaceNoise
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.ranked import Ranked
+from discreet.robust.adassp import AdaSSP
+from discreet.robust.design import Columns
+from discreet.robust.noisy_statistics import NoisyStatistics
+from discreet.robust.refined import RefinedRegression
+
+__all__ = ["draw", "fits", "stable"]
+
+GENERATOR = np.random.default_rng()
+
+
+@lru_cache(2)
+def ranked(file: str, grid: Grid) -> Ranked:
+    """Sort the values of a file once, on the grid."""
+    return Ranked.of(np.sort(grid.indices(np.fromfile(FOLDER / file))) * float(grid.step), grid)
+
+
+@lru_cache(2)
+def steps(file: str, grid: Grid) -> Floats:
+    """Return the sorted values of a file in grid steps."""
+    return np.sort(grid.indices(np.fromfile(FOLDER / file))).astype(float)
+
+
+@singledispatch
+def draw(mechanism: Any, part: Part) -> Floats:
+    """Return as many answers as the part has runs, in units of the data."""
+    raise TypeError(f"no law is known for {type(mechanism).__name__}")
+
+
+@draw.register
+def _(mechanism: Quantile, part: Part) -> Floats:
+    starts, lengths, scores = pieces(part.file, replace(mechanism, epsilon=Fraction(1)))
+    weights = lengths * np.exp(float(mechanism.factor) * (scores - scores.max()))
+    cumulated = np.cumsum(weights)
+    chosen = np.searchsorted(cumulated, GENERATOR.random(part.runs) * cumulated[-1])
+    chosen = np.minimum(chosen, len(weights) - 1)
+    points = starts[chosen] + np.floor(GENERATOR.random(part.runs) * lengths[chosen])
+    return np.asarray(points * float(mechanism.grid.step))
+
+
+@lru_cache(2)
+def pieces(file: str, mechanism: Quantile) -> Any:
+    """Cut the grid once for all epsilons."""
+    return mechanism.pieces(np.fromfile(FOLDER / file))
+
+
+@draw.register
+def _(mechanism: QuantileAmong, part: Part) -> Floats:
+    scores = mechanism.scores(ranked(part.file, mechanism.grid)).astype(float)
+    chosen = exponential_maximum(scores, 1 / float(mechanism.chooser.factor), part.runs, GENERATOR)
+    return np.asarray(np.array(mechanism.candidates)[chosen.astype(int)] * float(mechanism.grid.step))
+
+
+@draw.register
+def _(mechanism: SmoothSensitivityMechanism, part: Part) -> Floats:
+    query, recipe = mechanism.query, mechanism.recipe
+    sample = ranked(part.file, query.grid)
+    bound = query.smooth_bound(sample, computed_beta(query, recipe))
+    with precision(96):
+        scale = float(noise_scale(query, recipe, bound).mid())
+    drawn = float(query.value(sample)) + scale * unit_noise(recipe.law, part.runs)
+    return np.asarray(np.rint(drawn) * float(query.grid.step))
+
+
+@singledispatch
+def unit_noise(law: Any, count: int) -> Floats:
+    """Draw from a law of the noise, in floats."""
+    raise TypeError(f"no generator is known for {type(law).__name__}")
+
+
+@unit_noise.register
+def _(law: PolynomialLaw, count: int) -> Floats:
+    """P(|Z| > z) = (1 + z)^(1 - a)."""
+    size = GENERATOR.random(count) ** (-1 / (float(law.exponent) - 1)) - 1
+    return np.asarray(size * GENERATOR.choice([-1.0, 1.0], count))
+
+
+@unit_noise.register
+def _(law: StudentLaw, count: int) -> Floats:
+    return GENERATOR.standard_t(float(law.degrees), count)
+
+
+@unit_noise.register
+def _(law: LaplaceLaw, count: int) -> Floats:
+    return GENERATOR.laplace(size=count)
+
+
+@unit_noise.register
+def _(law: GaussianLaw, count: int) -> Floats:
+    return GENERATOR.normal(size=count)
+
+
+@draw.register
+def _(mechanism: ProposeTestRelease, part: Part) -> Floats:
+    within: Any = mechanism.mechanism
+    query = within.query
+    data = ranked(part.file, query.grid).numbers
+    with precision(64):
+        chance = float(mechanism.test.chance(mechanism.distance(data)))
+    drawn = query.value(data) + noise.discrete_laplace(query.bound / within.epsilon, size=part.runs)
+    passed = GENERATOR.random(part.runs) < chance
+    return np.where(passed, drawn * float(query.grid.step) / within.terms, np.nan)
+
+
+@draw.register
+def _(mechanism: Mean, part: Part) -> Floats:
+    """The mean of a public number of values."""
+    assert isinstance(mechanism.noise, LaplaceNoise)
+    grid = mechanism.grid
+    drawn = noise.discrete_laplace(grid.width / mechanism.noise.epsilon, size=part.runs)
+    return np.asarray((steps(part.file, grid).sum() + drawn) * float(grid.step) / part.size)
+
+
+@draw.register
+def _(mechanism: ClippedMean, part: Part) -> Floats:
+    """A centre, a radius, and the mean of what is clamped between them; all from sorted values and running sums."""
+    grid, ordered = mechanism.grid, steps(part.file, mechanism.grid)
+    assert isinstance(mechanism.noise, LaplaceNoise)
+    centres = np.rint(draw(mechanism.centre, part) / float(grid.step))
+    radii = np.array(mechanism.radii, dtype=float)
+    factor = float(mechanism.epsilon * mechanism.radius_share / 2)
+    inside = np.searchsorted(ordered, centres[:, None] + radii, "right") - np.searchsorted(
+        ordered, centres[:, None] - radii, "left"
+    )
+    wanted = float(mechanism.beyond or 0)
+    scores = -np.abs(part.size - inside - wanted) * factor - np.arange(len(radii)) / 2
+    chosen = radii[(scores + GENERATOR.gumbel(size=scores.shape)).argmax(axis=1)]
+    low, high = np.maximum(grid.first, centres - chosen), np.minimum(grid.last, centres + chosen)
+    drawn = GENERATOR.laplace(size=part.runs) * (high - low) / float(mechanism.noise.epsilon)
+    return np.asarray((_clamped_sums(ordered, low, high) + drawn) * float(grid.step) / part.size)
+
+
+def _clamped_sums(ordered: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the sum of all values clamped to each pair of bounds."""
+    running = np.concatenate([[0.0], np.cumsum(ordered)])
+    below, upto = np.searchsorted(ordered, low, "left"), np.searchsorted(ordered, high, "right")
+    return np.asarray(below * low + running[upto] - running[below] + (len(ordered) - upto) * high)
+
+
+def stable(mechanism: StableMode, counts: Floats, runs: int) -> Floats:
+    """Draw the stable mode: the winner if the noisy distance passes, else not a number."""
+    test = mechanism.test
+    distance = mode_distance([int(count) for count in counts], mechanism.relation)
+    noisy = distance + noise.discrete_laplace(1 / test.epsilon, size=runs)
+    return np.where(noisy > test.threshold, float(counts.argmax()), np.nan)
+
+
+def fits(mechanism: RefinedRegression | NoisyStatistics | AdaSSP, part: Part) -> Callable[[], Floats]:
+    """Return a call that fits, and returns the slopes with the intercept last."""
+    if isinstance(mechanism, RefinedRegression):
+        rows = placed(part.file, part.columns, mechanism)
+
+        def fit() -> Floats:
+            first, *slopes = mechanism._fit(rows)
+            return np.array([*slopes, first])
+
+        return fit
+    records = Columns(list(values(part).T))
+
+    def release() -> Floats:
+        first, *slopes = mechanism.release(records).value
+        return np.array([*slopes, first], dtype=float)
+
+    return release
+
+
+@lru_cache(1)
+def _placed(file: str, columns: int, design: Any) -> Any:
+    return design.rows(Columns(list(np.fromfile(FOLDER / file).reshape(-1, columns).T)))
+
+
+def placed(file: str, columns: int, mechanism: RefinedRegression) -> Any:
+    """Put the records of a file into the public frame once."""
+    return _placed(file, columns, mechanism.design)
