@@ -72,7 +72,8 @@ def location(
     measured in units of `scale`, or of the median absolute deviation.
     """
     if relation is None:
-        _refuse(bounds, step, missing, epsilon, delta, rho, mu, population, session)
+        special = None if schedule is _NEWTON else schedule
+        _refuse(bounds, step, missing, epsilon, delta, rho, mu, population, session, special)
         return NotPrivate(location_fit(values, psi=psi, scale=scale).value.estimates[0])
     noise = noise_for(
         epsilon=epsilon,

@@ -53,10 +53,14 @@ class PrivateLocation:
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
-        settle(self, scale=exact_or_none(self.scale, name="scale"))
+        settle(
+            self,
+            scale=exact_or_none(self.scale, name="scale"),
+            resolution=positive_integer(self.resolution, name="resolution"),
+        )
         if self.scale is not None and self.scale <= 0:
             raise InvalidParameter("scale must be above 0")
-        if positive_integer(self.resolution, name="resolution") > _FINEST:
+        if self.resolution > _FINEST:
             raise InvalidParameter("resolution must be at most 2^30")
         _ = self.dialogue  # Refuses noise that no sampler takes, while nothing is spent yet.
 

@@ -72,12 +72,13 @@ class PrivateRegression:
             units=tuple(positive(unit, name="units") for unit in self.units),
             scale=exact_or_none(self.scale, name="scale"),
             has_intercept=read_flag(self.has_intercept, name="has_intercept"),
+            resolution=positive_integer(self.resolution, name="resolution"),
         )
         if len(self.units) != len(self.x_grids) or not self.size:
             raise InvalidParameter("there must be one unit for each column, and at least one coefficient")
         if self.scale is not None and self.scale <= 0:
             raise InvalidParameter("scale must be above 0")
-        if positive_integer(self.resolution, name="resolution") > _FINEST:
+        if self.resolution > _FINEST:
             raise InvalidParameter("resolution must be at most 2^24")
         _ = self.dialogue  # Refuses noise that no sampler takes, while nothing is spent yet.
 

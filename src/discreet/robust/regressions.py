@@ -94,7 +94,8 @@ def regression(
     is the exact estimate of the data, marked as not private.
     """
     if relation is None:
-        _refuse(x_bounds, y_bounds, x_units, names, epsilon, delta, rho, mu, population, session)
+        special = None if schedule is _NEWTON else schedule
+        _refuse(x_bounds, y_bounds, x_units, names, epsilon, delta, rho, mu, population, session, special)
         fit = regression_fit(X, y, psi=psi, scale=scale, leverage=leverage, intercept=intercept)
         return NotPrivate(fit.value.estimates)
     noise = noise_for(

@@ -61,10 +61,12 @@ def quoted(release: Release[T], noise: Noise) -> Release[T]:
 
 def reader_of(data: Any) -> Callable[[Any], Any]:
     """Return what reads this kind of data, or refuse; no value is looked at."""
-    if hasattr(data, "to_numpy"):
+    kind = type(data)
+    # Those of Arrow fail for some values and not for others, which would tell that there are such.
+    if hasattr(data, "to_numpy") and not kind.__module__.startswith("pyarrow"):
         return lambda table: table.to_numpy()
     if isinstance(data, (np.ndarray, Column)) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
         return lambda rows: rows
     raise InvalidParameter(
-        f"data must be an array, a list, or a column or table with `to_numpy`, not {type(data).__name__}"
+        f"data must be an array, a list, or a column or table of pandas or polars, not {kind.__name__}"
     )
