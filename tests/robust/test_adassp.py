@@ -21,12 +21,12 @@ from discreet.privacy import delta as delta_of
 from discreet.privacy.events import GDP
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design
-from discreet.robust.moments import RADIUS
+from discreet.robust.moments import FINEST
 from discreet.verify import sensitivity
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "regression.json").read_text())["vectors"]
 DESIGN = Design.between([(0, 1)], (0, 1))
-UNIT = RADIUS**2
+UNIT = FINEST**2
 
 
 def made(relation: Relation = ADD_REMOVE, **fields: Any) -> AdaSSP:
@@ -59,7 +59,7 @@ def test_published_noise_is_sixty_per_cent_larger() -> None:
     assert published["expected"] / (math.sqrt(subject.eigenvalue_variance) / UNIT) == pytest.approx(1.62, abs=0.01)
 
 
-ROWS = tuple((round(RADIUS * a), round(RADIUS * b)) for a, b in ((1, 0), (0, 1), (0.6, 0.8), (-0.8, 0.6), (0, 0)))
+ROWS = tuple((round(FINEST * a), round(FINEST * b)) for a, b in ((1, 0), (0, 1), (0.6, 0.8), (-0.8, 0.6), (0, 0)))
 
 
 def eigenvalue(data: Any) -> int:

@@ -15,7 +15,7 @@ from statistical import fits, rejects
 from discreet.errors import InvalidParameter
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
-from discreet.robust.moments import Moments, best_weight, exact_moments, joint_loss
+from discreet.robust.moments import FINEST, Moments, best_weight, exact_moments, joint_loss
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "regression.json").read_text())["vectors"]
 DIRECTIONS = ((5, 0), (3, 4), (4, -3), (-5, 0), (0, 0), (2, 1))
@@ -94,6 +94,15 @@ def test_best_weight_is_best(norm: Fraction, relation: Relation) -> None:
     assert all(variance(best) <= variance(best * factor) for factor in (Fraction(9, 10), Fraction(11, 10)))
 
 
+def test_steps_are_as_fine_as_samplers_take_and_the_claim_stays() -> None:
+    for power in range(0, 60, 6):
+        for relation in BOTH:
+            subject = moments(relation, 2, mu_squared=Fraction(1, 2**power), radius=0)
+            assert subject.radius == FINEST or subject.cross_variance > 2**70
+            assert max(subject.gram_variance, subject.cross_variance) <= 2**78
+            assert subject.event.mu_squared == Fraction(1, 2**power)
+
+
 def test_gram_is_free_under_replace_one_at_weight_two() -> None:
     """From b = 2 a on, both moments cost what X'y alone costs; below that they cost more."""
     one = Fraction(1)
@@ -153,8 +162,8 @@ def test_sensitivities_of_the_gram_matrix_agree_with_the_vectors() -> None:
         {"mu_squared": Fraction(1, 10**40)},
         {"weight": 0},
         {"weight": -1},
-        {"radius": 0},
-        {"radius": 1 << 14},
+        {"radius": -1},
+        {"radius": (1 << 15) + 1},
         {"relation": "add_remove"},
     ],
 )

@@ -16,7 +16,7 @@ from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design, NoisyStatistics, RefinedRegression, predict
 from discreet.robust.design import HALF, Columns
 from discreet.robust.lens import Lens, bounded, lengths
-from discreet.robust.moments import RADIUS, Measured
+from discreet.robust.moments import FINEST, Measured
 from discreet.robust.shrinking import shrunken, whitening
 from discreet.robust.tails import Tails
 from discreet.verify import sensitivity, squared_l2, worlds
@@ -67,10 +67,10 @@ class TestRows:
         lens, radius, reach = looks()[number]
         generator = np.random.default_rng(number)
         rows = np.column_stack([np.full(999, HALF), generator.integers(-HALF, HALF + 1, size=(999, 2))])
-        together = bounded(*lens.look(rows), radius, reach)
+        together = bounded(*lens.look(rows), radius, reach, FINEST)
         for start in (0, 1, 500, 998):
             for stop in (start + 1, min(start + 7, 999)):
-                alone = bounded(*lens.look(rows[start:stop]), radius, reach)
+                alone = bounded(*lens.look(rows[start:stop]), radius, reach, FINEST)
                 assert (alone[0] == together[0][start:stop]).all()
                 assert (alone[1] == together[1][start:stop]).all()
                 near = lengths(lens.look(rows[start:stop])[0])
@@ -79,16 +79,16 @@ class TestRows:
     def test_rows_are_never_longer_than_the_radius(self) -> None:
         rows = DESIGN.rows(RECORDS)
         for lens, radius, reach in looks():
-            placed, responses = bounded(*lens.look(rows), radius, reach)
-            assert ((placed**2).sum(axis=1) <= RADIUS**2).all()
-            assert (np.abs(responses) <= RADIUS).all()
+            placed, responses = bounded(*lens.look(rows), radius, reach, FINEST)
+            assert ((placed**2).sum(axis=1) <= FINEST**2).all()
+            assert (np.abs(responses) <= FINEST).all()
 
     def test_nothing_is_cut_in_the_first_round(self) -> None:
         corners = DESIGN.rows([(0, 3), (4, 3), (4, -1)])
-        placed, responses = bounded(*Lens.plain(2).look(corners), 2**0.5, 1.0)
+        placed, responses = bounded(*Lens.plain(2).look(corners), 2**0.5, 1.0, FINEST)
         # Rounding may push a corner out of the ball by a step, and then it is pulled back by two.
-        assert np.abs(placed - np.rint(corners[:, :2] * (RADIUS / 2**0.5 / HALF))).max() <= 2
-        assert np.abs(np.abs(responses) - RADIUS).max() <= 2
+        assert np.abs(placed - np.rint(corners[:, :2] * (FINEST / 2**0.5 / HALF))).max() <= 2
+        assert np.abs(np.abs(responses) - FINEST).max() <= 2
 
 
 @pytest.mark.parametrize("relation", BOTH)
@@ -99,9 +99,10 @@ def test_claim_of_every_round_dominates_brute_force(number: int, relation: Relat
     world = small(range(len(RECORDS)), relation, 2)
 
     def rows(data: Any) -> Any:
-        return bounded(*lens.look(DESIGN.rows([RECORDS[place] for place in data])), radius, reach)
+        return bounded(*lens.look(DESIGN.rows([RECORDS[place] for place in data])), radius, reach, FINEST)
 
     for moments in mechanism.moments[1:]:  # The first two differ in size only.
+        assert moments.radius == FINEST
         assert largest_mu_squared(moments, world, relation, rows) <= moments.mu_squared
 
 

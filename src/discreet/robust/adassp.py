@@ -20,7 +20,7 @@ from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import check_rows, coefficients_release
 from discreet.robust.design import Design, Integers, Records
 from discreet.robust.lens import Lens, bounded
-from discreet.robust.moments import RADIUS, Measured, Moments, exact_moments
+from discreet.robust.moments import Measured, Moments, exact_moments
 from discreet.robust.normal_model import quantile
 
 __all__ = ["AdaSSP"]
@@ -70,21 +70,23 @@ class AdaSSP:
 
     @property
     def eigenvalue_variance(self) -> Fraction:
-        """In squares of squared steps: the eigenvalue moves by RADIUS^2 at most."""
-        return RADIUS**4 * self.noise.squared_multiplier / self.eigenvalue_share
+        """In squares of squared steps: the eigenvalue moves by the squared radius at most."""
+        return self.moments.radius**4 * self.noise.squared_multiplier / self.eigenvalue_share
 
     @property
     def event(self) -> events.GDP:
-        return events.GDP(mu_squared=self.moments.event.mu_squared + RADIUS**4 / self.eigenvalue_variance)
+        moments = self.moments
+        return events.GDP(mu_squared=moments.event.mu_squared + moments.radius**4 / self.eigenvalue_variance)
 
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
         rows = self.design.rows(records)
         check_rows(rows, self.size)
         radius = self.design.dimension**0.5
-        placed, responses = bounded(*Lens.plain(self.design.dimension).look(rows), radius, 1.0)
+        moments, lens = self.moments, Lens.plain(self.design.dimension)
+        placed, responses = bounded(*lens.look(rows), radius, 1.0, moments.radius)
         lowest = self._noisy_eigenvalue(placed)
-        found = _solved(self.moments.measure(placed, responses), lowest, float(self.failure))
+        found = _solved(moments.measure(placed, responses), lowest, float(self.failure))
         return coefficients_release(self, (found / radius).tolist())
 
     def eigenvalue(self, rows: Integers) -> int:
@@ -96,7 +98,7 @@ class AdaSSP:
         """Return what the eigenvalue is above with probability 1 - failure / 2, in units of the radius."""
         drawn = exact_noise.rounded_gaussian(variance=self.eigenvalue_variance)
         allowance = quantile(1 - float(self.failure) / 2) * math.sqrt(self.eigenvalue_variance)
-        return max(self.eigenvalue(rows) + drawn - allowance, 0.0) / RADIUS**2
+        return max(self.eigenvalue(rows) + drawn - allowance, 0.0) / self.moments.radius**2
 
 
 def _solved(measured: Measured, lowest: float, failure: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

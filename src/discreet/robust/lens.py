@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.robust.design import HALF
-from discreet.robust.moments import RADIUS
 
 __all__ = ["Lens", "bounded", "lengths"]
 
@@ -60,12 +59,14 @@ def lengths(coordinates: Floats) -> Floats:
     return norms
 
 
-def bounded(coordinates: Floats, residuals: Floats, radius: float, reach: float) -> tuple[Integers, Integers]:
-    """Shorten each row to the radius, its residual with it, and clamp that to the reach; in steps of `RADIUS`.
+def bounded(
+    coordinates: Floats, residuals: Floats, radius: float, reach: float, steps: int
+) -> tuple[Integers, Integers]:
+    """Shorten each row to the radius, its residual with it, and clamp that to the reach; both are so many steps.
 
     A row that is shortened is one that weighs less: its residual shrinks by the same factor.
     """
-    near = np.clip(np.rint(coordinates * (RADIUS / radius)), -_FAR, _FAR).astype(np.int64)
-    shares = RADIUS / np.sqrt(np.maximum((near * near).sum(axis=1), RADIUS**2))
-    kept = np.clip(residuals * shares * (RADIUS / reach), -RADIUS, RADIUS)
-    return clip_to_ball(near, RADIUS), np.rint(kept).astype(np.int64)
+    near = np.clip(np.rint(coordinates * (steps / radius)), -_FAR, _FAR).astype(np.int64)
+    shares = steps / np.sqrt(np.maximum((near * near).sum(axis=1), steps**2))
+    kept = np.clip(residuals * shares * (steps / reach), -steps, steps)
+    return clip_to_ball(near, steps), np.rint(kept).astype(np.int64)

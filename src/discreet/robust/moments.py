@@ -16,14 +16,14 @@ from discreet.mechanisms.fields import check_noise_variance, read_relation, sett
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 
-__all__ = ["RADIUS", "Measured", "Moments", "best_weight", "exact_moments", "joint_loss"]
+__all__ = ["FINEST", "Measured", "Moments", "best_weight", "exact_moments", "joint_loss"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-RADIUS = 1 << 12  # Steps to the longest row and to the largest response.
-_BLOCK = 1 << 20  # Rows; so many products of at most 2^26 add up exactly in floats, in any order.
-_MOST = 1 << 13
+FINEST = 1 << 15  # Steps to the longest row and to the largest response, unless noise is too wide for that.
+_BLOCK = 1 << 20  # Rows; so many products of at most 2^30 add up exactly in floats, in any order.
+_WIDEST = 1 << 78  # Of a variance; samplers take a little more.
 
 
 class Measured(NamedTuple):
@@ -55,7 +55,7 @@ class Moments:
     relation: Relation
     mu_squared: Fraction
     weight: Fraction  # b / a: how much more precise X'y is than X'X
-    radius: int = RADIUS
+    radius: int = 0  # in steps; the finest that samplers take, unless given
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
@@ -64,10 +64,10 @@ class Moments:
             dimension=positive_integer(self.dimension, name="dimension"),
             mu_squared=positive(self.mu_squared, name="mu_squared"),
             weight=positive(self.weight, name="weight"),
-            radius=positive_integer(self.radius, name="radius"),
         )
-        if self.radius > _MOST:
-            raise InvalidParameter(f"radius must be at most {_MOST} steps")
+        settle(self, radius=positive_integer(self.radius or self._finest(), name="radius"))
+        if self.radius > FINEST:
+            raise InvalidParameter(f"radius must be at most {FINEST} steps")
         check_noise_variance(self.gram_variance / 2)
         check_noise_variance(self.cross_variance)
 
@@ -103,6 +103,10 @@ class Moments:
             float(self.gram_variance) ** 0.5 / unit,
             float(self.cross_variance) ** 0.5 / unit,
         )
+
+    def _finest(self) -> int:
+        """Return the largest power of two with which no noise is too wide."""
+        return min(FINEST, 1 << max((int(_WIDEST * min(self.precisions)).bit_length() - 1) // 4, 0))
 
     def _symmetric_noise(self) -> Integers:
         size = self.dimension

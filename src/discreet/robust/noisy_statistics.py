@@ -66,5 +66,6 @@ class NoisyStatistics:
         rows = self.design.rows(records)
         check_rows(rows, self.size)
         lens, radius = Lens.plain(self.design.dimension), self.design.dimension**0.5
-        measured = self.moments.measure(*bounded(*lens.look(rows), radius, 1.0))
+        moments = self.moments
+        measured = moments.measure(*bounded(*lens.look(rows), radius, 1.0, moments.radius))
         return coefficients_release(self, (shrunken(measured) / radius).tolist())

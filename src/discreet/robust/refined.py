@@ -107,14 +107,14 @@ class RefinedRegression:
     def _fit(self, rows: Integers) -> tuple[float, ...]:
         first, *rest = self.moments
         lens, radius, reach = Lens.plain(self.design.dimension), self.design.dimension**0.5, 1.0
-        measured = first.measure(*bounded(*lens.look(rows), radius, reach))
+        measured = first.measure(*bounded(*lens.look(rows), radius, reach, first.radius))
         # The first coordinate is 1 in every row, so its square counts them.
         count = float(self.size) if self.size is not None else max(float(measured.gram[0, 0]) * radius**2, 1.0)
         for moments in rest:
             lens = _closer(lens, measured, radius, reach, count)
             coordinates, residuals = lens.look(rows)
             radius, reach = self.tails.chosen((lengths(coordinates), np.abs(residuals)), self._spared(moments))
-            measured = moments.measure(*bounded(coordinates, residuals, radius, reach))
+            measured = moments.measure(*bounded(coordinates, residuals, radius, reach, moments.radius))
         return tuple(_closer(lens, measured, radius, reach, count).fit.tolist())
 
     def _spared(self, moments: Moments) -> float:
