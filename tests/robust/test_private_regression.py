@@ -28,8 +28,9 @@ from discreet.robust import (
     regression,
     regression_fit,
 )
+from discreet.robust.bounded_rows import Table
 from discreet.robust.dialogue import Dialogue
-from discreet.robust.regression_questions import Curvature, GradientMove, Gram, Line, Squares, Table
+from discreet.robust.regression_questions import Curvature, GradientMove, Gram, Line, Squares
 
 ROWS = [(x, y) for x in (-1, 0, 1) for y in (-2, 0, 2)]
 

@@ -24,11 +24,12 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.accuracy import NOT_ASKED, accuracy_of
+from discreet.robust.bounded_rows import Table
 from discreet.robust.dialogue import Dialogue
 from discreet.robust.fits import leverage_weights
 from discreet.robust.location_questions import Place
 from discreet.robust.psi import Floats, Psi
-from discreet.robust.regression_questions import Line, Table
+from discreet.robust.regression_questions import Line
 from discreet.robust.regression_schedules import Facts, RegressionSchedule
 
 __all__ = ["PrivateRegression"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet.exact import Number, positive, positive_integer
 from discreet.mechanisms.fields import read_flag, settle
+from discreet.robust.bounded_rows import Scores, Triangle
 from discreet.robust.dialogue import Question
 from discreet.robust.location_questions import HalveCentre, HalveScale
 from discreet.robust.psi import Floats, Psi
@@ -22,9 +23,7 @@ from discreet.robust.regression_questions import (
     NewtonMove,
     OfResiduals,
     OfTargets,
-    Scores,
     Squares,
-    Triangle,
 )
 from discreet.robust.schedules import shares_of
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, final, overload
 
 from discreet.adaptive.charging import charge
 from discreet.errors import InvalidParameter
@@ -106,24 +107,44 @@ def regression(
         population=public_rows(y, read_relation(relation)) if population is None else population,
         allow_large_delta=allow_large_delta,
     )
-    grids = tuple(Grid.between(*pair) for pair in _pairs(X, x_bounds))
-    units = _units(grids, x_units)
+    columns = _columns(X, x_bounds, x_units, leverage)
     mechanism = PrivateRegression(
         psi=psi,
-        x_grids=grids,
+        x_grids=columns.grids,
         y_grid=Grid.between(*needs_bounds(y_bounds, name="y_bounds")),
         relation=relation,
         noise=noise,
         schedule=schedule,
-        leverage=_leverage(len(grids)) if leverage is None else positive(leverage, name="leverage"),
-        units=units,
+        leverage=columns.leverage,
+        units=columns.units,
         scale=exact_or_none(scale, name="scale"),
         has_intercept=intercept,
     )
-    labels = _labels(len(grids), names, intercept)
+    labels = _labels(len(columns.grids), names, intercept)
     rows, targets = reader_of(X), reader_of(y)
     charge(mechanism, session, purpose="robust regression")
     return quoted(mechanism.release((rows(X), targets(y)), labels=labels), noise)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Columns:
+    """The public facts about the columns of a table."""
+
+    grids: tuple[Grid, ...]
+    units: tuple[Fraction, ...]
+    leverage: Fraction
+
+
+def _columns(
+    table: Any, bounds: Pair | Sequence[Pair] | None, units: Sequence[Number] | None, leverage: Number | None
+) -> _Columns:
+    grids = tuple(Grid.between(*pair) for pair in _pairs(table, bounds))
+    return _Columns(
+        grids=grids,
+        units=_units(grids, units),
+        leverage=_leverage(len(grids)) if leverage is None else positive(leverage, name="leverage"),
+    )
 
 
 def _pairs(table: Any, bounds: Pair | Sequence[Pair] | None) -> Sequence[Pair]:
