@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
@@ -26,6 +27,10 @@ class Method(Protocol):
     @property
     def declines(self) -> bool:
         """Whether there may be no answer."""
+
+    @property
+    def margin(self) -> float:
+        """By how much its predicted error must be smaller to be taken, because a wrong guess would cost so much."""
 
     def refusal(self, facts: Facts, /) -> str | None:
         """Say why it cannot be used, if it cannot."""
@@ -87,10 +92,11 @@ def best(methods: Sequence[Method], facts: Facts) -> Method:
     usable = [method for method in applicable(methods, facts) if not method.declines]
     if not facts.can_predict:
         return next((method for method in usable if not method.is_doubtful(facts)), usable[0])
-    return min(usable, key=lambda method: _rank(method.predict(facts), facts))
+    careful = [method for method in usable if math.isfinite(method.margin)]
+    return min(careful, key=lambda method: _rank(method.predict(facts), method.margin, facts))
 
 
-def _rank(predicted: Predicted, facts: Facts) -> tuple[float, float]:
+def _rank(predicted: Predicted, margin: float, facts: Facts) -> tuple[float, float]:
     """Order by the usual error; of those that cannot be told apart on the grid, by the rare ones."""
     finest = float(facts.grid.step) / 2
-    return max(predicted.typical, finest), predicted.wide
+    return max(predicted.typical * margin, finest), predicted.wide * margin

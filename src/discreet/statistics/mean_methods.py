@@ -40,6 +40,7 @@ _ENDS = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4))  # 
 
 class _AlwaysAnswers:
     declines: ClassVar[bool] = False
+    margin: ClassVar[float] = 1
 
     def is_doubtful(self, facts: Facts) -> bool:
         return False
@@ -70,6 +71,7 @@ class FoundBoundsMean(_AlwaysAnswers):
     """The mean within narrower bounds, which a part of the budget finds."""
 
     name: ClassVar[str] = "clipped"
+    margin: ClassVar[float] = 3  # What is clipped depends on tails, of which little is known.
 
     def refusal(self, facts: Facts) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
@@ -86,6 +88,7 @@ class TrimmedMean(_AlwaysAnswers):
     """The mean without some rows on each side, with noise that follows a smooth bound of its sensitivity."""
 
     name: ClassVar[str] = "trimmed"
+    margin: ClassVar[float] = math.inf  # It answers another question where data are not symmetric.
 
     def refusal(self, facts: Facts) -> str | None:
         if facts.relation is not Relation.REPLACE_ONE:

@@ -52,7 +52,7 @@ def mean(
     - "clamped": noise for the whole distance of the bounds;
     - "clipped": noise for narrower bounds, which a part of epsilon finds; what lies outside pulls the answer inward;
     - "trimmed": the mean without some rows on each side, with noise that follows its smooth sensitivity (replace-one);
-    - "auto": the one that is predicted to be most accurate if the data are as `expected`; without that the first;
+    - "auto": the second if it is predicted to be far more accurate for data as `expected`, otherwise the first;
     - "paid": chosen by a private look at the data, which costs the part `choice_share` of epsilon.
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.

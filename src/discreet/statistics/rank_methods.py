@@ -21,6 +21,7 @@ from discreet.adaptive.smooth import SmoothSensitivityMechanism
 from discreet.adaptive.stability import DistanceTest
 from discreet.adaptive.tuning import best_recipe
 from discreet.balls import precision
+from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_among import QuantileAmong
 from discreet.mechanisms.ranked import Ranked
@@ -33,7 +34,7 @@ from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, noise_errors
 __all__ = ["CandidateQuantile", "ExponentialQuantile", "ProposedQuantile", "SmoothQuantile"]
 
 _HALF = Fraction(1, 2)
-_TO_THE_NOISE = 4  # Candidates to the rank noise, which is about 1 / epsilon.
+_TO_THE_NOISE = 1.5  # Candidates to the rank noise: with more of them each is harder to tell from the next.
 _FEWEST, _MOST = 64, 1 << 13
 _NODES = 96  # Of an integral.
 _MARGIN = 3  # The chance to miss is then about e^-3.
@@ -47,6 +48,7 @@ class _OfRank:
     """What most methods for a quantile have in common."""
 
     declines: ClassVar[bool] = False
+    margin: ClassVar[float] = 1
 
     q: Fraction
 
@@ -67,9 +69,12 @@ class ExponentialQuantile(_OfRank):
         return None
 
     def is_doubtful(self, facts: Facts) -> bool:
-        """Tell whether all the points beyond the rows on one side may outweigh the wanted rank."""
-        if not facts.rows:
-            return False
+        """Tell whether all the points beyond the rows on one side may outweigh the wanted rank.
+
+        On a small grid it is never better than permute-and-flip among all points. [MS20]
+        """
+        if _is_small(facts.grid) or not facts.rows:
+            return _is_small(facts.grid)
         decay = float(self.make(facts).factor * self.q.denominator)
         return decay * facts.rows * float(min(self.q, 1 - self.q)) < math.log(facts.grid.width + 1) + _MARGIN
 
@@ -87,13 +92,16 @@ class ExponentialQuantile(_OfRank):
 
 @dataclass(frozen=True)
 class CandidateQuantile(_OfRank):
-    """The best of public candidates, as many in each range as rows are expected there."""
+    """The best of public candidates, as many in each range as rows are expected there; of a small grid, all points."""
 
     name: ClassVar[str] = "candidates"
 
+    def refusal(self, facts: Facts) -> str | None:
+        return None if _is_small(facts.grid) else super().refusal(facts)
+
     def make(self, facts: Facts) -> QuantileAmong:
         return QuantileAmong(
-            candidates=_candidates(facts),
+            candidates=_candidates(facts, self.q),
             quantile=self.q,
             epsilon=facts.epsilon,
             grid=facts.grid,
@@ -173,12 +181,33 @@ class ProposedQuantile(_OfRank):
 
 
 @lru_cache(64)
-def _candidates(facts: Facts) -> tuple[int, ...]:
-    """Return grid points at even shares of what is expected, a few to the noise; some are spread evenly, to be safe."""
-    wanted = min(max(round(_TO_THE_NOISE * (facts.rows or 0) * facts.epsilon), _FEWEST), _MOST)
-    likely = facts.grid.indices(facts.law.column(wanted, facts.grid))
-    spread = np.linspace(facts.grid.first, facts.grid.last, wanted // 8).astype(np.int64)
-    return tuple(np.unique(np.concatenate([likely, spread])).tolist())
+def _candidates(facts: Facts, q: Fraction) -> tuple[int, ...]:
+    """Return all points of a small grid, or about as many at even shares of what is expected as noise can tell apart.
+
+    Some more are spread evenly, to be safe, and each is the roundest point near it: people like round numbers.
+    """
+    grid = facts.grid
+    if _is_small(grid):
+        return tuple(range(grid.first, grid.last + 1))
+    mechanism = Quantile(quantile=q, epsilon=facts.epsilon, grid=grid, relation=facts.relation)
+    told_apart = _TO_THE_NOISE * (facts.rows or 0) * float(mechanism.factor * q.denominator)
+    wanted = min(max(round(told_apart), _FEWEST), _MOST)
+    likely = grid.indices(facts.law.column(wanted, grid))
+    spread = np.linspace(grid.first, grid.last, wanted // 8).astype(np.int64)
+    edges = np.unique(np.concatenate([likely, spread])).tolist()
+    return tuple(sorted({_roundest(low, high) for low, high in pairwise(edges)} | {grid.first, grid.last}))
+
+
+def _is_small(grid: Grid) -> bool:
+    return grid.width < _MOST
+
+
+def _roundest(low: int, high: int) -> int:
+    """Return the number above `low`, up to `high`, that most zeros end; of several the one nearest to the middle."""
+    power: int = 10 ** len(str(max(abs(low), abs(high), 1)))
+    while high // power * power <= low:
+        power //= 10
+    return min(max((low + high) // 2 // power, low // power + 1), high // power) * power
 
 
 def _permute_and_flip_chances(coins: Floats) -> Floats:
