@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -23,7 +22,9 @@ S = TypeVar("S")
 
 
 class Question(Protocol[S]):
-    """A sum over rows of whole numbers. Everything is public but for what `evaluate` returns."""
+    """A sum over rows of whole numbers: a frozen value. Everything is public but for what `evaluate` returns."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def share(self) -> Fraction:
@@ -63,7 +64,7 @@ class Dialogue(Generic[S]):
 
     @property
     def event(self) -> Event:
-        events = [_event(self._part(question), question.sensitivity(self.relation)) for question in self.questions]
+        events = [self._price(question).event for question in self.questions]
         return events[0] if len(events) == 1 else Composed(events)
 
     def run(self, data: Any) -> S:
@@ -80,7 +81,7 @@ class Dialogue(Generic[S]):
 
     def deviation(self, question: Question[S]) -> float:
         """Return the standard deviation of the noise on an answer, in steps."""
-        return _deviation(self._part(question), question.sensitivity(self.relation))
+        return self._price(question).deviation
 
     def _rest(self, asked: int, state: S, answers: tuple[int, ...], data: Any) -> Outcomes:
         question = self.questions[asked]
@@ -95,40 +96,40 @@ class Dialogue(Generic[S]):
         return outcomes.mixture(parts, rest=heard.tail)
 
     def _asked(self, question: Question[S], state: S) -> Measurement:
-        return _measurement(
-            self._part(question),
-            question.sensitivity(self.relation),
-            relation=self.relation,
+        price = self._price(question)
+        query = BoundedQuery(
             evaluate=lambda data: question.evaluate(state, data),
+            sensitivity=price.sensitivity,
+            relation=self.relation,
         )
+        return Measurement(query=query, noise=price.noise)
 
-    def _part(self, question: Question[S]) -> Noise:
-        return _share(self.noise, question.share)
-
-
-def _measurement(
-    noise: Noise, sensitivity: Sensitivity, *, relation: Relation, evaluate: Callable[[Any], tuple[int, ...]]
-) -> Measurement:
-    return Measurement(query=BoundedQuery(evaluate=evaluate, sensitivity=sensitivity, relation=relation), noise=noise)
+    def _price(self, question: Question[S]) -> _Price:
+        return _price_of(question, self.relation, self.noise)
 
 
-# Most questions of a dialogue are alike, and one is asked often; all of this is public.
-@lru_cache(1024)
-def _share(noise: Noise, share: Fraction) -> Noise:
-    return noise.part(share) if share < 1 else noise
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Price:
+    """What is public about a question before it is asked."""
+
+    noise: Noise
+    sensitivity: Sensitivity
+    event: Event
+    deviation: float
 
 
-@lru_cache(1024)
-def _event(noise: Noise, sensitivity: Sensitivity) -> Event:
-    return _unasked(noise, sensitivity).event
-
-
-@lru_cache(1024)
-def _deviation(noise: Noise, sensitivity: Sensitivity) -> float:
-    measurement = _unasked(noise, sensitivity)
-    return measurement.unit * measurement.noise.law(measurement.sensitivity).standard_deviation
-
-
-def _unasked(noise: Noise, sensitivity: Sensitivity) -> Measurement:
-    """Return a measurement that is never made: its price and its noise are those of all that are."""
-    return _measurement(noise, sensitivity, relation=Relation.ADD_REMOVE, evaluate=lambda data: ())
+@lru_cache(4096)
+def _price_of(question: Question[Any], relation: Relation, noise: Noise) -> _Price:
+    """Remember prices: most questions of a dialogue are alike, and a dialogue is held often."""
+    part = noise.part(question.share) if question.share < 1 else noise
+    sensitivity = question.sensitivity(relation)
+    never = BoundedQuery(evaluate=lambda data: (), sensitivity=sensitivity, relation=relation)
+    measurement = Measurement(query=never, noise=part)
+    law = part.law(measurement.sensitivity)
+    return _Price(
+        noise=part,
+        sensitivity=sensitivity,
+        event=measurement.event,
+        deviation=measurement.unit * law.standard_deviation,
+    )

@@ -100,7 +100,7 @@ def regression_fit(
     found = fit_regression(rows, targets, weights, psi, spread)
     for _ in range(_ROUNDS if scale is None else 0):
         moved = _read_scale(None, targets - rows @ found)
-        if abs(moved - spread) <= 1e-9 * spread:
+        if abs(moved - spread) <= 1e-7 * spread:
             break
         spread = moved
         found = fit_regression(rows, targets, weights, psi, spread)

@@ -20,7 +20,7 @@ __all__ = ["GradientDescent", "LocationSchedule", "Newton", "shares_of"]
 
 Questions: TypeAlias = tuple[Question[Place], ...]
 
-_FINEST = 14  # Halvings of the bounds, and the logarithm of the least scale that is looked for.
+_FINEST = 20  # Halvings of the bounds, and the logarithm of the least scale that is looked for.
 _CLOSER = 2  # Halvings of a bracket that is one scale wide.
 
 
@@ -48,7 +48,7 @@ class Newton:
     """
 
     halvings: int | None = None  # for the start; by default until the bracket is as wide as a scale
-    scale_halvings: int = 9  # for the scale, where none is declared
+    scale_halvings: int = 11  # for the scale, where none is declared
     steps: int = 2
     inference: bool = True
 
@@ -97,7 +97,7 @@ class GradientDescent:
     rate: Number = Fraction(1)  # in units of the scale
     start: Number | None = None  # a public place, the middle of the bounds without one
     halvings: int = 0  # of a bracket, to get near before the first step
-    scale_halvings: int = 9
+    scale_halvings: int = 11
     inference: bool = True
 
     def __post_init__(self) -> None:
@@ -173,7 +173,7 @@ def _begin(grid: Grid, scale: Fraction | None, start: Fraction | None) -> Place:
     low, high = float(grid.low), float(grid.high)
     middle = (low + high) / 2 if start is None else min(max(float(start), low), high)
     width = high - low
-    # A median distance of at most half the width, at least a few steps of the grid or a part in 2^14.
+    # A median distance of at most half the width, at least half a step of the grid or a part in 2^20.
     least = max(width / (1 << _FINEST), float(grid.step) / 2)
     known = width / 4 if scale is None else float(scale)
     return Place(low=low, high=high, centre=middle, scale=known, least=min(least, width / 4), most=width / 2)

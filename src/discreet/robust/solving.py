@@ -11,6 +11,8 @@ __all__ = ["fit_location", "fit_regression", "median_absolute_deviation", "weigh
 
 _ROUNDS = 200
 _CLOSE = 1e-13  # Relative to the scale.
+_CLOSE_FIT = 1e-10  # Relative to the largest coefficient.
+_WELL_CONDITIONED = 1e6
 _NORMAL_MAD = 0.6744897501960817  # The median of |Z|.
 
 
@@ -75,13 +77,18 @@ def fit_regression(rows: Floats, targets: Floats, leverages: Floats, psi: Psi, s
     for _ in range(_ROUNDS):
         shares = leverages * _ratio(psi, (targets - rows @ found) / scale)
         moved = _least_squares(rows, targets, shares)
-        if np.max(np.abs(moved - found)) <= _CLOSE * max(1.0, float(np.max(np.abs(moved)))):
+        if np.max(np.abs(moved - found)) <= _CLOSE_FIT * max(1.0, float(np.max(np.abs(moved)))):
             return moved
         found = moved
     return found
 
 
 def _least_squares(rows: Floats, targets: Floats, weights: Floats) -> Floats:
+    """Solve the normal equations, which is quick, unless they are nearly singular."""
+    weighted = rows * weights[:, None]
+    gram = weighted.T @ rows
+    if np.linalg.cond(gram) < _WELL_CONDITIONED:
+        return np.asarray(np.linalg.solve(gram, weighted.T @ targets), dtype=np.float64)
     roots = np.sqrt(weights)
     found, _, rank, _ = np.linalg.lstsq(rows * roots[:, None], targets * roots, rcond=None)
     if rank < rows.shape[1]:
