@@ -86,6 +86,7 @@ def _candidates(name: str, own: tuple[Floats, Floats]) -> list[Label]:
 
 def _outside(label: Label, frame: Frame) -> bool:
     wide, high = label.half
+    wide += _GAP  # Or else a text would touch the axis.
     return not (wide <= label.x <= frame.x.pixels - wide and high <= label.y <= frame.y.pixels - high)
 
 

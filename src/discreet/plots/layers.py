@@ -76,15 +76,16 @@ def _ticks(axis: Axis, title: str) -> alt.Axis:
 
     if not axis.log:
         return alt.Axis(title=title, format=",~f", tickCount=6)
-    # Tiny probabilities are read as 1e-6, the way they are typed.
-    written = "format(datum.value, datum.value < 0.001 ? '.0e' : ',~g')"
+    # Tiny probabilities are read as 1e-6 and large numbers as 1e6, the way they are typed.
+    extreme = "datum.value < 0.001 || datum.value >= 1e6"
+    written = f"{extreme} ? replace(format(datum.value, '.0e'), '+', '') : format(datum.value, ',~g')"
     return alt.Axis(title=title, values=_marks(axis.low, axis.high), labelExpr=written)
 
 
 def _marks(low: float, high: float) -> list[float]:
     """Return round numbers for a logarithmic axis: 1-2-5 on a short one, fewer powers of ten on a long one."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    steps = (1, 2, 5) if last - first <= 2 else (1,)
+    steps = (1, 2, 5) if last - first <= 3 else (1,)
     stride = max(1, (last - first) // 6)
     powers = range(last - (last - first) // stride * stride, last + 1, stride)
     marks = [float(f"{step}e{power}") for power in powers for step in steps]
