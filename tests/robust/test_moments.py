@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ import pytest
 from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, largest_mu_squared, plain, small
 from statistical import fits, rejects
 
+from discreet import verify
 from discreet.errors import InvalidParameter
 from discreet.noise.laws import RoundedGaussianLaw
+from discreet.privacy import outcomes
+from discreet.privacy.events import GDP
+from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.robust.moments import FINEST, Moments, best_weight, exact_moments, joint_loss
 
@@ -45,6 +50,37 @@ def test_three_features_are_no_worse() -> None:
     for relation in BOTH:
         subject = moments(relation, 2, dimension=3)
         assert largest_mu_squared(subject, small(records, relation, 2), relation) == subject.mu_squared
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The law of noisy moments of one feature, every outcome with its probability."""
+
+    moments: Moments
+    event: GDP
+    relation: Relation
+
+    def distribution(self, data: Any) -> Outcomes:
+        rows, responses = plain(data)
+        gram, cross = exact_moments(rows, responses)
+        laws = RoundedGaussianLaw(self.moments.gram_variance), RoundedGaussianLaw(self.moments.cross_variance)
+        parts = zip(laws, (int(gram[0, 0]), int(cross[0])), strict=True)
+        return outcomes.product(*(outcomes.from_law(law, value) for law, value in parts))
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_claim_holds_on_all_data_sets(relation: Relation) -> None:
+    """Rows of one feature, so that the law can be listed; the claim is about every epsilon that is tried."""
+    records = ((0, 0), (1, 1), (1, -1), (-1, 1), (1, 0))
+    subject = moments(relation, 2, dimension=1, radius=1, mu_squared=Fraction(3))
+    world = small(records, relation, 2)
+    assert verify.check(Listed(subject, subject.event, relation), world).holds
+    # The wrong neighbours: noise of three quarters of the deviation, and under replace-one what adding would need.
+    billed = GDP(mu_squared=subject.event.mu_squared * Fraction(9, 16))
+    assert not verify.check(Listed(subject, billed, relation), world).holds
+    if relation is REPLACE_ONE:
+        other = moments(ADD_REMOVE, 2, dimension=1, radius=1, mu_squared=Fraction(3))
+        assert not verify.check(Listed(other, other.event, relation), world).holds
 
 
 class TestMutants:
@@ -114,7 +150,7 @@ def test_gram_is_free_under_replace_one_at_weight_two() -> None:
 @pytest.mark.statistical
 @pytest.mark.parametrize("relation", BOTH)
 def test_noise_follows_its_law(relation: Relation) -> None:
-    size = 60
+    size = 40
     subject = moments(relation, 2, dimension=size)
     drawn = [subject.measure(np.zeros((1, size), np.int64), np.zeros(1, np.int64)) for _ in range(50)]
     assert all((measured.gram == measured.gram.T).all() for measured in drawn)
