@@ -67,3 +67,31 @@ def test_every_mechanism_that_is_named_exists():
 @pytest.mark.parametrize(("value", "text"), [(0.01234, "0.0123"), (12.0, "12"), (468.75, "469"), (25_000.4, "25,000")])
 def test_figures_have_three_digits(value, text):
     assert short(value) == text
+
+
+REPLACE_ONE = dp.Relation.REPLACE_ONE
+COMPARED = {
+    "docs/choosing.md": lambda: dp.compare(
+        "median",
+        relation=REPLACE_ONE,
+        epsilon=1,
+        delta="1e-6",
+        size=1000,
+        bounds=(0, 10**6),
+        step=1,
+        expected=dp.Expected.lognormal(30_000, 2),
+    ),
+    "README.md": lambda: dp.compare(
+        "mean",
+        bounds=(0, 10**4),
+        epsilon=0.5,
+        size=2000,
+        relation=REPLACE_ONE,
+        expected=dp.Expected.normal(45, 15),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_the_comparison_on_a_page_is_what_is_printed(name):
+    assert f"```\n{COMPARED[name]()}\n```" in (PAGE.parent.parent / name).read_text()
