@@ -65,7 +65,7 @@ def test_delta_encloses_the_inversion_integral(known: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("step", [0.02, 0.005])
-@pytest.mark.parametrize(("sigma", "rate", "times"), [(1.0, 0.1, 50), (2.0, 0.3, 20), (0.8, 0.05, 10)])
+@pytest.mark.parametrize(("sigma", "rate", "times"), [(1.0, 0.1, 50), (2.0, 0.3, 20)])
 def test_both_bounds_hold_and_close_in_on_a_coarse_grid(
     sigma: float, rate: float, times: int, step: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,8 +46,10 @@ def _(known: Substituted, epsilons: Sequence[Fraction]) -> list[float]:
 
 @deltas.register
 def _(known: Group, epsilons: Sequence[Fraction]) -> list[float]:
-    shares = [epsilon / known.size for epsilon in epsilons]
-    return [known.together(*each) for each in zip(shares, deltas(known.curve, shares), strict=True)]
+    found = []
+    for shares in zip(*map(known.shares, epsilons), strict=True):
+        found.append([known.together(*each) for each in zip(shares, deltas(known.curve, shares), strict=True)])
+    return [min(each) for each in zip(*found, strict=True)]
 
 
 @deltas.register

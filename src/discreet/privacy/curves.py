@@ -178,9 +178,10 @@ class Group:
         level = self.curve.upper(delta / self.size)
         # The delta of a member falls with epsilon and what multiplies it grows: there may be but a short way between.
         for _ in range(_ROUNDS):
-            if not math.isfinite(level):
+            factor = self._factor(level)
+            if not math.isfinite(factor):
                 break
-            needed = self.curve.upper(delta / self._factor(Fraction(level)))
+            needed = self.curve.upper(delta / Fraction(factor))
             if needed <= level:
                 return _times(level, self.size)
             level = needed * (1 + _CLOSE)
@@ -192,12 +193,16 @@ class Group:
         return self.curve.lower(delta)
 
     def delta(self, epsilon: Fraction) -> float:
-        # What holds at a smaller epsilon holds at this one.
-        shares = [epsilon / self.size / 2**halvings for halvings in range(_HALVINGS)]
-        return min(self.together(share, self.curve.delta(share)) for share in shares)
+        return min(self.together(share, self.curve.delta(share)) for share in self.shares(epsilon))
 
-    def _factor(self, epsilon: Fraction) -> Fraction:
-        return Fraction(float_up(enclose(lambda: group.factor(epsilon, self.size))))
+    def shares(self, epsilon: Fraction) -> list[Fraction]:
+        """Return epsilons of a member that will do: what holds at a smaller epsilon holds at this one."""
+        return [epsilon / self.size / 2**halvings for halvings in range(_HALVINGS)]
+
+    def _factor(self, level: float) -> float:
+        if not math.isfinite(level):
+            return math.inf
+        return float_up(enclose(lambda: group.factor(Fraction(level), self.size)))
 
     def together(self, epsilon: Fraction, delta: float) -> float:
         """Return the delta at `size` times epsilon, given the one of a member at epsilon."""
