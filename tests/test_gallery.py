@@ -14,7 +14,7 @@ from docs.make_gallery import EXHIBITS, FIGURES, PAGE, PICTURES, TEXT, page, sho
 KNOWN: dict[str, dict[str, float]] = json.loads(FIGURES.read_text())
 TEXT_ON_FILE = PAGE.read_text()
 
-QUICK = {"proposed", "mode", "partitions", "triangles"}
+QUICK = {"exponential", "proposed", "mode", "partitions", "triangles", "outliers"}
 MEASURED = {"regression"}
 COMPUTED = [
     pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in EXHIBITS if name not in MEASURED
