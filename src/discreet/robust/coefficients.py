@@ -22,7 +22,7 @@ __all__ = ["NO_INTERVAL", "check_rows", "coefficients_release", "labels", "predi
 
 NO_INTERVAL = NoInterval(
     reason="how noise on the moments moves the coefficients depends on the data: no interval follows from public "
-    "facts. `robust.regression` with inference keeps a part of the budget for one"
+    "facts. `robust.regression` keeps a part of its budget for one"
 )
 
 
