@@ -129,7 +129,7 @@ class ClippedMean:
         return replace(answer, event=self.event, delta=self.delta)
 
     def likely_bounds(self, column: Data, middle: int, *, rows: float = 1) -> list[tuple[Grid, float]]:
-        """Return bounds around a centre and how likely each is; each value of a public column stands for `rows` rows."""
+        """Return bounds around a centre, and how likely each is; a value of a public column stands for `rows` rows."""
         scores = np.array([float(score) for score in self._scores(column, middle, weight=Fraction(rows))])
         chances = np.exp(float(self._factor) * (scores - scores.max()))
         chances /= chances.sum()
