@@ -25,6 +25,21 @@ def _gaussian(epsilon: Fraction) -> Count:
     return Count(relation=privacy.Relation.ADD_REMOVE, noise=GaussianNoise.for_epsilon(epsilon, "1e-6"))
 
 
+def _compared() -> dp.statistics.Comparison:
+    found = dp.compare(
+        "median",
+        relation=dp.Relation.REPLACE_ONE,
+        epsilon=1,
+        delta="1e-6",
+        size=1000,
+        bounds=(0, 10**6),
+        step=1,
+        expected=dp.Expected.lognormal(30_000, 2),
+    )
+    assert isinstance(found, dp.statistics.Comparison)
+    return found
+
+
 def main() -> None:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
@@ -37,6 +52,7 @@ def main() -> None:
     # Made-up ages, so that there is nothing to protect.
     ages = [18 + (37 * k) % 61 for k in range(610)]
     charts["robustness"] = robust.robustness_report(ages, bounds=(0, 120), epsilon=1).value.plot()
+    charts["compare"] = _compared().plot()
     for name, chart in charts.items():
         plots.save(chart, PICTURES / f"{name}.svg")
 
