@@ -78,6 +78,8 @@ def _finely(
     if _is_fine(found[lead], at[lead], goal) or not math.isfinite(slope):
         return found
     step = replace(aims[lead], slope=max(aims[lead].slope, slope)).step(goal)
+    # Where delta falls steeply, at the end of all losses, it will do that the sum of roundings stays small.
+    step = max(step, found[lead].step * goal.enough * at[lead] / _strayed(found[lead], at[lead]))
     return _on_step(terms, aims, tail, goal, step) if step < 0.7 * found[lead].step else found
 
 
@@ -85,14 +87,18 @@ def _is_fine(found: Divergence, epsilon: float, goal: Goal) -> bool:
     """Whether the grid moves epsilon, or delta, no more than the goal asks for.
 
     With t the slope of log delta, rounding moves epsilon by about (1 + t) V / 3: see `Aim`. A lower bound gives away
-    what it cannot tell from that.
+    what it cannot tell from that. Neither is more than by what the sum may have strayed.
     """
     slope = found.slope(epsilon)
     moved = (1 + slope) * found.variance / 3
     if goal is LOWER:
-        delta = max(found.finite(epsilon), 1e-290)
-        moved = min(found.surplus(epsilon) / (slope * delta + 1e-290), found.shift(1e-3 * delta))
+        moved = found.surplus(epsilon) / (slope * found.finite(epsilon) + 1e-290)
+    moved = min(moved, _strayed(found, epsilon))
     return moved <= goal.enough * epsilon or moved * slope <= goal.enough
+
+
+def _strayed(found: Divergence, epsilon: float) -> float:
+    return found.shift(1e-3 * max(found.finite(epsilon), 1e-290))
 
 
 def follow(terms: tuple[Term, ...], epsilons: Iterable[float]) -> Iterator[list[Divergence]]:

@@ -117,7 +117,7 @@ class Divergence:
         normal variable of variance V.
         """
         v = self.variance
-        return (v / 2 + (v + v * v / 4) / 8 + math.sqrt(-2 * v * math.log(chance))) * (1 + 1e-9)
+        return (v / 2 + (v + v * v / 4) / 8 + math.sqrt(-2 * v * math.log(min(chance, 1.0)))) * (1 + 1e-9)
 
     def surplus(self, epsilon: float) -> float:
         """Bound by how much the grid raises the finite part of delta.

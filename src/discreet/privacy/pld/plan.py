@@ -39,7 +39,7 @@ class Goal:
 
 
 COARSE = Goal(error=5e-3, enough=math.inf, most=2**17, work=2**26)
-UPPER = Goal(error=5e-5, enough=2e-4, most=2**20, work=2**26)
+UPPER = Goal(error=5e-5, enough=1e-3, most=2**20, work=2**26)
 LOWER = Goal(error=5e-6, enough=1e-3, most=2**22, work=2**28)
 
 
