@@ -310,7 +310,7 @@ def test_rows_arrive_as_plain_records_one_by_one() -> None:
     assert "x" not in repr(sent)
 
 
-@pytest.mark.parametrize("kind", ["f8", "i4", "U3", "M8[D]", [("a", "i4"), ("b", "f8")]])
+@pytest.mark.parametrize("kind", ["f8", "i4", "?", "M8[D]", [("a", "i4"), ("b", "f8", 2)]])
 def test_arrays_arrive_as_arrays(kind: Any) -> None:
     table = np.zeros((4,) if isinstance(kind, list) else (4, 2), dtype=kind)
     sent = rows_of(read_records(table), [2, 0])
@@ -319,7 +319,9 @@ def test_arrays_arrive_as_arrays(kind: Any) -> None:
     assert back.tobytes() == table[[2, 0]].tobytes()
 
 
-def test_objects_and_masks_arrive_as_lists() -> None:
+def test_texts_objects_and_masks_arrive_as_lists() -> None:
+    assert read_records(np.array(["a", "bcd"])) == ["a", "bcd"]
+    assert read_records(np.array([(1, "bcd")], dtype=[("a", "i4"), ("b", "U3")])) == [(1, "bcd")]
     assert read_records(np.array(["a", None], dtype=object)) == ["a", None]
     assert read_records(np.ma.MaskedArray([1, 2], mask=[False, True])) == [1, None]
     for bad in ("text", 5, {1: 2}, np.array(5), None):

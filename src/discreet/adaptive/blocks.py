@@ -32,16 +32,27 @@ _MOST_ASSIGNMENTS = 1 << 16
 
 
 def read_records(data: Any) -> Records:
-    """Take an array with one record a row, a column, or a sequence of records; tables are refused."""
+    """Take an array with one record a row, a column, or a sequence of records; tables are refused.
+
+    What kind of numbers an array holds is public. How wide its texts are is not: one of them decides it for all, and
+    every block would see that. So texts become a list.
+    """
     if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray):
         if data.ndim == 0:
             raise InvalidParameter("data must have one record a row")
-        return data.tolist() if data.dtype.hasobject else data
+        return data if _has_one_width(data.dtype) else data.tolist()
     if isinstance(data, (Column, np.ma.MaskedArray)):
         return column_of(data).objects()
     if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         raise InvalidParameter(f"data must be an array or a sequence of records, not {type(data).__name__}")
     return list(data)
+
+
+def _has_one_width(kind: np.dtype[Any]) -> bool:
+    """Tell whether values of a type are of one size, whatever they are: not objects, and not texts or bytes."""
+    if kind.names is None:
+        return kind.base.kind in "biufcmM"
+    return all(_has_one_width(kind[name]) for name in kind.names)
 
 
 def assign(count: int, *, blocks: int, memberships: int) -> list[NDArray[np.int64]]:
@@ -101,4 +112,12 @@ def _plain(value: Any, depth: int = 0) -> Any:
         return type(value)(_plain(part, depth + 1) for part in value)
     if type(value) is dict:
         return {_plain(key, _DEEPEST): _plain(part, depth + 1) for key, part in value.items()}
-    return str(value) if type(value) in (Fraction, Decimal) or isinstance(value, (date, time)) else None
+    return _written(value) if type(value) in (Fraction, Decimal) or isinstance(value, (date, time)) else None
+
+
+def _written(value: Any) -> str | None:
+    """Return a value as text; None for a ratio of more digits than Python writes."""
+    try:
+        return str(value)
+    except ValueError:
+        return None

@@ -36,6 +36,7 @@ _DEEPEST = 16  # Nested lists in an answer.
 _ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "PYTHONHASHSEED": "0",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas brings Arrow, and a thread could not be locked.
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
 }
 _COMMAND = (sys.executable, "-P", "-s", "-B", str(Path(block_worker.__file__).resolve()))
@@ -100,8 +101,8 @@ def probe(program: Program, limits: BlockLimits) -> None:
     if _run(program, None, limits) is not True:
         raise Refused(
             f"the function {program.name} cannot be run in a process of its own: it may import installed libraries "
-            "only, and open no file, start nothing and wait for nothing, also while it is defined; or it needs more "
-            "memory or time than the limits allow"
+            "only, none that starts threads, and open no file, start nothing and wait for nothing, also while it is "
+            "defined; or it needs more memory or time than the limits allow"
         )
 
 
