@@ -36,6 +36,7 @@ __all__ = ["CandidateQuantile", "ExponentialQuantile", "ProposedQuantile", "Smoo
 _HALF = Fraction(1, 2)
 _TO_THE_NOISE = 1.5  # Candidates to the rank noise: with more of them each is harder to tell from the next.
 _FEWEST, _MOST = 64, 1 << 13
+_LUCK = (-0.375, -0.125, 0.125, 0.375)
 _NODES = 96  # Of an integral.
 _MARGIN = 3  # The chance to miss is then about e^-3.
 _PARTS = 16  # Points that stand for a long run of grid points.
@@ -109,13 +110,10 @@ class CandidateQuantile(_OfRank):
         )
 
     def predict(self, facts: Facts) -> Predicted:
-        mechanism, sample = self.make(facts), facts.sample
-        # A column that stands for more rows has scores that count for as many.
-        factor = float(mechanism.chooser.factor) * facts.shortened
-        scores = mechanism.scores(sample).astype(float)
-        chances = _permute_and_flip_chances(np.exp(factor * (scores - scores.max())))
-        errors = np.abs(np.array(mechanism.candidates) - _truth(sample, self.q)) * float(facts.grid.step)
-        return of_weights(errors, chances)
+        mechanism = self.make(facts)
+        # Where the truth lies between two candidates is luck: all of them are moved a little.
+        found = [_chances(replace(mechanism, candidates=_moved(mechanism, part)), facts) for part in _LUCK]
+        return of_weights(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -208,6 +206,25 @@ def _roundest(low: int, high: int) -> int:
     while high // power * power <= low:
         power //= 10
     return min(max((low + high) // 2 // power, low // power + 1), high // power) * power
+
+
+def _moved(mechanism: QuantileAmong, part: float) -> tuple[int, ...]:
+    """Return the candidates moved by a part of the way to the next one; all points of a grid stay."""
+    places = np.array(mechanism.candidates)
+    if places.size > mechanism.grid.width:
+        return mechanism.candidates
+    order = np.arange(places.size)
+    return tuple(np.unique(np.rint(np.interp(order + part, order, places)).astype(np.int64)).tolist())
+
+
+def _chances(mechanism: QuantileAmong, facts: Facts) -> tuple[Floats, Floats]:
+    """Return the error of each candidate, and how often it is chosen."""
+    sample = facts.sample
+    # A column that stands for more rows has scores that count for as many.
+    factor = float(mechanism.chooser.factor) * facts.shortened
+    scores = mechanism.scores(sample).astype(float)
+    errors = np.abs(np.array(mechanism.candidates) - _truth(sample, mechanism.quantile)) * float(facts.grid.step)
+    return errors, _permute_and_flip_chances(np.exp(factor * (scores - scores.max())))
 
 
 def _permute_and_flip_chances(coins: Floats) -> Floats:
