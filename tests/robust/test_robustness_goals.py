@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks import bench_robustness
+from benchmarks.results import Results
 
 
 def covered(least: float) -> dict[str, Any]:
@@ -28,3 +29,10 @@ def test_coverage_is_judged_up_to_what_chance_does(least: float, reached: bool) 
 @pytest.mark.parametrize(("private", "reached"), [(0.08, True), (0.0939, True), (-0.0939, True), (0.0941, False)])
 def test_moves_are_judged_up_to_the_noise(private: float, reached: bool) -> None:
     assert bench_robustness.goals(moved(private)).reached is reached
+
+
+def test_the_last_run_reached_every_goal() -> None:
+    rows = Results.read("robustness").rows
+    assert len([row for row in rows if row["part"] == "coverage"]) == 16
+    assert len([row for row in rows if row["part"] == "outliers"]) == 18
+    assert all(bench_robustness.goals(row).reached for row in rows)
