@@ -38,7 +38,7 @@ VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").
 EXPECTED = {vector["id"].partition("/")[2]: vector for vector in VECTORS}
 NOISES = {"Laplace": LAPLACE, "Gaussian": gaussian(3)}
 WORLDS = {ADD_REMOVE: verify.worlds(range(6), [0, 1, 2]), REPLACE_ONE: verify.worlds(range(6), [2])}
-LARGER = {ADD_REMOVE: verify.worlds(range(5), range(6)), REPLACE_ONE: verify.worlds(range(5), [5])}
+LARGER = {ADD_REMOVE: verify.worlds(range(5), range(7)), REPLACE_ONE: verify.worlds(range(5), [6])}
 
 
 @pytest.mark.parametrize("relation", BOTH)
@@ -48,10 +48,9 @@ def test_gradient_descent_keeps_its_promise_on_small_worlds(relation: Relation, 
     assert found.holds
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("relation", BOTH)
 def test_gradient_descent_keeps_its_promise_on_larger_worlds(relation: Relation) -> None:
-    assert verify.check(descent(relation, gaussian(3)), LARGER[relation]).holds
+    assert verify.check(descent(relation, gaussian(4)), LARGER[relation]).holds
 
 
 @pytest.mark.parametrize("relation", BOTH)
