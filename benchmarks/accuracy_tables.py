@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any, Final
 
 from benchmarks.datasets import DATASETS
+from benchmarks.environments import OURS
 from benchmarks.results import Goal, Results
 from benchmarks.table import Table, number
 
@@ -122,7 +123,7 @@ def _smooth_wins(results: Results) -> str:
     """Say where smooth sensitivity is the most accurate of our methods and better than every peer."""
     wins: Counter[str] = Counter()
     for row in judged(results):
-        ours = {name: found for name, found in row["ratios"].items() if name != AUTO}
+        ours = {name: found for name, found in row["ratios"].items() if name not in (AUTO, PLAIN)}
         best = min(ours, key=lambda name: ours[name][0])
         if ("smooth" in best or "trimmed" in best) and ours[best][2] < 1:
             wins[f"{row['task']} of {row['dataset']} ({row['relation']})"] += 1
@@ -151,7 +152,7 @@ def _cells(results: Results, task: str, relation: str) -> Table:
 def _told(row: Row | None) -> str:
     if row is None:
         return ""
-    ours = row["errors"][f"discreet: {AUTO}"][0]
+    ours = row["errors"][f"{OURS}: {AUTO}"][0]
     ratio, low, high = row["ratios"][AUTO]
     peer = row["best_peer"].partition(":")[0]
     mark = " **loses**" if losing(row) else ""
@@ -165,16 +166,18 @@ def _listed(title: str, rows: list[Row]) -> Table:
 
 def _line(row: Row) -> tuple[str, ...]:
     ratio, low, high = row["ratios"][AUTO]
-    best = min((name for name in row["ratios"] if name != AUTO), key=lambda name: row["ratios"][name][0])
     errors = row["errors"]
+    best = min(
+        (name for name in row["ratios"] if name not in (AUTO, PLAIN)), key=lambda name: errors[f"{OURS}: {name}"][0]
+    )
     return (
         row["task"],
         row["relation"],
         row["dataset"],
         f"{row['size']:,}",
         row["epsilon"],
-        _error(errors[f"discreet: {AUTO}"][0]),
-        f"{_error(errors[f'discreet: {best}'][0])} ({best})",
+        _error(errors[f"{OURS}: {AUTO}"][0]),
+        f"{_error(errors[f'{OURS}: {best}'][0])} ({best})",
         f"{_error(errors[row['best_peer']][0])} ({row['best_peer']}, {errors[row['best_peer']][3]:,} runs)",
         f"{_ratio(ratio)} [{_ratio(low)}, {_ratio(high)}]",
     )

@@ -26,11 +26,11 @@ Floats = NDArray[np.float64]
 Method = tuple[str, str]  # subject and name
 
 SCRIPTS: Final = {
-    "discreet_accuracy": OURS,
-    "published_accuracy": OURS,
     "diffprivlib_accuracy": "diffprivlib",
     "opendp_accuracy": "opendp",
     "python_dp_accuracy": "python-dp",
+    "published_accuracy": OURS,
+    "discreet_accuracy": OURS,
 }
 PUBLISHED: Final = "published"
 EXPECTED: Final = "expected"  # ends the name of a peer's method that was told what values are likely
@@ -71,42 +71,53 @@ def prepared(dataset: Dataset, folder: Path | None, *, quick: bool) -> Iterator[
     """Write data sets of every size, and name what is asked about them."""
     table = dataset.load(folder or Path())
     candidates = int(table.codes.max()) + 1
-    low, high = map(float, dataset.bounds)
+    runs = QUICK_RUNS if quick else RUNS
     for size, count in (QUICK_PARTS if quick else PARTS).items():
         for number in range(count):
             some = sampled(table, size, dataset.step, DATASETS.index(dataset), number)
-            files = _write(f"{dataset.name}-{size}-{number}".replace(" ", "_"), some, candidates)
-            inside = bool(low <= some.values.min() and some.values.max() <= high)
+            _write(_name(dataset, size, number), some, candidates)
             for (task, relation), epsilon in product(TASKS, EPSILONS):
                 if task in NUMBERS or dataset.name != "outside":
-                    yield Part(
-                        cell=f"{task}-{relation}-{dataset.name}-{size}-{epsilon}",
-                        number=number,
-                        share=1 / count,
-                        runs=(QUICK_RUNS if quick else RUNS) // count,
-                        task=task,
-                        dataset=dataset.name,
-                        relation=relation,
-                        size=size,
-                        epsilon=epsilon,
-                        delta="0.000001" if size < 10**6 else "0.0000001",
-                        file=files["numbers" if task in NUMBERS else task],
-                        columns=some.design.shape[1] if task == "regression" else 1,
-                        low=dataset.bounds[0],
-                        high=dataset.bounds[1],
-                        step=dataset.step,
-                        expected=dataset.expected,
-                        facts_hold=inside or task not in NUMBERS,
-                    )
+                    yield _part(dataset, some, task, relation, epsilon, number=number, count=count, runs=runs)
 
 
-def _write(name: str, table: Table, candidates: int) -> dict[str, str]:
+def _part(
+    dataset: Dataset, some: Table, task: str, relation: str, epsilon: str, *, number: int, count: int, runs: int
+) -> Part:
+    size, (low, high) = len(some.values), dataset.bounds
+    inside = bool(float(low) <= some.values.min() and some.values.max() <= float(high))
+    kind = "numbers" if task in NUMBERS else task
+    return Part(
+        cell=f"{task}-{relation}-{dataset.name}-{size}-{epsilon}",
+        number=number,
+        share=1 / count,
+        runs=runs // count,
+        task=task,
+        dataset=dataset.name,
+        relation=relation,
+        size=size,
+        epsilon=epsilon,
+        delta="0.000001" if size < 10**6 else "0.0000001",
+        file=f"{_name(dataset, size, number)}-{kind}.f64",
+        columns=some.design.shape[1] if task == "regression" else 1,
+        low=low,
+        high=high,
+        step=dataset.step,
+        expected=dataset.expected,
+        facts_hold=inside or task not in NUMBERS,
+    )
+
+
+def _name(dataset: Dataset, size: int, number: int) -> str:
+    return f"{dataset.name}-{size}-{number}".replace(" ", "_")
+
+
+def _write(name: str, table: Table, candidates: int) -> None:
     """Write numbers, counts of candidates, and design."""
     counts = np.bincount(table.codes, minlength=candidates).astype(float)
     arrays = {"numbers": table.values.astype(float), "mode": counts, "regression": table.design}
-    for task, array in arrays.items():
-        np.ascontiguousarray(array).tofile(FOLDER / f"{name}-{task}.f64")
-    return {task: f"{name}-{task}.f64" for task in arrays}
+    for kind, array in arrays.items():
+        np.ascontiguousarray(array).tofile(FOLDER / f"{name}-{kind}.f64")
 
 
 def judged(parts: list[Part], gathering: Gathering) -> Iterator[dict[str, Any]]:
@@ -139,7 +150,7 @@ def _compared(part: Part, found: dict[Method, Errors], exact: float) -> dict[str
     }
     return {
         **facts,
-        "exact": _short(exact),
+        "exact": None if np.isnan(exact) else _short(exact),
         "errors": {": ".join(method): [*_limits(error), len(error.errors)] for method, error in found.items()},
         "best_peer": ": ".join(best_peer(found, expected=True)),
         "ratios": {name: list(map(_short, limits)) for name, limits in ratios.items()},
@@ -164,7 +175,8 @@ def errors(part: Part, estimates: Floats) -> Floats:
     if part.task == "regression":
         coefficients, root, deviation = _least_squares(part.file, part.columns)
         apart = (estimates.reshape(-1, len(coefficients)) - coefficients) @ root.T
-        return np.asarray(np.linalg.norm(apart, axis=1) / deviation)
+        distances = np.linalg.norm(apart, axis=1) / deviation
+        return np.where(np.isnan(distances), np.inf, distances)
     # Every answer is read on the public grid, the mean's too fine for it to matter.
     rounded = estimates if part.task == "mean" else np.rint(estimates / float(part.step)) * float(part.step)
     apart = np.abs(rounded - exact(part)) / abs(exact(part))

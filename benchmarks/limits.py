@@ -34,7 +34,7 @@ class Errors:
 
     def limits(self) -> tuple[float, float]:
         """Return the 99 % limits."""
-        low, high = np.quantile(self.replicates(), [TAIL, 1 - TAIL])
+        low, high = np.quantile(self.replicates(), [TAIL, 1 - TAIL], method="nearest")  # Some are infinite.
         return float(low), float(high)
 
     def _medians(self) -> Floats:

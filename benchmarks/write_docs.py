@@ -17,7 +17,7 @@ Written by `python -m benchmarks.write_docs` from `benchmarks/results/*.json`; d
 
 ```
 make bench                    # all topics
-make bench ONLY=noise         # one of noise, accounting, imports, speed, accuracy
+make bench ONLY=noise         # one of noise, accounting, imports, speed, accuracy, robustness
 make bench DATA=/some/folder  # with the real data sets of the topic accuracy
 python -m benchmarks --quick  # a few minutes, not for quoting
 ```

@@ -27,7 +27,7 @@ from benchmarks.peers.arrays import exponential_maximum, gram_root, on_grid, val
 from benchmarks.peers.protocol import answers, within
 
 GENERATOR = np.random.default_rng()
-SLOW = 0.6  # seconds for a regression cell
+SLOW = 0.3  # seconds for a regression cell
 
 
 def quantile(part: Part) -> np.ndarray:

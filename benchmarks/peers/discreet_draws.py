@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.cells import FOLDER, Part
 from benchmarks.peers.arrays import Floats, exponential_maximum, values
 from discreet import noise
-from discreet.adaptive import ProposeTestRelease, SmoothSensitivityMechanism, StableMode
+from discreet.adaptive import NoAnswer, ProposeTestRelease, SmoothSensitivityMechanism, StableMode
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.mode import mode_distance
 from discreet.adaptive.real_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
@@ -28,10 +28,9 @@ from discreet.mechanisms.budget import LaplaceNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile_among import QuantileAmong
 from discreet.mechanisms.ranked import Ranked
-from discreet.robust.adassp import AdaSSP
 from discreet.robust.design import Columns
-from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.refined import RefinedRegression
+from discreet.statistics.regressions import Regression
 
 __all__ = ["draw", "fits", "stable"]
 
@@ -174,7 +173,7 @@ def stable(mechanism: StableMode, counts: Floats, runs: int) -> Floats:
     return np.where(noisy > test.threshold, float(counts.argmax()), np.nan)
 
 
-def fits(mechanism: RefinedRegression | NoisyStatistics | AdaSSP, part: Part) -> Callable[[], Floats]:
+def fits(mechanism: Regression, part: Part) -> Callable[[], Floats]:
     """Return a call that fits, and returns the slopes with the intercept last."""
     if isinstance(mechanism, RefinedRegression):
         rows = placed(part.file, part.columns, mechanism)
@@ -187,7 +186,10 @@ def fits(mechanism: RefinedRegression | NoisyStatistics | AdaSSP, part: Part) ->
     records = Columns(list(values(part).T))
 
     def release() -> Floats:
-        first, *slopes = mechanism.release(records).value
+        value: Any = mechanism.release(records).value
+        if isinstance(value, NoAnswer):
+            return np.full(part.columns, np.nan)
+        first, *slopes = value
         return np.array([*slopes, first], dtype=float)
 
     return release

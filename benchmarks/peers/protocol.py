@@ -95,9 +95,9 @@ def answers(part: Part, method: str, estimates: Iterable[float], *, subject: str
 
 
 def within(seconds: float, part: Part, call: Callable[[], T]) -> list[T]:
-    """Ask as often as a part is asked; stop when its share of the cell's CPU time is up, but not before twice."""
+    """Ask as often as a part is asked; stop when its share of the cell's CPU time is up."""
     start, found = time.process_time(), list[T]()
     allowed = seconds * part.share * (0.1 if is_quick() else 1.0)
-    while len(found) < part.runs and (len(found) < 2 or time.process_time() - start < allowed):
+    while len(found) < part.runs and (not found or time.process_time() - start < allowed):
         found.append(call())
     return found

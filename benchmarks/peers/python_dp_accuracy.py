@@ -18,7 +18,7 @@ from pydp.algorithms.laplacian import BoundedMean, Percentile  # type: ignore[im
 from benchmarks.cells import QUANTILES, REPLACE_ONE, Part, read_parts
 from benchmarks.peers.protocol import answers, within
 
-SECONDS = 0.4  # for a cell
+SECONDS = 0.2  # for a cell
 
 
 def asked(part: Part) -> dict[str, Any]:
