@@ -181,7 +181,7 @@ class Aim:
         Rounding to steps of h adds a mean of h^2 / 12 and a variance of h^2 / 6 to a loss, so (t + t^2) h^2 / 12 to
         its cumulant at t; divided by the slope t of log delta that is (1 + t) h^2 / 12.
         """
-        size = max(self.epsilon, math.sqrt(self.variance) / 50)
+        size = max(self.epsilon, math.sqrt(self.variance) / 20)
         return math.sqrt(12 * size * goal.error / (rounded * (1 + self.slope)))
 
 
