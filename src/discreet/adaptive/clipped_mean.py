@@ -16,7 +16,7 @@ from discreet.exact import nonnegative, positive, probability
 from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.exponential import exponential_outcomes
-from discreet.mechanisms.fields import read_relation, read_share, settle
+from discreet.mechanisms.fields import read_flag, read_relation, read_share, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size
 from discreet.mechanisms.quantile import Quantile
@@ -61,6 +61,7 @@ class ClippedMean:
     beyond: Fraction | None = None  # rows outside; enough for the choice of a radius to be sure, if left out
     centre_share: Fraction = Fraction(1, 20)  # of epsilon
     radius_share: Fraction = Fraction(1, 10)
+    allow_large_delta: bool = False  # of 1 / size or more
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
@@ -71,6 +72,7 @@ class ClippedMean:
             delta=None if self.delta is None else probability(self.delta, name="delta"),
             centre_share=read_share(self.centre_share, name="centre_share"),
             radius_share=read_share(self.radius_share, name="radius_share"),
+            allow_large_delta=read_flag(self.allow_large_delta, name="allow_large_delta"),
         )
         if self.centre_share + self.radius_share >= 1:
             raise InvalidParameter("centre_share and radius_share must leave something for the mean")
@@ -111,7 +113,7 @@ class ClippedMean:
         """The noise of the mean."""
         if self.delta is None:
             return LaplaceNoise(epsilon=self._rest)
-        return _gaussian(self._rest, self.delta, self.size)
+        return _gaussian(self._rest, self.delta, None if self.allow_large_delta else self.size)
 
     @property
     def _factor(self) -> Fraction:

@@ -70,9 +70,12 @@ class Ranked:
     def _inside(self, first: int, last: int) -> NDArray[np.int64]:
         if first > last:
             return np.empty(0, np.int64)
-        if not (self._sorted and self._sorted[0].holds(first, last)):
-            self._sorted[:] = [sorted_run(self.numbers, first, last)]
-        return self.place(self._sorted[0].between(first, last))
+        # Another thread may put its own look there between any two lines.
+        run = next(iter(self._sorted), None)
+        if run is None or not run.holds(first, last):
+            run = sorted_run(self.numbers, first, last)
+            self._sorted[:] = [run]
+        return self.place(run.between(first, last))
 
 
 def _are_numbers(column: Column) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
+from discreet.mechanisms.fields import small_delta
 from discreet.mechanisms.histogram import bin_counts, read_bins
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.mechanisms.release import Release
@@ -33,6 +34,8 @@ def mode(
     candidates: Iterable[Hashable] | None = None,
     epsilon: Number,
     delta: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
     method: str = AUTO,
     expected: Mapping[Any, Number] | Sequence[Number] | None = None,
     expected_size: int | None = None,
@@ -46,7 +49,11 @@ def mode(
     - "auto": the one that is predicted to fail least often if the most frequent values have the `expected` shares;
       without these the first, or the second if there are no candidates.
     """
-    rows = expected_size if relation is Relation.ADD_REMOVE else public_size(column, relation)
+    size = public_size(column, relation)
+    people = size or None if population is None else population
+    if delta is not None:
+        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
+    rows = expected_size if relation is Relation.ADD_REMOVE else size
     facts = mode_facts(candidates, relation, epsilon, delta, rows, expected)
     chosen = mode_method(method, facts)
     if isinstance(chosen, TestedMode):

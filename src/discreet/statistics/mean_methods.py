@@ -109,7 +109,8 @@ class TrimmedMean(_AlwaysAnswers):
 def _noise(facts: Facts) -> Noise:
     if facts.delta is None:
         return LaplaceNoise(epsilon=facts.epsilon)
-    return GaussianNoise.for_epsilon(facts.epsilon, facts.delta, population=facts.size)
+    # How many people there are, and whether delta is small for them, was asked where it was named.
+    return GaussianNoise.for_epsilon(facts.epsilon, facts.delta)
 
 
 def _mean_errors(facts: Facts, within: Grid, noise: Noise, count_share: Fraction = Fraction(1, 2)) -> Predicted:
@@ -154,6 +155,7 @@ def _clipped(facts: Facts, size: int | None, share: Fraction) -> ClippedMean:
         size=size,
         centre_share=share / 2,
         radius_share=share,
+        allow_large_delta=True,
     )
 
 

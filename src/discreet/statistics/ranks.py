@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.exact import Number, exact, probability
+from discreet.mechanisms.fields import small_delta
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -29,6 +30,8 @@ def quantile(
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
     method: str = AUTO,
     expected: Expected | None = None,
     expected_size: int | None = None,
@@ -48,12 +51,16 @@ def quantile(
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
+    size = public_size(column, relation)
+    people = size or None if population is None else population
+    if delta is not None:
+        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
     facts = Facts(
         grid=grid_from(bounds, step=step, missing=missing),
         relation=relation,
         epsilon=exact(epsilon, name="epsilon"),
         delta=None if delta is None else exact(delta, name="delta"),
-        size=public_size(column, relation),
+        size=size,
         expected_size=expected_size,
         expected=expected,
     )
@@ -70,6 +77,8 @@ def median(
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
     method: str = AUTO,
     expected: Expected | None = None,
     expected_size: int | None = None,
@@ -86,6 +95,8 @@ def median(
         bounds=bounds,
         step=step,
         missing=missing,
+        population=population,
+        allow_large_delta=allow_large_delta,
         method=method,
         expected=expected,
         expected_size=expected_size,
