@@ -187,9 +187,11 @@ def test_test_passes_as_often_as_it_says() -> None:
 
 def test_a_refusal_is_a_value_that_costs_the_same() -> None:
     mechanism = stable_mode(ADD_REMOVE)
-    told, silent = mechanism.release(["a"] * 1000), mechanism.release([])
+    told = mechanism.release(["a"] * 1000)
+    # Nothing passes once in a hundred times, that is its delta; five times in a row it does not.
+    silent = next(release for release in (mechanism.release([]) for _ in range(5)) if release.value == NO_ANSWER)
     assert told.value == "a"
-    assert silent.value == NO_ANSWER == NoAnswer()
+    assert silent.value == NoAnswer()
     assert told.event == silent.event
     assert told.cost == silent.cost == "ε = 1, δ = 0.01"
     assert "no answer" in repr(silent)

@@ -23,6 +23,7 @@ from discreet.mechanisms import (
     PermuteAndFlip,
     Proportion,
     Quantile,
+    QuantileAmong,
     RandomizedResponse,
     ReportNoisyMax,
     Sum,
@@ -201,6 +202,19 @@ def aggregates(relation: Relation) -> list[Subject]:
                 worlds((-1, 0, 1, 2), sizes(relation, 4)),
             )
             for q in ("0", "1/4", "1/2", "9/10")
+        ),
+        *(
+            Subject(
+                QuantileAmong(
+                    candidates=(GRID.first, 0, GRID.last),
+                    quantile=Fraction(q),
+                    epsilon=Fraction(1),
+                    grid=GRID,
+                    relation=relation,
+                ),
+                worlds((-1, 0, 1, 2), sizes(relation, 4)),
+            )
+            for q in ("1/4", "1/2")
         ),
     ]
 

@@ -173,7 +173,7 @@ def test_release_follows_its_law(name: str) -> None:
     drawn = [places.index(mechanism.release(data).value) for _ in range(800)]
     law = np.array([masses[place] for place in places])
     assert fits(drawn, law)
-    wrong = law**3 / (law**3).sum()
+    wrong = law**8 / (law**8).sum()
     assert rejects(drawn, wrong if len(set(law)) > 1 else np.roll(law, 1))
 
 
