@@ -84,7 +84,7 @@ COMPARED = {
     "README.md": lambda: dp.compare(
         "mean",
         bounds=(0, 10**4),
-        epsilon=0.5,
+        epsilon=2,
         size=2000,
         relation=REPLACE_ONE,
         expected=dp.Expected.normal(45, 15),

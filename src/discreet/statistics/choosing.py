@@ -28,9 +28,8 @@ class Method(Protocol):
     def declines(self) -> bool:
         """Whether there may be no answer."""
 
-    @property
-    def margin(self) -> float:
-        """By how much its predicted error must be smaller to be taken, because a wrong guess would cost so much."""
+    def margin(self, facts: Facts, /) -> float:
+        """Return by how much its predicted error must be smaller to be taken, because a wrong guess is costly."""
 
     def refusal(self, facts: Facts, /) -> str | None:
         """Say why it cannot be used, if it cannot."""
@@ -92,8 +91,8 @@ def best(methods: Sequence[Method], facts: Facts) -> Method:
     usable = [method for method in applicable(methods, facts) if not method.declines]
     if not facts.can_predict:
         return next((method for method in usable if not method.is_doubtful(facts)), usable[0])
-    careful = [method for method in usable if math.isfinite(method.margin)]
-    return min(careful, key=lambda method: _rank(method.predict(facts), method.margin, facts))
+    careful = [method for method in usable if math.isfinite(method.margin(facts))]
+    return min(careful, key=lambda method: _rank(method.predict(facts), method.margin(facts), facts))
 
 
 def _rank(predicted: Predicted, margin: float, facts: Facts) -> tuple[float, float]:

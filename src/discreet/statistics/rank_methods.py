@@ -49,7 +49,6 @@ class _OfRank:
     """What most methods for a quantile have in common."""
 
     declines: ClassVar[bool] = False
-    margin: ClassVar[float] = 1
 
     q: Fraction
 
@@ -58,6 +57,9 @@ class _OfRank:
 
     def is_doubtful(self, facts: Facts) -> bool:
         return False
+
+    def margin(self, facts: Facts) -> float:
+        return 1
 
 
 @dataclass(frozen=True)
