@@ -122,6 +122,7 @@ def test_no_interval_is_invented_for_a_choice() -> None:
         (Composed([PureDP("0.1"), DiscreteLaplace(10, 2)]), None, "ε = 0.3"),
         (Gaussian(2), None, "ρ = 0.125"),
         (Composed([Gaussian(2), PureDP(1)]), None, "ρ = 0.125 and ε = 1"),
+        (ApproxDP(1, "1e-3"), None, "ε = 1, δ = 0.001"),
         (ApproxDP(1, "1e-3"), Fraction(1, 10**5), "ε = ∞, δ = 1e-5"),
         (Gaussian("3.730632"), Fraction(1, 10**5), "ε = 1, δ = 1e-5"),
     ],

@@ -9,6 +9,7 @@ from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import (
     GDP,
     ZCDP,
+    ApproxDP,
     BoundedRange,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -51,6 +52,8 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
     epsilons = [(pure_epsilon(leaf), times) for leaf, times in counted.items()]
     if all(epsilon is not None for epsilon, _ in epsilons):
         return f"ε = {significant_up(_total(epsilons))}"
+    if delta is None and isinstance(event, ApproxDP):
+        delta = event.delta  # It has no other.
     if delta is not None:
         from discreet.privacy import epsilon as epsilon_at
 
