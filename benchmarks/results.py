@@ -40,6 +40,7 @@ class Results:
     versions: dict[str, dict[str, str]]
     rows: list[dict[str, Any]]
     failures: dict[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)  # what a reader must know about how it was run
 
     def write(self) -> Path:
         """Write the JSON; a quick run is kept apart, where neither git nor the docs look."""
@@ -70,8 +71,9 @@ class Results:
         return None if row is None or row.get(name) is None else float(row[name])
 
     def missing(self) -> tuple[str, ...]:
-        """Name loudly who could not be measured."""
-        return tuple(f"**{subject}: {reason}**" for subject, reason in sorted(self.failures.items()))
+        """Name loudly who could not be measured, and what was not as it should be."""
+        absent = [f"**{subject}: {reason}**" for subject, reason in sorted(self.failures.items())]
+        return (*absent, *(f"**{remark}**" for remark in self.remarks))
 
 
 class Gathering:

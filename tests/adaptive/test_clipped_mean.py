@@ -49,6 +49,17 @@ def test_a_radius_paid_for_half_is_refuted() -> None:
     assert verify.check(bold, WORLD, claim=cheap).violated
 
 
+def test_claim_holds_where_rows_come_and_go() -> None:
+    """With a private number of rows: the sum, the count, the centre and the radius together."""
+    grid = Grid(low=Fraction(0), high=Fraction(2), step=Fraction(1), default=Fraction(1))
+    mechanism = adaptive.ClippedMean(
+        grid=grid, relation=ADD_REMOVE, epsilon=Fraction(30), beyond=Fraction(1), centre_share="1/4", radius_share="1/4"
+    )
+    world = worlds((0, 1, 2), [0, 1, 2])
+    assert verify.check(mechanism, world).holds
+    assert verify.check(mechanism, world, claim=PureDP(18)).violated
+
+
 def test_the_price_is_the_whole_epsilon() -> None:
     for relation, size in ((ADD_REMOVE, None), (REPLACE_ONE, 1000)):
         mechanism = adaptive.ClippedMean(grid=GRID, relation=relation, epsilon=Fraction(1), size=size)

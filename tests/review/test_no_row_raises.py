@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_edges_that_are_no_floats_are_refused_before_anything_is_paid() -> None:
 
 
 def _arrow_columns() -> list[Any]:
-    pa = pytest.importorskip("pyarrow")
+    pa = import_module("pyarrow")
     offsets = pa.array([0, 1, 3], pa.int32()).buffers()[1]
     return [
         pa.array([1, 2**60], pa.timestamp("us")),
@@ -79,14 +80,14 @@ def test_what_python_cannot_hold_in_an_arrow_column_is_there_and_nothing_else(wh
 
 @pytest.mark.parametrize("kind", ["Date", "Datetime", "Duration"])
 def test_what_python_cannot_hold_in_a_polars_column_is_there_and_nothing_else(kind: str) -> None:
-    pl = pytest.importorskip("polars")
+    pl = import_module("polars")
     made = {"Date": pl.Date, "Datetime": pl.Datetime("us"), "Duration": pl.Duration("ms")}[kind]
     far = 2**30 if kind == "Date" else 2**62
     _check_second_row_is_unreadable(pl.Series([1, far], dtype=pl.Int32 if kind == "Date" else pl.Int64).cast(made))
 
 
 def test_what_python_cannot_hold_in_an_arrow_column_of_pandas_is_there_and_nothing_else() -> None:
-    pd, pa = pytest.importorskip("pandas"), pytest.importorskip("pyarrow")
+    pd, pa = import_module("pandas"), import_module("pyarrow")
     kind = pa.timestamp("s")
     _check_second_row_is_unreadable(pd.Series(pa.array([1, 2**62], kind), dtype=pd.ArrowDtype(kind)))
 
@@ -102,6 +103,6 @@ def _check_second_row_is_unreadable(column: Any) -> None:
 
 
 def test_a_missing_truth_in_an_arrow_column_of_pandas_is_no_error() -> None:
-    pd = pytest.importorskip("pandas")
+    pd = import_module("pandas")
     column = pd.Series([True, False, None], dtype="bool[pyarrow]")
     assert as_column(column).objects() == [True, False, None]

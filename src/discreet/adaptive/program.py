@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any, Self, final
 
 from discreet.adaptive.excerpt import excerpt, undefined
@@ -18,6 +19,7 @@ from discreet.errors import InvalidParameter
 __all__ = ["Program"]
 
 # Parts that a library would import when first used, when it is too late.
+_PARSING = Lock()
 _LATE = {
     "collections": ("heapq",),
     "datetime": ("_strptime",),
@@ -73,11 +75,17 @@ class Program:
     def libraries(self) -> tuple[str, ...]:
         """What is imported before the function is read."""
         try:
-            named = [self.module] if self.module is not None else list(_imports(ast.parse(self.source or "")))
+            named = [self.module] if self.module is not None else _imported(self.source or "")
         except (SyntaxError, ValueError):
             raise InvalidParameter("source must be Python") from None
         late = [part for name in named for part in _LATE.get(name.partition(".")[0], ())]
         return tuple(dict.fromkeys([*named, *late]))
+
+
+def _imported(source: str) -> list[str]:
+    """Name what a text imports. Parsers of two threads disturb each other's count of depth in some Pythons."""
+    with _PARSING:
+        return list(_imports(ast.parse(source)))
 
 
 def _alone(function: Callable[[Any], Any]) -> str:

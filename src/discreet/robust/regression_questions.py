@@ -105,8 +105,7 @@ class Gram:
         return self.triangle.add_up(table.rows, table.weights)
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
-        noise = deviation * self.triangle.unit
-        return replace(state, matrix=_raised(self.triangle.matrix(answer), noise), matrix_noise=noise)
+        return _with_matrix(state, self.triangle, answer, deviation)
 
 
 @final
@@ -126,8 +125,7 @@ class Curvature:
         return self.triangle.add_up(table.rows, table.weights * slopes)
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
-        noise = deviation * self.triangle.unit
-        return replace(state, matrix=_raised(self.triangle.matrix(answer), noise), matrix_noise=noise)
+        return _with_matrix(state, self.triangle, answer, deviation)
 
 
 @final
@@ -191,6 +189,11 @@ class GradientMove:
         total = np.array(answer, dtype=np.float64) * self.scores.unit
         move = state.place.scale * self.rate / self.divisor * total
         return _moved(state, move, deviation * self.scores.unit)
+
+
+def _with_matrix(state: Line, triangle: Triangle, answer: tuple[int, ...], deviation: float) -> Line:
+    noise = deviation * triangle.unit
+    return replace(state, matrix=_raised(triangle.matrix(answer), noise), matrix_noise=noise)
 
 
 def _moved(state: Line, move: Floats, noise: float) -> Line:

@@ -99,13 +99,9 @@ def regression(
         _refuse(x_bounds, y_bounds, x_units, names, epsilon, delta, rho, mu, population, session, special)
         fit = regression_fit(X, y, psi=psi, scale=scale, leverage=leverage, intercept=intercept)
         return NotPrivate(fit.value.estimates)
+    people = public_rows(y, read_relation(relation)) if population is None else population
     noise = noise_for(
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        mu=mu,
-        population=public_rows(y, read_relation(relation)) if population is None else population,
-        allow_large_delta=allow_large_delta,
+        epsilon=epsilon, delta=delta, rho=rho, mu=mu, population=people, allow_large_delta=allow_large_delta
     )
     columns = _columns(X, x_bounds, x_units, leverage)
     mechanism = PrivateRegression(
