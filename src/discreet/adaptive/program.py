@@ -18,8 +18,8 @@ from discreet.errors import InvalidParameter
 
 __all__ = ["Program"]
 
-# Parts that a library would import when first used, when it is too late.
 _PARSING = Lock()
+# Parts that a library would import when first used, when it is too late.
 _LATE = {
     "collections": ("heapq",),
     "datetime": ("_strptime",),
