@@ -1,0 +1,45 @@
+"""What a question may name: tables, their columns and what is publicly known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from discreet.query.facts import Facts
+from discreet.query.policy import Unit
+
+__all__ = ["Catalogue", "CatalogueColumn", "CatalogueTable"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueColumn:
+    """A column: its facts are declared, or follow from its type alone; those of a public table are read from it."""
+
+    name: str  # as in the data
+    facts: Facts
+    missing: Fraction | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogueTable:
+    """A table. Names are matched without regard to case, as in SQL; two that differ in case only are refused earlier."""
+
+    name: str
+    private: bool
+    columns: Mapping[str, CatalogueColumn]
+    unit: str | None = None  # the column that identifies the unit; None if public, or if rows are units
+    unique: frozenset[frozenset[str]] = frozenset()  # of a public table: sets of columns that have no duplicates
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalogue:
+    """All tables of a session, and whom it protects."""
+
+    tables: Mapping[str, CatalogueTable]
+    unit: Unit
+    keys: Mapping[str, tuple[object, ...]] = field(default_factory=dict)  # found by `private_keys`, by column

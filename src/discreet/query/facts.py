@@ -1,0 +1,61 @@
+"""What is publicly known of a value before any data are read: its kind, its bounds, perhaps all values it can take.
+
+Facts belong to a node of the tree and never change: another column, even of the same name, is another node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import final
+
+from discreet.errors import InvalidParameter
+
+__all__ = ["Facts", "Kind"]
+
+
+@final
+class Kind(Enum):
+    """The kinds of values; the engine stores each in one type of its own."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"  # 64 bits
+    REAL = "real"  # a double
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"  # microseconds, no time zone
+
+    @property
+    def is_number(self) -> bool:
+        return self in (Kind.INTEGER, Kind.REAL)
+
+    @property
+    def is_time(self) -> bool:
+        return self in (Kind.DATE, Kind.TIMESTAMP)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Public knowledge of one expression. Bounds hold by construction: what is read is clamped, never trusted.
+
+    A date counts in days and a timestamp in microseconds since the first of January 1970.
+    """
+
+    kind: Kind
+    low: Fraction | None = None
+    high: Fraction | None = None
+    step: Fraction | None = None  # the declared grid of a real column
+    members: tuple[Hashable, ...] | None = None  # every value apart from NULL that counts; others are as if not there
+    nullable: bool = True
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise InvalidParameter("low must not be above high")
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether both bounds are known."""
+        return self.low is not None and self.high is not None

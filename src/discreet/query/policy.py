@@ -1,0 +1,147 @@
+"""The custodian's word: whom to protect and what is publicly known. Nothing here is ever read from the data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, exact_or_none, positive, positive_integer
+from discreet.query.facts import Facts, Kind
+
+__all__ = ["Declared", "PublicTable", "Unit", "between", "boolean", "categories", "public", "text"]
+
+Bound: TypeAlias = Number | date | datetime
+_EPOCH = datetime(1970, 1, 1)
+_MOST_MEMBERS = 1_000_000
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Whom we protect: everybody who shares a value of `column`, or each row by itself.
+
+    A unit is counted in at most `max_groups` groups of an answer, taken at random if it is in more, and with at most
+    `max_rows_per_group` of its rows in each. Fewer mean less noise and more bias.
+    """
+
+    column: str  # "row" protects rows; a column of that name cannot be the unit
+    max_groups: int = 1
+    max_rows_per_group: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidParameter('unit must name a column, or be "row"')
+        positive_integer(self.max_groups, name="max_groups")
+        positive_integer(self.max_rows_per_group, name="max_rows_per_group")
+        if self.is_row and (self.max_groups, self.max_rows_per_group) != (1, 1):
+            raise InvalidParameter("a row is in one group, once: leave max_groups and max_rows_per_group out")
+
+    @property
+    def is_row(self) -> bool:
+        return self.column == "row"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A declared column: its facts, and what takes the place of a missing value."""
+
+    facts: Facts
+    missing: Fraction | None = None
+
+
+def between(low: Bound, high: Bound, *, step: Number | None = None, missing: Number | None = None) -> Declared:
+    """Declare a column of numbers, dates or timestamps from `low` to `high`. What lies outside is clamped.
+
+    Whole bounds declare whole numbers, unless a `step` below one is given or one bound is written as a decimal (0.0).
+    NULL, NaN and what does not parse stay NULL, or become `missing`.
+    """
+    if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
+        return _between_times(low, high, step=step, missing=missing)
+    first, last = exact(low, name="low"), exact(high, name="high")
+    if not first < last:
+        raise InvalidParameter("low must be below high")
+    size = None if step is None else positive(step, name="step")
+    whole = isinstance(low, int) and isinstance(high, int) and (size is None or size.denominator == 1)
+    default = exact_or_none(missing, name="missing")
+    if default is not None and not first <= default <= last:
+        raise InvalidParameter("missing must lie between low and high")
+    kind = Kind.INTEGER if whole else Kind.REAL
+    return Declared(facts=Facts(kind=kind, low=first, high=last, step=size), missing=default)
+
+
+def _between_times(low: Bound, high: Bound, *, step: Number | None, missing: Number | None) -> Declared:
+    if step is not None or missing is not None:
+        raise InvalidParameter("step and missing are for numbers")
+    if (
+        not isinstance(low, date)
+        or not isinstance(high, date)
+        or isinstance(low, datetime) != isinstance(high, datetime)
+    ):
+        raise InvalidParameter("low and high must be two dates or two timestamps")
+    kind = Kind.TIMESTAMP if isinstance(low, datetime) else Kind.DATE
+    first, last = time_number(low), time_number(high)
+    if not first < last:
+        raise InvalidParameter("low must be before high")
+    return Declared(facts=Facts(kind=kind, low=first, high=last))
+
+
+def time_number(value: date | datetime) -> Fraction:
+    """Count a date in days and a timestamp in microseconds since 1970."""
+    if isinstance(value, datetime):
+        if value.tzinfo is not None:
+            raise InvalidParameter("timestamps have no time zone here")
+        return Fraction((value - _EPOCH) // timedelta(microseconds=1))
+    return Fraction(value.toordinal() - _EPOCH.toordinal())
+
+
+def categories(values: Iterable[Hashable]) -> Declared:
+    """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group."""
+    members = _members(values)
+    if all(isinstance(value, str) for value in members):
+        return Declared(facts=Facts(kind=Kind.TEXT, members=members))
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in members):
+        numbers = [Fraction(value) for value in members if isinstance(value, int)]
+        return Declared(facts=Facts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members))
+    raise InvalidParameter("categories must be all texts or all whole numbers; declare `boolean()` for truth values")
+
+
+def _members(values: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    if isinstance(values, (str, bytes)):
+        raise InvalidParameter("categories must be a sequence of values, not one text")
+    members = tuple(values)
+    if not members or len(members) > _MOST_MEMBERS:
+        raise InvalidParameter("categories must be at least one value, and at most a million")
+    if len(set(members)) != len(members):
+        raise InvalidParameter("categories must be distinct")
+    return members
+
+
+def boolean() -> Declared:
+    """Declare a column of truth values."""
+    return Declared(facts=Facts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
+
+
+def text() -> Declared:
+    """Declare a column of text of which nothing more is known."""
+    return Declared(facts=Facts(kind=Kind.TEXT))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """A table that protects nobody: all of it may be read for free. `public` makes one."""
+
+    table: Any
+
+
+def public(table: Any) -> PublicTable:
+    """Mark a table as public: everybody may know every value in it."""
+    return PublicTable(table)
+
+
+UnitName: TypeAlias = Unit | Literal["row"]
