@@ -26,7 +26,7 @@ class CatalogueColumn:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogueTable:
-    """A table. Names are matched without regard to case, as in SQL; two that differ in case only are refused earlier."""
+    """A table. Names are matched without regard to case, as in SQL; two that differ in case only never get here."""
 
     name: str
     private: bool

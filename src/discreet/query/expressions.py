@@ -13,7 +13,7 @@ from discreet.query.operators import Operator
 
 __all__ = ["Apply", "Case", "Expression", "Field", "Literal", "Value", "walk"]
 
-Value: TypeAlias = None | bool | int | Fraction | str | date | datetime
+Value: TypeAlias = bool | int | Fraction | str | date | datetime | None
 
 
 @final

@@ -77,7 +77,7 @@ class Named:
 @final
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Computed columns, one row for one row. `unit` is the name of the field among them that is the unit's, as it was."""
+    """Computed columns, one row for one row. `unit` names the field among them that is the unit, unchanged."""
 
     source: Source
     columns: tuple[Named, ...]

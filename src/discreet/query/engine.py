@@ -1,0 +1,65 @@
+"""The seam between the planner and where the data live: a few methods, one contract suite for all engines."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, final
+
+from discreet.query.bounding import Tally
+from discreet.query.catalogue import CatalogueColumn
+from discreet.query.facts import Kind
+from discreet.query.stage import Stage
+
+__all__ = ["Deadline", "Engine", "Tallied"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment, fixed when a question is admitted, after which its work is stopped."""
+
+    ends: float  # on the monotonic clock
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        return cls(time.monotonic() + seconds)
+
+    @property
+    def left(self) -> float:
+        """How many seconds are left, none below zero."""
+        return max(0.0, self.ends - time.monotonic())
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tallied:
+    """Exact whole numbers of every group. Private: they go nowhere but into noise.
+
+    With public domains the groups are all combinations of key values, the last key fastest, empty ones included;
+    otherwise those that rows fall into, in the canonical order of their keys, so that order tells nothing.
+    """
+
+    groups: int
+    tally: Tally
+    keys: Callable[[Sequence[int]], list[tuple[Hashable, ...]]]  # of some groups; asked for released groups only
+
+
+class Engine(Protocol):
+    """Where the data live. It gets closed trees, never a user's text."""
+
+    def columns(self, table: str) -> Mapping[str, Kind]:
+        """Return the public schema of a table: names and kinds of columns, never looked up in rows."""
+
+    def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
+        """Return what can be known of a public table by reading it: bounds, and all values where they are few."""
+
+    def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
+        """Whether no two rows of a public table agree in these columns."""
+
+    def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
+        """Read, bound and add up. Raises only errors whose text does not depend on the data."""
+
+    def close(self) -> None:
+        """Let go of the data."""
