@@ -1,4 +1,4 @@
-"""A question: what is asked of which rows, after reading and before planning. A frozen tree; equal ones ask the same."""
+"""A question: what is asked of which rows, after reading and before planning. Equal trees ask the same."""
 
 from __future__ import annotations
 
