@@ -1,0 +1,165 @@
+"""What a question may name, put together from the custodian's word and from schemas; rows are never looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from discreet.errors import InvalidParameter
+from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from discreet.query.engine import Engine
+from discreet.query.facts import Facts, Kind
+from discreet.query.policy import Declared, PublicTable, Unit
+
+__all__ = ["Columns", "build_catalogue", "nearest"]
+
+Columns = Mapping[str, Declared] | Mapping[str, Mapping[str, Declared]]
+
+
+def build_catalogue(engine: Engine, tables: Mapping[str, Any], *, unit: Unit, columns: Columns) -> Catalogue:
+    """Describe all tables of a session. Public ones are read; of private ones only names and types are asked for."""
+    _check_distinct(tables, what="tables")
+    private = {name: engine.columns(name) for name, table in tables.items() if not isinstance(table, PublicTable)}
+    if not private:
+        raise InvalidParameter("all tables are public: a session needs one that is not")
+    declared = _per_table(columns, private, list(tables))
+    described = {name: _private_table(name, schema, declared[name], unit) for name, schema in private.items()}
+    public = {name: _public_table(engine, name) for name in tables if name not in private}
+    _check_one_kind_of_unit(described.values(), private)
+    return Catalogue(tables={name: (described | public)[name] for name in tables}, unit=unit)
+
+
+def _check_distinct(names: Iterable[str], *, what: str) -> None:
+    """SQL does not tell upper from lower case in names, so we cannot have two that differ in nothing else."""
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(f"names of {what} must be texts")
+        if name.casefold() in seen:
+            raise InvalidParameter(f"two {what} are called {name!r} up to upper and lower case: rename one of them")
+        seen.add(name.casefold())
+
+
+def _per_table(
+    columns: Columns, private: Mapping[str, Mapping[str, Kind]], tables: list[str]
+) -> Mapping[str, Mapping[str, Declared]]:
+    """Return the declarations of each private table; those given for no table are for every one that has the column."""
+    if not isinstance(columns, Mapping):
+        raise InvalidParameter("columns must be a dictionary from names to declarations such as between(0, 100)")
+    if all(isinstance(declared, Mapping) for declared in columns.values()) and columns:
+        return _checked_tables(columns, private, tables)  # type: ignore[arg-type]
+    for name, declared in columns.items():
+        if not isinstance(declared, Declared):
+            raise InvalidParameter(
+                f"column {name!r} must be declared by between(low, high), categories([…]), boolean() or text()"
+            )
+        if not any(_same(name, column) for schema in private.values() for column in schema):
+            known = sorted({column for schema in private.values() for column in schema})
+            raise InvalidParameter(f"no private table has a column {name!r}. {nearest(name, known)}")
+    return {table: _those_in(schema, columns) for table, schema in private.items()}  # type: ignore[arg-type]
+
+
+def _checked_tables(
+    columns: Mapping[str, Mapping[str, Declared]], private: Mapping[str, Mapping[str, Kind]], tables: list[str]
+) -> Mapping[str, Mapping[str, Declared]]:
+    by_name = {table.casefold(): table for table in private}
+    found: dict[str, Mapping[str, Declared]] = {table: {} for table in private}
+    for name, declared in columns.items():
+        if name.casefold() in {table.casefold() for table in tables} - by_name.keys() and declared:
+            raise InvalidParameter(f"table {name!r} is public: its columns are read, not declared")
+        if name.casefold() not in by_name:
+            raise InvalidParameter(f"there is no table {name!r}. {nearest(name, tables)}")
+        found[by_name[name.casefold()]] = declared
+    return found
+
+
+def _those_in(schema: Mapping[str, Kind], columns: Mapping[str, Declared]) -> Mapping[str, Declared]:
+    return {name: declared for name, declared in columns.items() if any(_same(name, column) for column in schema)}
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say what there is, and what may have been meant."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    return f"{f'Did you mean {near[0]!r}? ' if near else ''}There are: {', '.join(names)}"
+
+
+def _private_table(
+    name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit
+) -> CatalogueTable:
+    _check_distinct(schema, what=f"columns of table {name!r}")
+    owner = None if unit.is_row else _unit_column(name, schema, declared, unit)
+    said = {column.casefold(): (column, declaration) for column, declaration in declared.items()}
+    columns = {}
+    for column, kind in schema.items():
+        _, declaration = said.pop(column.casefold(), (column, None))
+        columns[column] = _column(name, column, kind, declaration)
+    if said:
+        missing = next(iter(said.values()))[0]
+        raise InvalidParameter(f"table {name!r} has no column {missing!r}. {nearest(missing, schema)}")
+    return CatalogueTable(name=name, private=True, columns=columns, unit=owner)
+
+
+def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit) -> str:
+    """Find the column that identifies the unit. It is taken as it is: what merges two units would hide neither."""
+    found = next((column for column in schema if _same(column, unit.column)), None)
+    if found is None:
+        raise InvalidParameter(
+            f"table {table!r} has no column {unit.column!r}, so it is not known whose rows these are. Add the column, "
+            f"or mark the table as public(…) if nobody in it needs protection. There are: {', '.join(schema)}"
+        )
+    if any(_same(column, unit.column) for column in declared):
+        raise InvalidParameter(f"{unit.column!r} tells units apart and is taken as it is: leave it out of columns")
+    return found
+
+
+def _column(table: str, name: str, kind: Kind, declaration: Declared | None) -> CatalogueColumn:
+    if declaration is None:
+        return CatalogueColumn(name=name, facts=Facts(kind=kind))
+    if not isinstance(declaration, Declared):
+        raise InvalidParameter(f"column {name!r} of table {table!r} must be declared by between, categories and so on")
+    if not _can_become(kind, declaration.facts.kind):
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r} is of kind {kind.value} and was declared as {declaration.facts.kind.value}"
+        )
+    return CatalogueColumn(name=name, facts=declaration.facts, missing=declaration.missing)
+
+
+def _can_become(stored: Kind, declared: Kind) -> bool:
+    """Whether values of a stored type can be read as a declared kind. Texts can be read as anything."""
+    if stored is declared or Kind.TEXT in (stored, declared):
+        return True
+    if declared.is_time or stored.is_time:
+        return declared.is_time and stored.is_time
+    return True
+
+
+def _public_table(engine: Engine, name: str) -> CatalogueTable:
+    columns = engine.public_columns(name)
+    _check_distinct(columns, what=f"columns of table {name!r}")
+    unique = {frozenset([column]) for column in columns if engine.public_is_unique(name, frozenset([column]))}
+    return CatalogueTable(name=name, private=False, columns=columns, unique=frozenset(unique))
+
+
+def _check_one_kind_of_unit(tables: Iterable[CatalogueTable], schemas: Mapping[str, Mapping[str, Kind]]) -> None:
+    """One unit has one identity in all tables: 7 in one and '7' in another would be two people to us."""
+    kinds = dict(_unit_kinds(tables, schemas))
+    if len(set(kinds.values())) > 1:
+        found = ", ".join(f"{table}: {kind.value}" for table, kind in kinds.items())
+        raise InvalidParameter(
+            f"the unit column is of different kinds ({found}), so one person would not be recognised in all tables: "
+            "store it in one type (columns of CSV files are text)"
+        )
+
+
+def _unit_kinds(
+    tables: Iterable[CatalogueTable], schemas: Mapping[str, Mapping[str, Kind]]
+) -> Iterator[tuple[str, Kind]]:
+    for table in tables:
+        if table.unit is not None:
+            yield table.name, schemas[table.name][table.unit]

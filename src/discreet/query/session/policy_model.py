@@ -1,0 +1,142 @@
+"""What a policy file may say, as models: they check its shape, and the JSON Schema of policy files is made from them.
+
+Numbers stay as they were written, so that 0.1 means one tenth, and whether a bound has a decimal point is still known.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+
+from discreet.exact import exact, positive
+from discreet.privacy.relation import Relation
+from discreet.query.session.refusals import ONLY_ADD_REMOVE
+
+__all__ = ["BudgetModel", "ColumnModel", "PolicyModel", "QuotaModel", "TableModel", "UnitModel"]
+
+
+def _number(value: Any) -> Any:
+    """Refuse what is no exact number, and keep how it was written."""
+    exact(value, name="this")
+    return value
+
+
+def _positive(value: Any) -> Any:
+    positive(value, name="this")
+    return value
+
+
+def _bound(value: Any) -> Any:
+    return value if isinstance(value, (date, datetime)) else _number(value)
+
+
+def _relation(value: str) -> str:
+    if value != Relation.ADD_REMOVE.value:
+        raise ValueError(ONLY_ADD_REMOVE)
+    return value
+
+
+def _name(value: str) -> str:
+    if not value.strip():
+        raise ValueError("this must not be empty")
+    return value
+
+
+_WRITTEN = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[-+0-9.eE/ ]+$"}]}
+_TIME = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
+Number = Annotated[Any, AfterValidator(_number), WithJsonSchema(_WRITTEN)]
+Positive = Annotated[Any, AfterValidator(_positive), WithJsonSchema(_WRITTEN)]
+Bound = Annotated[Any, AfterValidator(_bound), WithJsonSchema({"anyOf": [*_WRITTEN["anyOf"], _TIME]})]
+Name = Annotated[str, AfterValidator(_name)]
+Count = Annotated[int, Field(ge=1)]
+Member = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class UnitModel(_Strict):
+    """Whom to protect."""
+
+    column: Name
+    """The column whose values tell people apart, or "row" to protect each row by itself."""
+    max_groups: Count = 1
+    """In how many groups of an answer one unit is counted at most."""
+    max_rows_per_group: Count = 1
+    """How many rows of one unit are counted in a group at most."""
+
+
+class BudgetModel(_Strict):
+    """What all answers together may spend: epsilon alone (pure), epsilon with delta, or rho."""
+
+    epsilon: Positive | None = None
+    """The lifetime epsilon of the data set."""
+    delta: Positive | None = None
+    """The lifetime delta of the data set."""
+    rho: Positive | None = None
+    """The lifetime rho of zero-concentrated privacy, instead of epsilon and delta."""
+
+
+class QuotaModel(_Strict):
+    """A limit below the budget, for a project, a person or a window of time. A quota is no guarantee."""
+
+    epsilon: Positive | None = None
+    """How much epsilon may be spent under this quota."""
+    delta: Positive | None = None
+    """How much delta may be spent under this quota."""
+    rho: Positive | None = None
+    """How much rho may be spent under this quota, instead of epsilon and delta."""
+    principal: Name | None = None
+    """Whose quota it is; "*" gives each person one of their own; left out, all share it."""
+    project: Name | None = None
+    """Of which project; "*" gives each project one of its own; left out, all share it."""
+    window: Literal["day", "week", "month"] | None = None
+    """How often it starts anew; left out, it never does."""
+
+
+class ColumnModel(_Strict):
+    """What is publicly known of a column: bounds, categories, or only its kind."""
+
+    low: Bound | None = None
+    """The lowest value, publicly known; what is lower is clamped."""
+    high: Bound | None = None
+    """The highest value, publicly known; what is higher is clamped."""
+    step: Positive | None = None
+    """The grid of a real column."""
+    missing: Number | None = None
+    """What takes the place of NULL and of what does not parse."""
+    categories: list[Member] | None = None
+    """All values that count, publicly known."""
+    kind: Literal["boolean", "text"] | None = None
+    """A column of truth values, or of text of which nothing more is known."""
+
+
+class TableModel(_Strict):
+    """A table: where it lives, whether it is public, and what is known of its columns."""
+
+    source: Name | None = None
+    """A path of a Parquet, CSV or DuckDB file, relative to the policy file; left out if the program hands it over."""
+    public: bool = False
+    """Whether everybody may know every value in it."""
+    columns: dict[str, ColumnModel] = Field(default_factory=dict)
+    """What is declared of its columns, by name."""
+
+
+class PolicyModel(_Strict):
+    """A policy of Discreet: whom to protect, how much may be spent, and what is publicly known."""
+
+    dataset: Name
+    """The name of the data set, under which the ledger keeps its budget."""
+    ledger: Name
+    """The path of the ledger, relative to the policy file."""
+    version: Name | None = None
+    """The version of the data, declared; left out, no answer is ever reused."""
+    relation: Annotated[str, AfterValidator(_relation)] = "add-remove"
+    """Who counts as a neighbour: "add-remove". A session hides whether somebody is in the data at all."""
+    unit: UnitModel
+    budget: BudgetModel
+    quotas: list[QuotaModel] = Field(default_factory=list)
+    tables: dict[str, TableModel] = Field(min_length=1)

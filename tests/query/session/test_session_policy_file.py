@@ -1,0 +1,196 @@
+"""A policy file says what the constructor says; whatever is wrong in it is named with its line and a way out."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from discreet.errors import InvalidParameter
+from discreet.ledger.budget import Budget
+from discreet.ledger.quota import Quota
+from discreet.query.policy import Unit, between, boolean, categories, text
+from discreet.query.session.policy_file import policy_schema, read_policy
+from discreet.query.session.toml_lines import line_of
+
+GOOD = """\
+dataset = "shop"
+ledger = "shop.ledger"
+version = "2026-11"
+
+[unit]
+column = "customer_id"
+max_groups = 3
+max_rows_per_group = 2
+
+[budget]
+epsilon = 3
+delta = 1e-6
+
+[[quotas]]
+principal = "*"
+window = "day"
+epsilon = 0.5
+
+[tables.orders]
+source = "orders.parquet"
+
+[tables.orders.columns]
+price = { low = 0, high = 99.5, step = 0.01 }
+age = { low = 0, high = 100, missing = 40 }
+day = { low = 2026-01-01, high = 2026-12-31 }
+city = { categories = ["Bern", "Lugano"] }
+paid = { kind = "boolean" }
+note = { kind = "text" }
+
+[tables.cities]
+source = "cities.csv"
+public = true
+"""
+
+
+def written(folder: Path, content: str) -> Path:
+    path = folder / "policy.toml"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def test_a_policy_file_says_what_the_constructor_would(tmp_path):
+    policy = read_policy(written(tmp_path, GOOD))
+    assert (policy.dataset, policy.version, policy.ledger) == ("shop", "2026-11", tmp_path / "shop.ledger")
+    assert policy.unit == Unit("customer_id", max_groups=3, max_rows_per_group=2)
+    assert policy.budget == Budget(epsilon=3, delta="1e-6")
+    assert policy.quotas == (Quota(Budget(epsilon="0.5"), principal="*", window="day"),)
+    assert policy.tables["cities"].public
+    assert policy.tables["orders"].source == tmp_path / "orders.parquet"
+    assert policy.tables["orders"].columns == {
+        "price": between(0, "99.5", step="0.01"),
+        "age": between(0, 100, missing=40),
+        "day": between(date(2026, 1, 1), date(2026, 12, 31)),
+        "city": categories(["Bern", "Lugano"]),
+        "paid": boolean(),
+        "note": text(),
+    }
+
+
+def test_decimals_of_a_policy_are_exact(tmp_path):
+    content = GOOD.replace("epsilon = 3\n", "epsilon = 0.1\n")
+    assert read_policy(written(tmp_path, content)).budget.epsilon == Fraction(1, 10)
+
+
+# What is changed in the good file, the line that must be named, and words of the way out.
+BAD = [
+    ('dataset = "shop"\n', "", 1, "missing"),
+    ('dataset = "shop"', 'dataset = ""', 1, "must not be empty"),
+    ('dataset = "shop"', "dataset = 7", 1, "string"),
+    ('ledger = "shop.ledger"\n', "", 1, "the path of the ledger"),
+    ('version = "2026-11"', "version = 2026", 3, "string"),
+    ('version = "2026-11"', 'versoin = "2026-11"', 3, "did you mean version"),
+    ('version = "2026-11"', 'relation = "replace-one"', 3, "leave relation out"),
+    ('version = "2026-11"', 'relation = "both"', 3, "leave relation out"),
+    ('column = "customer_id"\n', "", 5, "missing"),
+    ('column = "customer_id"', 'column = ""', 6, "must not be empty"),
+    ('column = "customer_id"', 'colum = "customer_id"', 6, "did you mean column"),
+    ('column = "customer_id"', 'column = "row"', 5, "leave max_groups and max_rows_per_group out"),
+    ("max_groups = 3", "max_groups = 0", 7, "greater than or equal to 1"),
+    ("max_groups = 3", "max_groups = 2.5", 7, "integer"),
+    ("max_groups = 3", 'max_groups = "3"', 7, "integer"),
+    ("max_rows_per_group = 2", "max_rows_per_group = -2", 8, "greater than or equal to 1"),
+    ("max_rows_per_group = 2", "rows = 2", 8, "what can stand here"),
+    ("epsilon = 3", "epsilon = 0", 11, "above 0"),
+    ("epsilon = 3", "epsilon = -1", 11, "above 0"),
+    ("epsilon = 3", "epsilon = nan", 11, "finite"),
+    ("epsilon = 3", "epsilon = inf", 11, "finite"),
+    ("epsilon = 3", 'epsilon = "three"', 11, "decimal such as"),
+    ("epsilon = 3", "epsilon = true", 11, "must be a number"),
+    ("epsilon = 3", "rho = 1", 10, "either rho or epsilon"),
+    ("epsilon = 3\n", "", 10, "delta needs an epsilon"),
+    ("delta = 1e-6", "delta = 1", 10, "below 1"),
+    ("delta = 1e-6", "delta = 1e-6\ndelta = 1e-7", 13, "not toml"),
+    ('window = "day"', 'window = "hour"', 16, "day"),
+    ('principal = "*"', "principal = 3", 15, "string"),
+    ("epsilon = 0.5", "eps = 0.5", 17, "did you mean"),
+    ("\nepsilon = 0.5", "", 14, "with a limit"),
+    ('principal = "*"\nwindow = "day"\n', "", 14, "for all charges use the budget"),
+    ('source = "orders.parquet"', "source = 4", 20, "string"),
+    ('source = "orders.parquet"', 'path = "orders.parquet"', 20, "what can stand here: columns, public, source"),
+    ("price = { low = 0, high = 99.5, step = 0.01 }", "price = { low = 5, high = 5 }", 23, "low must be below high"),
+    ("price = { low = 0, high = 99.5, step = 0.01 }", "price = { low = 0 }", 23, "low and high"),
+    ("price = { low = 0, high = 99.5, step = 0.01 }", "price = {}", 23, "low and high"),
+    ("price = { low = 0, high = 99.5, step = 0.01 }", 'price = "0..5"', 23, "valid"),
+    ("step = 0.01", "step = 0", 23, "above 0"),
+    ("step = 0.01", "stop = 0.01", 23, "did you mean step"),
+    ("missing = 40", "missing = 400", 24, "between low and high"),
+    ("missing = 40", 'kind = "text"', 24, "say one of"),
+    ("high = 2026-12-31", "high = 400", 25, "two dates or two timestamps"),
+    ("high = 2026-12-31", "high = 2025-12-31", 25, "before high"),
+    ('["Bern", "Lugano"]', "[]", 26, "at least one value"),
+    ('["Bern", "Lugano"]', '["Bern", "Bern"]', 26, "distinct"),
+    ('["Bern", "Lugano"]', '["Bern", 3]', 26, "all texts or all whole numbers"),
+    ('["Bern", "Lugano"]', '"Bern"', 26, "list"),
+    ('kind = "boolean"', 'kind = "money"', 27, "boolean"),
+    ("public = true", 'public = "yes"', 32, "boolean"),
+    ("public = true", "public = tru", 32, "not toml"),
+    ("[unit]", "[unit", 5, "not toml"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "line", "words"), BAD, ids=range(len(BAD)))
+def test_a_bad_policy_names_the_line_and_a_way_out(old, new, line, words, tmp_path):
+    content = GOOD.replace(old, new, 1)
+    assert content != GOOD
+    with pytest.raises(InvalidParameter) as refused:
+        read_policy(written(tmp_path, content))
+    assert f"line {line}" in str(refused.value)
+    assert words in str(refused.value).lower()
+
+
+def test_forty_bad_policies_are_tried():
+    assert len(BAD) >= 40
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x = 1\n" + b"#" * 1_000_001], ids=["bytes", "huge"])
+def test_what_is_no_policy_at_all_is_refused(content, tmp_path):
+    path = tmp_path / "policy.toml"
+    path.write_bytes(content)
+    with pytest.raises(InvalidParameter):
+        read_policy(path)
+    with pytest.raises(InvalidParameter, match="check the path"):
+        read_policy(tmp_path / "nowhere.toml")
+
+
+def test_several_errors_are_told_at_once(tmp_path):
+    content = GOOD.replace("max_groups = 3", "max_groups = 0").replace("public = true", "public = 3")
+    with pytest.raises(InvalidParameter) as refused:
+        read_policy(written(tmp_path, content))
+    assert str(refused.value).count("line ") == 2
+
+
+def test_lines_are_found_in_statements_of_many_lines():
+    content = 'a = 1\n\nb = [\n  "x", # with, commas,\n  "y",\n]\n# remark\n[c]\nd.e = """\n\n"""\nf = 2\n'
+    assert [line_of(content, place) for place in (["a"], ["b"], ["c"], ["c", "d", "e"], ["c", "f"])] == [1, 3, 8, 9, 12]
+    assert line_of(content, ["c", "nothing"]) == 8
+    assert line_of(content, ["nothing"]) == 1
+
+
+def test_the_published_schema_is_the_one_of_the_models():
+    """If this fails, `python scripts/make_policy_schema.py` renews it."""
+    published = Path(__file__).parents[3] / "docs" / "schema" / "policy.schema.json"
+    assert json.loads(published.read_text(encoding="utf-8")) == policy_schema()
+
+
+def test_the_published_schema_accepts_a_good_policy_and_refuses_bad_ones():
+    validator = jsonschema.Draft202012Validator(policy_schema())
+
+    def problems(content: str) -> list[object]:
+        return list(validator.iter_errors(json.loads(json.dumps(tomllib.loads(content), default=str))))
+
+    assert problems(GOOD) == []
+    assert problems(GOOD.replace("max_groups = 3", "max_groups = 0"))
+    assert problems(GOOD.replace("public = true", "publik = true"))
+    assert problems(GOOD.replace('dataset = "shop"\n', ""))
