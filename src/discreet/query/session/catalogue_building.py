@@ -125,7 +125,8 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None) -> 
         raise InvalidParameter(f"column {name!r} of table {table!r} must be declared by between, categories and so on")
     if not _can_become(kind, declaration.facts.kind):
         raise InvalidParameter(
-            f"column {name!r} of table {table!r} is of kind {kind.value} and was declared as {declaration.facts.kind.value}"
+            f"column {name!r} of table {table!r} is stored as {kind.value} and cannot be declared as "
+            f"{declaration.facts.kind.value}"
         )
     return CatalogueColumn(name=name, facts=declaration.facts, missing=declaration.missing)
 

@@ -148,7 +148,7 @@ def _declared(column: ColumnModel) -> Declared:
         case ["categories"]:
             return categories(column.categories or ())
         case ["high", "low", *_] if "kind" not in said and "categories" not in said:
-            return between(column.low, column.high, step=column.step, missing=column.missing)
+            return between(said["low"], said["high"], step=column.step, missing=column.missing)
     raise InvalidParameter(
         'say one of: low and high (with step and missing, if you like), categories, or kind = "boolean" or "text"'
     )

@@ -1,0 +1,90 @@
+"""What an analyst offers for an answer, in any of the words they may say it in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, exact_or_none, positive
+from discreet.ledger.budget import Budget
+from discreet.query.planning.spend import Spend
+
+__all__ = ["Expectation", "Offer"]
+
+Expectation: TypeAlias = int | Mapping[str, Number]
+_WORDS = ("epsilon", "rho", "share", "error", "relative_error")
+_USUAL = Fraction(95, 100)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Exactly one of epsilon, rho, a share of the lifetime budget, a largest ±, or a largest ± relative to `expected`.
+
+    `expected` is what the analyst believes: how many rows a typical group has, or the value of each column, perhaps
+    from an earlier answer. It is never read from the data.
+    """
+
+    epsilon: Number | None = None
+    rho: Number | None = None
+    share: Number | None = None
+    error: Number | None = None
+    relative_error: Number | None = None
+    expected: Expectation | None = None
+    delta: Number | None = None
+    confidence: Number = _USUAL
+
+    def __post_init__(self) -> None:
+        said = [name for name in _WORDS if getattr(self, name) is not None]
+        if len(said) != 1:
+            raise InvalidParameter(
+                f"say exactly one of {', '.join(_WORDS)}"
+                + (f", not {' and '.join(said)}" if said else ": how much to spend has no default")
+            )
+        if self.relative_error is not None and self.expected is None:
+            raise InvalidParameter(
+                "relative_error needs to know relative to what, and that is never read from the data: say expected=… "
+                "(how many rows a typical group has, or a value for each column), or give an absolute error="
+            )
+
+    def spend(self, budget: Budget) -> Spend:
+        """Read the offer, with a share turned into what it is a share of."""
+        epsilon, rho = self.epsilon, self.rho
+        if self.share is not None:
+            epsilon, rho = _shared(_read_share(self.share), budget)
+        rows, sizes = _expectation(self.expected)
+        wanted = self.error if self.relative_error is None else self.relative_error
+        return Spend(
+            epsilon=exact_or_none(epsilon, name="epsilon"),
+            rho=exact_or_none(rho, name="rho"),
+            error=exact_or_none(wanted, name="error" if self.relative_error is None else "relative_error"),
+            relative=self.relative_error is not None,
+            expected=rows,
+            sizes=sizes,
+            delta=exact_or_none(self.delta, name="delta"),
+            confidence=exact(self.confidence, name="confidence"),
+        )
+
+
+def _read_share(share: Number) -> Fraction:
+    part = positive(share, name="share")
+    if part > 1:
+        raise InvalidParameter("share must be at most 1: it is a part of the lifetime budget")
+    return part
+
+
+def _shared(part: Fraction, budget: Budget) -> tuple[Fraction | None, Fraction | None]:
+    if budget.rho is not None:
+        return None, part * budget.rho
+    if budget.epsilon is None:
+        raise InvalidParameter("share is a part of the lifetime budget, and there is none here: say epsilon= or rho=")
+    return part * budget.epsilon, None
+
+
+def _expectation(expected: Expectation | None) -> tuple[int | None, Mapping[str, Fraction]]:
+    if isinstance(expected, Mapping):
+        return None, {name: positive(size, name="an expected value") for name, size in expected.items()}
+    return expected, {}
