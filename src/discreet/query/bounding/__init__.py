@@ -1,0 +1,19 @@
+"""Contribution bounding at the speed of a scan, on Arrow and NumPy columns.
+
+    tally(chunks, groups=…, limits=Limits(max_groups=3, max_rows=2), measures=[Measure(low=…, high=…, total=True)])
+
+takes `Rows` chunk by chunk, keeps of each unit at most `max_groups` random groups and in each of them at most
+`max_rows` random rows, and returns a `Tally` of exact integers by group: distinct units, kept rows, and for each
+measure how many are not NULL, sums, sums of squares, distinct values and the kept values themselves.
+`GroupKeys` turns key columns into group codes, in an order that depends on the keys alone.
+"""
+
+from discreet.query.bounding.codes import KeyColumn
+from discreet.query.bounding.groups import GroupKeys
+from discreet.query.bounding.limits import Limits, Measure
+from discreet.query.bounding.rows import Rows
+from discreet.query.bounding.tallies import tally
+from discreet.query.bounding.tally import MeasureTally, Tally
+from discreet.query.bounding.values import Values
+
+__all__ = ["GroupKeys", "KeyColumn", "Limits", "Measure", "MeasureTally", "Rows", "Tally", "Values", "tally"]

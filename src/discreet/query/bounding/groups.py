@@ -1,0 +1,103 @@
+"""Codes of whole groups: combinations of key values, either all of them or those that occur."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.query.bounding.codes import KeyColumn
+from discreet.query.bounding.limits import MOST_GROUPS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Column: TypeAlias = pa.Array | pa.ChunkedArray
+
+__all__ = ["GroupKeys"]
+
+Integers: TypeAlias = NDArray[np.int64]
+_TABLE = 1 << 22  # Combinations that are looked up in a table; more are searched for.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupKeys:
+    """Groups numbered in the order of their keys, the last key fastest.
+
+    `steps` has, for each key after the first, those pairs (group of the keys before, code of this key) that are
+    groups, in order, each as one number; None where all of them are.
+    """
+
+    columns: tuple[KeyColumn, ...]
+    steps: tuple[Integers | None, ...]
+
+    @classmethod
+    def all_of(cls, columns: Sequence[KeyColumn]) -> GroupKeys:
+        """Take all combinations of listed values, empty ones too."""
+        return cls(tuple(columns), (None,) * max(0, len(columns) - 1))
+
+    @classmethod
+    def found_in(cls, columns: Sequence[Column]) -> GroupKeys:
+        """Take the combinations that occur in some rows; duplicates do not matter, nor does the order."""
+        keys = tuple(KeyColumn.of(column) for column in columns)
+        codes = np.zeros(len(columns[0]) if columns else 0, np.int64)
+        steps: list[Integers | None] = []
+        for number, (key, column) in enumerate(zip(keys, columns, strict=True)):
+            if number == 0:
+                codes = key.codes(column)
+                continue
+            found, codes = np.unique(codes * key.size + key.codes(column), return_inverse=True)
+            steps.append(found)
+        return cls(keys, tuple(steps))
+
+    @property
+    def size(self) -> int:
+        """How many groups there are; one if there is no key."""
+        size = self.columns[0].size if self.columns else 1
+        for key, found in zip(self.columns[1:], self.steps, strict=True):
+            size = size * key.size if found is None else len(found)
+        if size > MOST_GROUPS:
+            raise InvalidParameter("there must be at most 2^31 groups")
+        return size
+
+    def codes(self, columns: Sequence[Column]) -> Integers | None:
+        """Return the group of each row, -1 if it is in none; None if there is one group for all."""
+        if not self.columns:
+            return None
+        codes = self.columns[0].codes(columns[0])
+        for key, column, found in zip(self.columns[1:], columns[1:], self.steps, strict=True):
+            here = key.codes(column)
+            nowhere = (codes < 0) | (here < 0)
+            codes = codes * key.size + here
+            codes[nowhere] = -1
+            codes = codes if found is None else _places(codes, found)
+        return codes
+
+    def values(self, groups: Iterable[int]) -> list[tuple[Hashable, ...]]:
+        """Return the keys of some groups; ask for released groups only."""
+        codes = np.fromiter(groups, np.int64)
+        listed: list[list[Hashable]] = []
+        for key, found in zip(self.columns[:0:-1], self.steps[::-1], strict=True):
+            codes, here = np.divmod(codes if found is None else found[codes], key.size)
+            listed.append(key.values.take(here).to_pylist())
+        if not self.columns:
+            return [()] * codes.size
+        listed.append(self.columns[0].values.take(codes).to_pylist())
+        return list(zip(*reversed(listed), strict=True))
+
+
+def _places(codes: Integers, found: Integers) -> Integers:
+    """Return the place of each code among sorted ones, -1 if it is not there."""
+    if not found.size:
+        return np.full(codes.size, -1, np.int64)
+    if found[-1] < _TABLE:
+        table = np.full(int(found[-1]) + 2, -1, np.int64)
+        table[found] = np.arange(found.size)
+        return np.asarray(table[np.minimum(codes, found[-1] + 1)], np.int64)
+    places = np.minimum(np.searchsorted(found, codes), found.size - 1)
+    return np.where(found[places] == codes, places, -1)

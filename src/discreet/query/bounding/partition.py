@@ -1,0 +1,95 @@
+"""Bound and count one partition: all rows of some units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.query.bounding.gathered import Gathered, Shape
+from discreet.query.bounding.identity import Listed, Numbers, Units, encode
+from discreet.query.bounding.keys import Layout
+from discreet.query.bounding.limits import Limits, Measure
+from discreet.query.bounding.ordering import blocks, sort
+from discreet.query.bounding.payload import Inside, Numbered, Payload
+from discreet.query.bounding.rows import Clean
+from discreet.query.bounding.secret import Secret
+from discreet.query.bounding.selection import Selection
+from discreet.query.bounding.tally import Tallying
+
+__all__ = ["Counting"]
+
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Counting:
+    """How to count partitions: everything public, the secret, and who does the work."""
+
+    limits: Limits
+    measures: Sequence[Measure]
+    shape: Shape
+    secret: Secret
+    workers: ThreadPoolExecutor
+    threads: int
+
+    def count(self, rows: Gathered) -> Tallying:
+        """Count the rows of one partition; they are given away."""
+        if not rows.loose and not rows.packed:
+            return self._nothing()
+        if not rows.loose:
+            return self._packed(rows.keys(), Numbers(np.zeros(0, np.int64)))
+        return self._loose(rows.rows())
+
+    def _nothing(self) -> Tallying:
+        return Tallying(self.shape.groups, self.measures)
+
+    def _packed(self, keys: Integers, units: Units) -> Tallying:
+        """Count keys that hold everything."""
+        return self._sorted(keys, units, self.shape.layout, Inside(self.shape.bits))
+
+    def _loose(self, rows: Clean) -> Tallying:
+        """Number the units anew if that makes everything fit into one word, else number the rows."""
+        units = encode(rows.units)
+        keys = self.shape.pack(units, rows.columns)
+        return self._numbered(units, rows.columns) if keys is None else self._packed(keys, units)
+
+    def _numbered(self, units: Listed, columns: Sequence[Integers]) -> Tallying:
+        """Sort by unit, group and the number of the row; if even that is too wide, one half of the units at a time."""
+        size = units.codes.size
+        layout = Layout(self.shape.layout.group_bits, (size - 1).bit_length())
+        if not layout.holds(0, len(units.values) - 1):
+            return self._halves(units, columns)
+        keys = layout.pack(units.codes, columns[0], [(np.arange(size), layout.payload_bits)])
+        return self._sorted(keys, units, layout, Numbered(columns[1:], layout.payload_bits))
+
+    def _halves(self, units: Listed, columns: Sequence[Integers]) -> Tallying:
+        tallying, many = self._nothing(), len(units.values)
+        for first, last in ((0, many // 2), (many // 2, many)):
+            rows = (units.codes >= first) & (units.codes < last)
+            if rows.any():
+                half = units.part(first, last, rows)
+                tallying.merge(self._numbered(half, [column[rows] for column in columns]))
+        return tallying
+
+    def _sorted(self, keys: Integers, units: Units, layout: Layout, payload: Payload) -> Tallying:
+        """Sort keys; bound and count them in blocks of whole units."""
+        sort(keys, self.workers, self.threads)
+        selection = Selection(self.limits, self.secret, units, layout, payload)
+        parts = blocks(keys, layout.unit_shift)
+        shares = [parts[turn :: self.threads] for turn in range(self.threads)]
+        done = list(self.workers.map(lambda share: self._share(share, selection), shares))
+        for other in done[1:]:
+            done[0].merge(other)
+        return done[0]
+
+    def _share(self, parts: Sequence[Integers], selection: Selection) -> Tallying:
+        tallying = self._nothing()
+        for keys in parts:
+            tallying.add(selection.keep(keys), selection.payload)
+        return tallying

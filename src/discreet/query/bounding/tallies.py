@@ -1,0 +1,58 @@
+"""From a scan to exact whole numbers of every group: the one call of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from discreet.errors import InvalidParameter
+from discreet.exact import positive_integer
+from discreet.query.bounding.gathered import Shape
+from discreet.query.bounding.limits import MOST_GROUPS, Limits, Measure
+from discreet.query.bounding.partition import Counting
+from discreet.query.bounding.rows import Rows, clean
+from discreet.query.bounding.secret import Secret
+from discreet.query.bounding.store import Store
+from discreet.query.bounding.tally import Tally, Tallying
+
+__all__ = ["tally"]
+
+_MEMORY = 1 << 31
+_THREADS = 2
+
+
+def tally(
+    chunks: Iterable[Rows],
+    *,
+    groups: int,
+    limits: Limits,
+    measures: Sequence[Measure] = (),
+    memory: int = _MEMORY,
+    threads: int = _THREADS,
+) -> Tally:
+    """Bound what each unit gives, at random and in secret, and count what is kept, exactly.
+
+    Guarantee   One unit more or less changes at most `max_groups` groups of the tally, and in each of them `units` by
+                at most 1, `rows`, `counts` and `distinct` by `max_rows`, `total` and `squares` by `max_rows` times the
+                largest |index - centre| or its square, and `values` by `max_rows` values added or removed.
+    Theorem     What is kept of a unit is a function of its own rows and of fresh secret randomness; see `selection`.
+                It is the same for any order and any chunks of the rows, any number of threads and any `memory`.
+    Utility     A unit's kept groups are a uniform subset, and so are its kept rows in each of them.
+
+    `groups` is public or will be released by a threshold; `memory` is in bytes, beyond which rows go to private files.
+    """
+    if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
+        raise InvalidParameter("groups must be at most 2^31")
+    shape = Shape(groups, measures)
+    secret = Secret()
+    with (
+        Store(shape, secret, positive_integer(memory, name="memory")) as store,
+        ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,
+    ):
+        for chunk in chunks:
+            store.add(clean(chunk, groups, measures))
+        counting = Counting(limits, measures, shape, secret, workers, threads)
+        whole = Tallying(groups, measures)
+        for partition in store.partitions():
+            whole.merge(counting.count(partition))
+        return whole.finish()
