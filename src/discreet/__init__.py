@@ -5,8 +5,8 @@
     dp.mean(ages, bounds=(0, 120), epsilon=0.5, relation=dp.Relation.ADD_REMOVE)
 
 Functions for people in a hurry, `Relation`, `Release` and the errors are here. The parts are `dp.noise`, `dp.privacy`,
-`dp.mechanisms`, `dp.adaptive`, `dp.robust`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is loaded when
-it is first used.
+`dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is
+loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet import adaptive, errors, mechanisms, noise, plots, privacy, robust, statistics, verify
+    from discreet import adaptive, errors, ledger, mechanisms, noise, plots, privacy, robust, statistics, verify
     from discreet.errors import (
         BudgetExceeded,
         DiscreetError,
         InvalidParameter,
+        LedgerDamaged,
+        LedgerUnavailable,
         NoiseOverflow,
         Refused,
         UnsupportedEvent,
     )
+    from discreet.ledger.budget import Budget
     from discreet.mechanisms.release import Release
     from discreet.privacy.notprivate import NotPrivate
     from discreet.privacy.relation import Relation
@@ -50,10 +53,13 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Budget",
     "BudgetExceeded",
     "DiscreetError",
     "Expected",
     "InvalidParameter",
+    "LedgerDamaged",
+    "LedgerUnavailable",
     "NoiseOverflow",
     "NotPrivate",
     "Refused",
@@ -65,6 +71,7 @@ __all__ = [
     "count",
     "errors",
     "histogram",
+    "ledger",
     "mean",
     "mechanisms",
     "median",
@@ -89,11 +96,14 @@ __all__ = [
     "verify",
 ]
 
-_PARTS = ("adaptive", "errors", "mechanisms", "noise", "plots", "privacy", "robust", "statistics", "verify")
+_PARTS = ("adaptive", "errors", "ledger", "mechanisms", "noise", "plots", "privacy", "robust", "statistics", "verify")
 _HOMES = {
+    "Budget": "ledger.budget",
     "BudgetExceeded": "errors",
     "DiscreetError": "errors",
     "InvalidParameter": "errors",
+    "LedgerDamaged": "errors",
+    "LedgerUnavailable": "errors",
     "NoiseOverflow": "errors",
     "NotPrivate": "privacy.notprivate",
     "Refused": "errors",

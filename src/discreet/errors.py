@@ -5,6 +5,8 @@ DiscreetError
 ├── UnsupportedEvent      an accountant has no proof for this event; it never guesses
 ├── Refused               the request cannot be answered privately; says where, why and the way out
 ├── BudgetExceeded        the ledger refused the charge; carries asked and left
+├── LedgerDamaged         the record was changed, cut, rolled back or is not the one declared
+├── LedgerUnavailable     the record cannot be written now: disk, permissions or another machine
 └── NoiseOverflow         a noise value does not fit 64 bits; nothing was released
 
 No message contains a data value, only public parameters.
@@ -16,6 +18,8 @@ __all__ = [
     "BudgetExceeded",
     "DiscreetError",
     "InvalidParameter",
+    "LedgerDamaged",
+    "LedgerUnavailable",
     "NoiseOverflow",
     "Refused",
     "UnsupportedEvent",
@@ -35,7 +39,41 @@ class UnsupportedEvent(DiscreetError, NotImplementedError):
 
 
 class Refused(DiscreetError):
-    """The request cannot be answered privately. The message says why and what to do instead."""
+    """The request cannot be answered privately. The message says where, why and what to do instead.
+
+    A refused query carries the place: `line` and `column` count from one, `excerpt` is that line of the query, perhaps
+    shortened, and `caret` how many of its characters come before the place.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        reason: str = "",
+        way_out: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        excerpt: str = "",
+        caret: int = 0,
+    ) -> None:
+        self.problem = problem
+        self.reason = reason
+        self.way_out = way_out
+        self.line = line
+        self.column = column
+        self.excerpt = excerpt
+        self.caret = caret
+        super().__init__("\n".join([problem, *self._place(), *self._advice()]))
+
+    def _place(self) -> list[str]:
+        if self.line is None:
+            return []
+        place = f"  at line {self.line}, column {self.column}"
+        return [f"{place}:", f"    {self.excerpt}", f"    {' ' * self.caret}^"] if self.excerpt else [place]
+
+    def _advice(self) -> list[str]:
+        told = (("why", self.reason), ("way out", self.way_out))
+        return [f"  {name}: {text}" for name, text in told if text]
 
 
 class BudgetExceeded(DiscreetError):
@@ -45,6 +83,14 @@ class BudgetExceeded(DiscreetError):
         super().__init__(f"the charge {asked} does not fit into what is left: {left}")
         self.asked = asked
         self.left = left
+
+
+class LedgerDamaged(DiscreetError):
+    """The record was changed, cut, rolled back, or is not a ledger of this format. Nothing is charged to it."""
+
+
+class LedgerUnavailable(DiscreetError, OSError):
+    """The record cannot be written now. Nothing was read or released; the charge may or may not have been made."""
 
 
 class NoiseOverflow(DiscreetError, OverflowError):

@@ -13,5 +13,5 @@ __all__ = ["Payer"]
 class Payer(Protocol):
     """Something that can be charged. It commits the charge or raises; it never returns a flag."""
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str) -> None:
-        """Commit the charge durably or raise `BudgetExceeded`."""
+    def charge(self, event: Event, *, relation: Relation, purpose: str) -> object:
+        """Commit the charge durably or raise `BudgetExceeded`; a receipt, if any, is the payer's own."""

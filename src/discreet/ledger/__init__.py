@@ -1,0 +1,26 @@
+"""The durable record of what was spent: charge before reading, store before answering."""
+
+from __future__ import annotations
+
+from discreet.ledger.account import Account
+from discreet.ledger.budget import Budget
+from discreet.ledger.entry import Charge, Entry, StoredAnswer
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.quota import Quota
+from discreet.ledger.spending import Left, Spending, Total
+from discreet.ledger.store import Rows, Store
+
+__all__ = [
+    "Account",
+    "Budget",
+    "Charge",
+    "Entry",
+    "Ledger",
+    "Left",
+    "Quota",
+    "Rows",
+    "Spending",
+    "Store",
+    "StoredAnswer",
+    "Total",
+]

@@ -1,0 +1,113 @@
+"""What is declared for a data set, and which sums a charge is added to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import final
+
+from discreet.errors import InvalidParameter
+from discreet.ledger.account import Account
+from discreet.ledger.budget import Budget
+from discreet.ledger.canonical import canonical
+from discreet.ledger.filters import Filter, filter_for
+from discreet.ledger.orders import choose_orders
+from discreet.ledger.quota import Quota
+
+__all__ = ["LIFETIME", "Book", "Scope", "declare"]
+
+LIFETIME = ""  # The scope of all charges of a data set.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """A sum and the rule it keeps to."""
+
+    name: str
+    rule: Filter
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Book:
+    """An account with its quotas and the orders chosen for each when it was declared."""
+
+    account: Account
+    rule: Filter
+    quotas: tuple[tuple[Quota, Filter], ...]
+
+    def scopes(self, *, project: str, principal: str, time: int) -> list[Scope]:
+        """List every sum that a charge counts against: all of them must admit it."""
+        found = [Scope(LIFETIME, self.rule, "the lifetime budget")]
+        for quota, rule in self.quotas:
+            if quota.covers(project=project, principal=principal):
+                name = quota.scope(project=project, principal=principal, time=time)
+                found.append(Scope(name, rule, f"the quota of {quota.describe()}"))
+        return found
+
+    def describe(self) -> str:
+        """Say what is guaranteed; quotas are quotas."""
+        budget = self.account.budget
+        whom = f"one {self.account.unit} ({self.account.relation.value})"
+        if budget.kind != "unlimited":
+            return f"all charges together: {budget.describe()} for {whom}"
+        return f"{' and '.join(map(_per_window, self._windows()))} for {whom}; there is no lifetime limit"
+
+    def _windows(self) -> list[Quota]:
+        return [quota for quota, _ in self.quotas if quota.window and not quota.project and not quota.principal]
+
+    def text(self) -> str:
+        """Write the declaration in its one form."""
+        quotas = [quota.packed() | {"orders": _texts(rule.orders)} for quota, rule in self.quotas]
+        return canonical(self.account.packed() | {"orders": _texts(self.rule.orders), "quotas": quotas})
+
+    @classmethod
+    def read(cls, dataset: str, text: str) -> Book:
+        """Read what `text` wrote."""
+        return _read(dataset, text)
+
+    def with_budget(self, budget: Budget) -> Book:
+        """Return the book after its budget was raised: the same orders, for their sums are kept."""
+        account = Account(self.account.dataset, self.account.unit, self.account.relation, budget)
+        return Book(account, filter_for(budget, self.rule.orders), self.quotas)
+
+
+def _per_window(quota: Quota) -> str:
+    """Say that windows add up: "ε = 1 per day; k days: kε"."""
+    budget, unit = quota.budget, "window" if (quota.window or "").isdigit() else quota.window
+    sums = {"pure": "kε", "approximate": "kε, kδ", "concentrated": "kρ"}[budget.kind]
+    return f"{budget.describe()}{quota.per()}; k {unit}s: {sums}"
+
+
+def declare(account: Account, quotas: tuple[Quota, ...]) -> Book:
+    """Choose the orders of a new data set, from public facts."""
+    if not all(isinstance(quota, Quota) for quota in quotas):
+        raise InvalidParameter("quotas must be a sequence of Quota")
+    pairs = tuple((quota, filter_for(quota.budget, choose_orders(quota.budget))) for quota in quotas)
+    book = Book(account, filter_for(account.budget, choose_orders(account.budget)), pairs)
+    if account.budget.kind == "unlimited" and not book._windows():
+        raise InvalidParameter("a data set without a lifetime budget needs a quota per window over all its charges")
+    return book
+
+
+@lru_cache(maxsize=64)
+def _read(dataset: str, text: str) -> Book:
+    packed = json.loads(text)
+    account = Account.unpacked(dataset, packed)
+    quotas = []
+    for each in packed["quotas"]:
+        quota = Quota.unpacked(each)
+        quotas.append((quota, filter_for(quota.budget, _fractions(each["orders"]))))
+    return Book(account, filter_for(account.budget, _fractions(packed["orders"])), tuple(quotas))
+
+
+def _texts(orders: tuple[Fraction, ...]) -> list[str]:
+    return [str(order) for order in orders]
+
+
+def _fractions(texts: list[str]) -> tuple[Fraction, ...]:
+    return tuple(Fraction(text) for text in texts)

@@ -1,0 +1,85 @@
+"""Read the whole record again and add everything up anew."""
+
+from __future__ import annotations
+
+from typing import final
+
+from discreet.errors import LedgerDamaged
+from discreet.ledger.book import Book
+from discreet.ledger.canonical import canonical, digest
+from discreet.ledger.entry import BEGINNING, Entry
+from discreet.ledger.store import Rows
+from discreet.ledger.sums import Price, Sums
+
+__all__ = ["verify"]
+
+
+def verify(rows: Rows) -> None:
+    """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
+    replayed = _Replay()
+    previous, last = BEGINNING.hash, 0
+    for index, body, written_hash in rows.entries():
+        if index != last + 1 or digest(body) != written_hash:
+            raise LedgerDamaged(f"entry {last + 1} is missing or was changed")
+        entry = Entry.read(body, written_hash)
+        if entry.index != index or entry.previous != previous:
+            raise LedgerDamaged(f"entry {index} does not follow the one before")
+        replayed.add(entry)
+        previous, last = written_hash, index
+    replayed.compare(rows)
+
+
+@final
+class _Replay:
+    """What must be there if these entries were written and nothing else."""
+
+    def __init__(self) -> None:
+        self._declared: dict[str, str] = {}
+        self._sums: dict[tuple[str, str], Sums] = {}
+        self._answers: dict[int, str] = {}
+        self._charges: dict[int, str] = {}
+        self._time = 0
+
+    def add(self, entry: Entry) -> None:
+        """Add one entry."""
+        if entry.time < self._time:
+            raise LedgerDamaged(f"entry {entry.index} is older than the one before")
+        self._time = entry.time
+        match entry.kind:
+            case "charge":
+                self._charge(entry)
+            case "answer":
+                self._answer(entry)
+            case "open" | "raise":
+                self._declared[entry.dataset] = canonical(entry.content["declared"])
+
+    def _charge(self, entry: Entry) -> None:
+        if entry.dataset not in self._declared:
+            raise LedgerDamaged(f"entry {entry.index} charges a data set that was not opened")
+        self._charges[entry.index] = entry.dataset
+        for scope, packed in entry.content["prices"].items():
+            price, name = Price.unpacked(packed), (entry.dataset, scope)
+            self._sums[name] = self._sums.get(name, Sums.nothing(len(price.renyi))).plus(price)
+
+    def _answer(self, entry: Entry) -> None:
+        charge = entry.content["charge"]
+        if self._charges.get(charge) != entry.dataset or charge in self._answers:
+            raise LedgerDamaged(f"entry {entry.index} answers no charge of its data set, or one that has an answer")
+        self._answers[charge] = entry.content["answer"]
+
+    def compare(self, rows: Rows) -> None:
+        """Compare with what is kept beside the chain."""
+        if rows.accounts() != self._declared:
+            raise LedgerDamaged("what is declared is not what the entries say")
+        if rows.all_sums() != {name: sums.text() for name, sums in self._sums.items()}:
+            raise LedgerDamaged("the sums are not the sums of the entries")
+        if {charge: digest(text) for charge, text in rows.answers().items()} != self._answers:
+            raise LedgerDamaged("the stored answers are not the ones that were given")
+        self._admitted()
+
+    def _admitted(self) -> None:
+        """No lifetime sum is above its budget."""
+        for dataset, declared in self._declared.items():
+            book, sums = Book.read(dataset, declared), self._sums.get((dataset, ""))
+            if sums is not None and not book.rule.admits(sums):
+                raise LedgerDamaged("more was spent than the budget holds")

@@ -1,0 +1,85 @@
+"""Files that hold the record: private, forced to disk, on a disk of this machine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+from discreet.errors import LedgerUnavailable, Refused
+
+__all__ = ["check_private", "create_private", "refuse_network", "sync", "sync_folder"]
+
+_NETWORK = (
+    "nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p", "ncpfs", "gfs2",
+    "ocfs2", "beegfs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph",
+)  # fmt: skip
+
+
+def create_private(path: Path) -> None:
+    """Make an empty file that only its owner can read or write; leave one that is there."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise LedgerUnavailable(f"the ledger could not be made here: {error.strerror}") from None
+    sync_folder(path.parent)
+
+
+def check_private(path: Path) -> None:
+    """Refuse a file that others may read or write, or that belongs to another user."""
+    facts = os.stat(path)
+    if not stat.S_ISREG(facts.st_mode):
+        raise Refused("a ledger must be a regular file")
+    if facts.st_mode & 0o077:
+        raise Refused("others may read or write this ledger: take their permissions away (chmod 600)")
+    if facts.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
+        raise Refused("this ledger belongs to another user")
+
+
+def sync(file: int) -> None:
+    """Force the contents of a file to the disk itself."""
+    full = getattr(fcntl, "F_FULLFSYNC", None)  # On macOS fsync stops at the cache of the drive.
+    if full is not None:
+        fcntl.fcntl(file, full)
+    elif hasattr(os, "fdatasync"):
+        os.fdatasync(file)
+    else:
+        os.fsync(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in a folder to the disk."""
+    file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def refuse_network(path: Path) -> None:
+    """Refuse a folder on a network: locks and forced writes do not hold between machines there."""
+    kind = _kind_of_mount(path.parent)
+    if kind in _NETWORK:
+        raise Refused(
+            f"a ledger cannot live on a network file system ({kind}), where two machines could spend the same budget: "
+            "use a local disk, and put the anchor on the network if you like"
+        )
+
+
+def _kind_of_mount(folder: Path) -> str:
+    """Return the type of the file system a folder is on; empty where this system does not say."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        point = before.split()[4].encode().decode("unicode_escape")
+        inside = folder == Path(point) or Path(point) in folder.parents
+        if inside and len(point) >= len(best):
+            best, kind = point, after.split()[0]
+    return kind

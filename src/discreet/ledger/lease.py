@@ -1,0 +1,63 @@
+"""One machine at a time: a ledger file that another machine has open is refused.
+
+SQLite's locks hold between processes of one kernel. A lease says which machine that is; it is renewed by charges
+and ends by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.errors import LedgerUnavailable
+from discreet.ledger.canonical import canonical
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["hold_lease"]
+
+_SECONDS = 60
+_RENEW = 30  # Renewed when less than this is left, so that most charges do not write it.
+
+
+def hold_lease(connection: sqlite3.Connection) -> None:
+    """Take or renew the lease within a transaction; refuse if another machine has it."""
+    now = int(time.time())
+    row = connection.execute("SELECT host, until FROM lease WHERE id = 1").fetchone()
+    ours = row is not None and _same(json.loads(row[0]), host())
+    if row is not None and not ours and now < row[1]:
+        raise LedgerUnavailable(
+            f"this ledger is open on another machine; its lease ends in {row[1] - now} s. "
+            "One machine at a time may spend from a file: copies of it would spend the same budget twice"
+        )
+    if not ours or row[1] - now < _RENEW:
+        connection.execute("INSERT OR REPLACE INTO lease VALUES (1, ?, ?)", (canonical(host()), now + _SECONDS))
+
+
+def _same(one: dict[str, str], other: dict[str, str]) -> bool:
+    """Containers share the kernel, and with it the locks; after a restart the machine is still the same."""
+    if one["boot"] and one["boot"] == other["boot"]:
+        return True
+    return one["machine"] == other["machine"] and one["name"] == other["name"]
+
+
+@lru_cache(maxsize=1)
+def host() -> dict[str, str]:
+    """Say which machine this is."""
+    return {
+        "boot": _first_line("/proc/sys/kernel/random/boot_id"),
+        "machine": _first_line("/etc/machine-id"),
+        "name": os.uname().nodename,
+    }
+
+
+def _first_line(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="ascii", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,397 @@
+"""The ledger of a data set: charge before reading, store before answering."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.exact import Number
+from discreet.ledger.account import Account
+from discreet.ledger.book import LIFETIME, Book, Scope, declare
+from discreet.ledger.budget import Budget
+from discreet.ledger.canonical import canonical, digest
+from discreet.ledger.checking import verify
+from discreet.ledger.entry import Charge, Entry, StoredAnswer, written
+from discreet.ledger.event_text import packed_event
+from discreet.ledger.quota import Quota
+from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
+from discreet.ledger.store import Rows, Store
+from discreet.ledger.sums import Sums
+from discreet.noise import source
+from discreet.privacy import Composed, Event, Repeated, epsilon
+from discreet.privacy.convert import read_delta
+from discreet.privacy.relation import Relation
+
+__all__ = ["Ledger"]
+
+_LONGEST = 10_000  # Characters of a purpose, a key, a plan or a name.
+
+
+@final
+class Ledger:
+    """The record of everything that was spent on one data set. It is a `Payer`.
+
+    Guarantee   Whatever anyone asks, in any order, from any number of threads and processes, after any crash: all
+                answers together are within the budget, for one unit under the relation of the account.
+    Theorem     A filter that only looks at sums which only grow, see docs/ledger.md. [RRUV16, FZ21, Lec21, WRRW23]
+    """
+
+    def __init__(self, store: Store, dataset: str, held: ExitStack) -> None:
+        self._store, self._dataset, self._held = store, dataset, held
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        account: Account,
+        *,
+        anchor: str | Path | None = None,
+        quotas: Iterable[Quota] = (),
+    ) -> Ledger:
+        """Open or make the ledger of a data set; `"memory"` keeps it in this process only.
+
+        What was declared before must be declared again, or the ledger is refused. Without `quotas` those that were
+        declared before stay in force. The anchor is a small file beside the ledger unless another place is said.
+        """
+        if not isinstance(account, Account):
+            raise InvalidParameter("account must be an Account: the data set, its unit, relation and budget")
+        from discreet.ledger.sqlite_store import MemoryStore, file_store
+
+        with ExitStack() as held:
+            if path == "memory":
+                store: Store = MemoryStore()
+            else:
+                held.enter_context(source.hold())  # Recorded randomness and a real budget do not go together.
+                store = file_store(Path(path), None if anchor is None else Path(anchor))
+            ledger = cls(store, account.dataset, held)
+            ledger._declare(account, tuple(quotas))
+            held.callback(store.close)
+            ledger._held = held.pop_all()
+            return ledger
+
+    def _declare(self, account: Account, quotas: tuple[Quota, ...]) -> None:
+        book = declare(account, quotas) if quotas or account.budget.kind != "unlimited" else None
+        with self._store.writing() as rows:
+            verify(rows)
+            before = rows.account(account.dataset)
+            if before is not None:
+                _check_declared(account, quotas, Book.read(account.dataset, before))
+            else:
+                self._append(rows, "open", _declaration(book or declare(account, quotas)))
+                rows.set_account(account.dataset, (book or declare(account, quotas)).text())
+
+    @property
+    def account(self) -> Account:
+        """What the data set is declared as now."""
+        with self._store.reading() as rows:
+            return self._book(rows).account
+
+    def charge(
+        self,
+        event: Event,
+        *,
+        relation: Relation,
+        purpose: str,
+        principal: str = "",
+        project: str = "",
+        key: str | None = None,
+        plan: str | None = None,
+        version: str | None = None,
+    ) -> Charge:
+        """Commit the charge durably or raise; the answer may be lost, the charge never is.
+
+        A key that was charged before with the same event, plan, principal, project and version returns that charge
+        and costs nothing: its answer, if there is one, is in `stored`.
+        """
+        facts = _facts(event, relation, purpose, principal, project, key, plan, version)
+        with self._store.writing() as rows:
+            book = self._book(rows)
+            _check_relation(relation, book.account)
+            again = None if key is None else rows.by_key(self._dataset, key)
+            if again is not None:
+                return _same_charge(rows, again, facts)
+            now = _now(rows)
+            scopes = book.scopes(project=project, principal=principal, time=now)
+            facts["prices"] = self._spend(rows, scopes, event, relation)
+            head = self._append(rows, "charge", facts, now)
+            if key is not None or plan is not None:
+                rows.remember(head.id, self._dataset, key=key, question=_question(facts))
+        return head
+
+    def _spend(self, rows: Rows, scopes: list[Scope], event: Event, relation: Relation) -> dict[str, Any]:
+        """Check every sum first, then write them all."""
+        prices, after = {}, {}
+        for scope in scopes:
+            price = scope.rule.price(event, relation)
+            before = _sums(rows, self._dataset, scope)
+            after[scope.name] = before.plus(price)
+            if price.is_free:
+                raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
+            if not scope.rule.admits(after[scope.name]):
+                raise BudgetExceeded(asked=event, left=f"{left_of(scope.rule, before)} ({scope.text})")
+            prices[scope.name] = price.packed()
+        for name, sums in after.items():
+            rows.set_sums(self._dataset, name, sums.text())
+        return prices
+
+    def store(self, charge: Charge | int, draw: Callable[[], str]) -> str:
+        """Return the answer of a charge; draw and store it in one transaction if there is none yet.
+
+        The data was read before. If the process dies here, nothing left it, and the same charge may be tried again.
+        """
+        index = charge.id if isinstance(charge, Charge) else charge
+        with self._store.writing() as rows:
+            self._charge_entry(rows, index)
+            text = rows.answer(index)
+            if text is None:
+                text = draw()
+                if not isinstance(text, str):
+                    raise InvalidParameter("draw must return the answer as text")
+                rows.set_answer(index, text)
+                self._append(rows, "answer", {"charge": index, "answer": digest(text)})
+        return text
+
+    def stored(
+        self,
+        *,
+        principal: str,
+        version: str | None,
+        key: str | None = None,
+        plan: str | None = None,
+        project: str = "",
+    ) -> StoredAnswer | None:
+        """Return an answer that was released before, for the same principal, project, data version and plan.
+
+        A key that was used with anything else is refused. Without a version no plan is ever the same.
+        """
+        asked = {"principal": principal, "project": project, "plan": plan, "version": version}
+        with self._store.reading() as rows:
+            index = None if key is None else rows.by_key(self._dataset, key)
+            if index is not None:
+                _check_key(self._charge_entry(rows, index), asked)
+            else:
+                question = _question(asked)
+                index = None if question is None else rows.by_question(self._dataset, question)
+            text = None if index is None else rows.answer(index)
+            if index is None or text is None:
+                return None
+            return StoredAnswer(_as_charge(self._charge_entry(rows, index)), text)
+
+    def spent(self, *, principal: str | None = None, project: str | None = None) -> Spending:
+        """Return the exact sums of everything that was charged."""
+        with self._store.reading() as rows:
+            book = self._book(rows)
+            return spending_of(book.rule, self._lifetime(rows, book))
+
+    def left(self) -> Left:
+        """Return what is left of the lifetime budget, rounded down."""
+        with self._store.reading() as rows:
+            book = self._book(rows)
+            return left_of(book.rule, self._lifetime(rows, book))
+
+    def affords(self, event: Event, *, principal: str = "", project: str = "") -> bool:
+        """Tell whether this event could be charged now, under the lifetime budget and every quota."""
+        return self.times_left(event, principal=principal, project=project) > 0
+
+    def times_left(self, event: Event, *, principal: str = "", project: str = "") -> int:
+        """Return how many more such events could be charged now."""
+        with self._store.reading() as rows:
+            book = self._book(rows)
+            scopes = book.scopes(project=project, principal=principal, time=_now(rows))
+            return min(
+                scope.rule.times(_sums(rows, self._dataset, scope), scope.rule.price(event, book.account.relation))
+                for scope in scopes
+            )
+
+    def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:
+        """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered."""
+        _check_texts(reason=reason, principal=principal)
+        with self._store.writing() as rows:
+            book = self._book(rows)
+            _check_raise(book.account.budget, new_budget)
+            raised = book.with_budget(new_budget)
+            facts = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
+            self._append(rows, "raise", facts | _declaration(raised))
+            rows.set_account(self._dataset, raised.text())
+
+    def verify(self) -> None:
+        """Read the whole record again: hashes, order, sums, declarations, answers. Raise if anything is not right."""
+        with self._store.writing() as rows:
+            verify(rows)
+
+    def history(self) -> tuple[Entry, ...]:
+        """Return every entry of this data set."""
+        with self._store.reading() as rows:
+            entries = [Entry.read(body, written_hash) for _, body, written_hash in rows.entries()]
+        return tuple(entry for entry in entries if entry.dataset == self._dataset)
+
+    def export(self, path: str | Path) -> None:
+        """Write the whole record as JSON lines, each with its hash; it needs no library to be checked."""
+        with self._store.reading() as rows, open(path, "x", encoding="ascii") as file:
+            for _, body, written_hash in rows.entries():
+                file.write(canonical({"hash": written_hash, "entry": body}) + "\n")
+
+    def total(self, delta: Number) -> Total:
+        """Return the tight total of all charges at a delta: right if all of them were fixed in advance."""
+        with self._store.reading() as rows:
+            relation = self._book(rows).account.relation
+        events = Counter(event for entry in self.history() for event in [entry.event] if event is not None)
+        if not events:
+            return Total(0.0, read_delta(delta), 0)
+        everything = Composed(Repeated(event, count) for event, count in events.items())
+        return Total(epsilon(everything, delta, relation=relation), read_delta(delta), events.total())
+
+    def describe(self) -> str:
+        """Say what is guaranteed, what was spent and what is left."""
+        with self._store.reading() as rows:
+            book = self._book(rows)
+            sums = self._lifetime(rows, book)
+        return f"{book.describe()}. Spent: {spending_of(book.rule, sums)}. Left: {left_of(book.rule, sums)}."
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _book(self, rows: Rows) -> Book:
+        """Read what is declared now: another process may have raised the budget."""
+        declared = rows.account(self._dataset)
+        if declared is None:
+            raise Refused("this data set is not declared in this ledger")
+        return Book.read(self._dataset, declared)
+
+    def _lifetime(self, rows: Rows, book: Book) -> Sums:
+        return _sums(rows, self._dataset, Scope(LIFETIME, book.rule, ""))
+
+    def _charge_entry(self, rows: Rows, index: int) -> Entry:
+        found = rows.entry(index)
+        entry = None if found is None else Entry.read(*found)
+        if entry is None or entry.kind != "charge" or entry.dataset != self._dataset:
+            raise InvalidParameter("there is no such charge for this data set")
+        return entry
+
+    def _append(self, rows: Rows, kind: str, content: dict[str, Any], now: int | None = None) -> Charge:
+        moment = _now(rows) if now is None else now
+        head, body = written(rows.head(), kind=kind, dataset=self._dataset, time=moment, content=content)
+        rows.append(head, body)
+        return Charge(head.index, head.index, head.hash)
+
+
+def _now(rows: Rows) -> int:
+    """Return the time in microseconds. It never goes back, so no window comes twice."""
+    return max(time.time_ns() // 1000, rows.head().time)
+
+
+def _sums(rows: Rows, dataset: str, scope: Scope) -> Sums:
+    text = rows.sums(dataset, scope.name)
+    return Sums.nothing(len(scope.rule.orders)) if text is None else Sums.from_text(text)
+
+
+def _declaration(book: Book) -> dict[str, Any]:
+    import json
+
+    return {"declared": json.loads(book.text())}
+
+
+def _facts(
+    event: Event,
+    relation: Relation,
+    purpose: str,
+    principal: str,
+    project: str,
+    key: str | None,
+    plan: str | None,
+    version: str | None,
+) -> dict[str, Any]:
+    """Collect what is written about a charge: public facts only."""
+    if not isinstance(relation, Relation):
+        raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
+    _check_texts(purpose=purpose, principal=principal, project=project, key=key, plan=plan, version=version)
+    facts: dict[str, Any] = {
+        "event": packed_event(event),
+        "relation": relation.value,
+        "purpose": purpose,
+        "principal": principal,
+        "project": project,
+    }
+    said = {"key": key, "plan": plan, "version": version}
+    return facts | {name: value for name, value in said.items() if value is not None}
+
+
+def _check_texts(**texts: str | None) -> None:
+    for name, value in texts.items():
+        if value is not None and (not isinstance(value, str) or len(value) > _LONGEST):
+            raise InvalidParameter(f"{name} must be a text of at most {_LONGEST:,} characters")
+
+
+def _check_relation(relation: Relation, account: Account) -> None:
+    if relation is not account.relation:
+        raise InvalidParameter(
+            f"this data set is accounted under {account.relation.name}; a charge under {relation.name} cannot be added"
+        )
+
+
+_IDENTITY = ("principal", "project", "plan", "version")
+
+
+def _question(facts: dict[str, Any]) -> str | None:
+    """Name what must be the same for an answer to be given again; None if it never is."""
+    if facts.get("plan") is None or facts.get("version") is None:
+        return None
+    return digest(canonical([facts.get(name) for name in _IDENTITY]))
+
+
+def _same_charge(rows: Rows, index: int, facts: dict[str, Any]) -> Charge:
+    found = rows.entry(index)
+    if found is None:
+        raise InvalidParameter("there is no such charge for this data set")
+    entry = Entry.read(*found)
+    _check_key(entry, facts)
+    if entry.content["event"] != facts["event"]:
+        raise Refused("this key was used for another event: choose a new key")
+    return _as_charge(entry)
+
+
+def _check_key(entry: Entry, asked: dict[str, Any]) -> None:
+    """Refuse a key that was used for anything else. The message does not say by whom or for what."""
+    if any(entry.content.get(name) != asked.get(name) for name in _IDENTITY):
+        raise Refused("this key was used with another plan, principal, project or version: choose a new key")
+
+
+def _as_charge(entry: Entry) -> Charge:
+    return Charge(entry.index, entry.index, entry.hash)
+
+
+def _check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) -> None:
+    if account != before.account:
+        raise Refused(
+            f"data set {account.dataset!r} was declared as {before.account.describe()}, and now as "
+            f"{account.describe()}. Open it as declared; a budget can be raised with raise_budget, nothing else changes"
+        )
+    declared = tuple(quota for quota, _ in before.quotas)
+    if quotas and quotas != declared:
+        listed = "; ".join(quota.describe() for quota in declared) or "none"
+        raise Refused(f"data set {account.dataset!r} was declared with these quotas: {listed}")
+
+
+def _check_raise(before: Budget, after: Budget) -> None:
+    if not isinstance(after, Budget) or after.kind != before.kind or after.approximate != before.approximate:
+        raise Refused(f"a budget is raised within its kind: it is {before.describe()} now")
+    pairs = [(getattr(before, name), getattr(after, name)) for name in ("epsilon", "delta", "rho")]
+    numbers = [(old or Fraction(0), new or Fraction(0)) for old, new in pairs]
+    if any(new < old for old, new in numbers) or all(new == old for old, new in numbers):
+        raise Refused(f"a budget can only be raised: it is {before.describe()} now")

@@ -1,0 +1,137 @@
+"""What an event costs in each account that a filter keeps."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+from discreet.balls import ball
+from discreet.errors import UnsupportedEvent
+from discreet.ledger.sums import Price, on_grid, renyi_units
+from discreet.privacy.basic import basic, point, reveal
+from discreet.privacy.convert import bounded_range_to_zcdp, pure_to_zcdp, pure_to_zcdp_simple
+from discreet.privacy.events import (
+    GDP,
+    ZCDP,
+    BoundedRange,
+    DiscreteGaussian,
+    Event,
+    Gaussian,
+    PoissonSampled,
+    PureDP,
+    SampledWithoutReplacement,
+)
+from discreet.privacy.guarantee import renyi
+from discreet.privacy.relation import Relation
+from discreet.privacy.renyi_curve import log_moment, renyi_curve
+from discreet.privacy.rigorous import enclose, float_up
+from discreet.privacy.spent import Choice, Spent, spent
+
+__all__ = ["concentrated_price", "mixed_price", "pure_price"]
+
+_LARGEST_SAMPLED_ORDER = 1024  # The moment of a sample is a sum of that many terms.
+
+
+@lru_cache(maxsize=4096)
+def pure_price(event: Event, relation: Relation) -> Price:
+    """Return the exact epsilon of an event; refuse one that has none, or a delta beside it."""
+    simple = basic(spent(event, relation))
+    if simple is None or simple.at > 0:
+        raise UnsupportedEvent(
+            "a pure ledger adds exact epsilons: this event has a delta or no epsilon of its own; "
+            "open the data set with Budget(epsilon=…, delta=…), or use Laplace noise and known keys"
+        )
+    return Price(on_grid(simple.epsilon), Fraction(0))
+
+
+@lru_cache(maxsize=4096)
+def concentrated_price(event: Event, relation: Relation) -> Price:
+    """Return a rho of an event; refuse one that has none."""
+    total = spent(event, relation)
+    simple = basic(total)
+    known = simple.epsilon if simple is not None and simple.at == 0 else None
+    return Price(None if known is None else on_grid(known), Fraction(0), rho=on_grid(_rho(total)))
+
+
+def _rho(total: Spent) -> Fraction:
+    """Add up rho; among cells that a unit may touch, the largest ones. [BS16]"""
+    sure = sum((count * _leaf_rho(event) for event, count in total.sure), Fraction(0))
+    return sure + sum((_worst_cells(choice) for choice in total.choices), Fraction(0))
+
+
+def _worst_cells(choice: Choice) -> Fraction:
+    cells = sorted((_rho(cell) for cell in choice.cells), reverse=True)
+    return choice.times * sum(cells[: choice.touched], Fraction(0))
+
+
+def _leaf_rho(event: Event) -> Fraction:
+    match event:
+        case ZCDP() | DiscreteGaussian():
+            return event.rho
+        case GDP() | Gaussian():
+            return event.mu_squared / 2
+        case BoundedRange():
+            return bounded_range_to_zcdp(event.epsilon)
+        case _:
+            return _pure_rho(event)
+
+
+def _pure_rho(event: Event) -> Fraction:
+    known = point(event)
+    if known is None or known.at > 0:
+        raise UnsupportedEvent(
+            f"no zero-concentrated bound is proven for {type(event).__name__}: a rho ledger refuses it; "
+            "open the data set with Budget(epsilon=…, delta=…) instead"
+        )
+    tight = pure_to_zcdp(known.epsilon)
+    simple = pure_to_zcdp_simple(known.epsilon)
+    return min(simple, Fraction(tight)) if math.isfinite(tight) else simple
+
+
+@lru_cache(maxsize=4096)
+def mixed_price(event: Event, relation: Relation, orders: tuple[Fraction, ...]) -> Price:
+    """Return epsilon, delta and the divergences of an event.
+
+    An (epsilon, delta) part is split once, into one that reveals all with chance delta and one that is purely
+    private [KOV15]; epsilon and the divergences are both those of the second part, so that one split serves every
+    sum.
+    """
+    try:
+        price = _mixed(spent(event, relation), orders)
+    except UnsupportedEvent:
+        # Groups of a size for which only divergences are known; what is unknown altogether has none of them.
+        price = Price(None, Fraction(0), renyi=tuple(_of_groups(event, relation, order) for order in orders))
+    if price.epsilon is None and all(value is None for value in price.renyi):
+        raise UnsupportedEvent(f"no bound is proven for this {type(event).__name__} at any order of this ledger")
+    return price
+
+
+def _mixed(total: Spent, orders: tuple[Fraction, ...]) -> Price:
+    simple, curve = basic(total), renyi_curve(total)
+    rest, delta = curve.rest, reveal(curve.revealed)
+    if simple is not None and simple.at > delta:
+        # A cell has a delta: which cell a unit is in decides it, so the charge as a whole is the part to split.
+        rest, delta = Spent(frozenset({(PureDP(simple.epsilon), 1)})), simple.at
+    divergences = tuple(_divergence(rest, order) for order in orders)
+    return Price(None if simple is None else on_grid(simple.epsilon), on_grid(delta), renyi=divergences)
+
+
+def _divergence(rest: Spent, order: Fraction) -> int | None:
+    if order > _LARGEST_SAMPLED_ORDER and _has_sample(rest):
+        return None
+    value = float_up(enclose(lambda: log_moment(rest, order) / ball(order - 1)))
+    return renyi_units(max(0.0, value))
+
+
+def _has_sample(total: Spent) -> bool:
+    samples = (PoissonSampled, SampledWithoutReplacement)
+    cells = [cell for choice in total.choices for cell in choice.cells]
+    return any(isinstance(event, samples) for event, _ in total.sure) or any(map(_has_sample, cells))
+
+
+def _of_groups(event: Event, relation: Relation, order: Fraction) -> int | None:
+    try:
+        return renyi_units(renyi(event, order, relation=relation))
+    except UnsupportedEvent:
+        return None

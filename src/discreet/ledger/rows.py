@@ -1,0 +1,82 @@
+"""The record in sqlite3, within one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.ledger.entry import BEGINNING, Head
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["SqliteRows"]
+
+
+@final
+class SqliteRows:
+    """One statement for each thing that a ledger asks."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def _one(self, statement: str, *values: object) -> Any:
+        row = self._connection.execute(statement, values).fetchone()
+        return None if row is None else row[0]
+
+    def head(self) -> Head:
+        row = self._connection.execute("SELECT idx, hash, time FROM entries ORDER BY idx DESC LIMIT 1").fetchone()
+        return BEGINNING if row is None else Head(*row)
+
+    def append(self, head: Head, body: str) -> None:
+        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (head.index, head.hash, head.time, body))
+
+    def entry(self, index: int) -> tuple[str, str] | None:
+        row = self._connection.execute("SELECT body, hash FROM entries WHERE idx = ?", (index,)).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def entries(self) -> Iterator[tuple[int, str, str]]:
+        yield from self._connection.execute("SELECT idx, body, hash FROM entries ORDER BY idx")
+
+    def account(self, dataset: str) -> str | None:
+        return self._one("SELECT declared FROM accounts WHERE dataset = ?", dataset)  # type: ignore[no-any-return]
+
+    def set_account(self, dataset: str, declared: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (dataset, declared))
+
+    def accounts(self) -> dict[str, str]:
+        return dict(self._connection.execute("SELECT dataset, declared FROM accounts"))
+
+    def sums(self, dataset: str, scope: str) -> str | None:
+        return self._one("SELECT body FROM sums WHERE dataset = ? AND scope = ?", dataset, scope)  # type: ignore[no-any-return]
+
+    def set_sums(self, dataset: str, scope: str, text: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (dataset, scope, text))
+
+    def all_sums(self) -> dict[tuple[str, str], str]:
+        rows = self._connection.execute("SELECT dataset, scope, body FROM sums")
+        return {(dataset, scope): body for dataset, scope, body in rows}
+
+    def remember(self, index: int, dataset: str, *, key: str | None, question: str | None) -> None:
+        self._connection.execute("INSERT INTO charges VALUES (?, ?, ?, ?)", (index, dataset, key, question))
+
+    def by_key(self, dataset: str, key: str) -> int | None:
+        return self._one("SELECT idx FROM charges WHERE dataset = ? AND key = ?", dataset, key)  # type: ignore[no-any-return]
+
+    def by_question(self, dataset: str, question: str) -> int | None:
+        return self._one(  # type: ignore[no-any-return]
+            "SELECT max(idx) FROM charges JOIN answers ON charge = idx WHERE dataset = ? AND question = ?",
+            dataset,
+            question,
+        )
+
+    def answer(self, charge: int) -> str | None:
+        return self._one("SELECT body FROM answers WHERE charge = ?", charge)  # type: ignore[no-any-return]
+
+    def set_answer(self, charge: int, text: str) -> None:
+        self._connection.execute("INSERT INTO answers VALUES (?, ?)", (charge, text))
+
+    def answers(self) -> dict[int, str]:
+        return dict(self._connection.execute("SELECT charge, body FROM answers"))

@@ -1,0 +1,56 @@
+"""The tables, their version, and how an older file becomes a newer one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.errors import LedgerDamaged
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["FORMAT", "create", "format_of"]
+
+FORMAT = 1
+_APPLICATION = 0x44_53_43_54  # "DSCT": what a file says that is ours.
+
+# Entries and answers are the record; the other tables are kept so that a charge need not read the record again.
+_TABLES = """
+CREATE TABLE entries (idx INTEGER PRIMARY KEY, hash TEXT NOT NULL, time INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE answers (charge INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE accounts (dataset TEXT PRIMARY KEY, declared TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sums (dataset TEXT, scope TEXT, body TEXT NOT NULL, PRIMARY KEY (dataset, scope)) WITHOUT ROWID;
+CREATE TABLE charges (idx INTEGER PRIMARY KEY, dataset TEXT NOT NULL, key TEXT, question TEXT);
+CREATE UNIQUE INDEX charges_by_key ON charges (dataset, key) WHERE key IS NOT NULL;
+CREATE INDEX charges_by_question ON charges (dataset, question) WHERE question IS NOT NULL;
+CREATE TABLE lease (id INTEGER PRIMARY KEY CHECK (id = 1), host TEXT NOT NULL, until INTEGER NOT NULL);
+CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
+CREATE TRIGGER answers_stay BEFORE UPDATE ON answers BEGIN SELECT RAISE(ABORT, 'answers are never changed'); END;
+CREATE TRIGGER answers_last BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, 'answers are never deleted'); END;
+"""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new file, within the transaction that is open."""
+    for statement in _TABLES.split(";\n"):
+        text = statement.strip()
+        if text:
+            connection.execute(text)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a file: 0 for an empty one; refuse what is not a ledger, or is newer than this release."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        return 0
+    if application != _APPLICATION:
+        raise LedgerDamaged("this file is not a ledger")
+    if version > FORMAT:
+        raise LedgerDamaged(
+            f"this ledger has format {version}, this release knows {FORMAT}: use a newer release of discreet"
+        )
+    return version

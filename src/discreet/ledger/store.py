@@ -1,0 +1,76 @@
+"""What a place for the record must do. One is built on sqlite3; another can be built on a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from discreet.ledger.entry import Head
+
+__all__ = ["Rows", "Store"]
+
+
+class Rows(Protocol):
+    """The record within one transaction. Entries and answers can be added, never changed."""
+
+    def head(self) -> Head:
+        """Return the end of the chain."""
+
+    def append(self, head: Head, body: str) -> None:
+        """Add an entry; `head` is the end of the chain after it."""
+
+    def entry(self, index: int) -> tuple[str, str] | None:
+        """Return the text of an entry and its hash."""
+
+    def entries(self) -> Iterator[tuple[int, str, str]]:
+        """Return index, text and hash of every entry in order."""
+
+    def account(self, dataset: str) -> str | None:
+        """Return what was declared for a data set."""
+
+    def set_account(self, dataset: str, declared: str) -> None:
+        """Remember what is declared for a data set."""
+
+    def accounts(self) -> dict[str, str]:
+        """Return what is declared for every data set."""
+
+    def sums(self, dataset: str, scope: str) -> str | None:
+        """Return the sums of one scope of a data set."""
+
+    def set_sums(self, dataset: str, scope: str, text: str) -> None:
+        """Remember the sums of one scope."""
+
+    def all_sums(self) -> dict[tuple[str, str], str]:
+        """Return the sums of every scope."""
+
+    def remember(self, index: int, dataset: str, *, key: str | None, question: str | None) -> None:
+        """Make a charge findable by its key and by its question."""
+
+    def by_key(self, dataset: str, key: str) -> int | None:
+        """Return the index of the charge that used a key."""
+
+    def by_question(self, dataset: str, question: str) -> int | None:
+        """Return the index of the newest charge for a question that has an answer."""
+
+    def answer(self, charge: int) -> str | None:
+        """Return the answer that was stored under a charge."""
+
+    def set_answer(self, charge: int, text: str) -> None:
+        """Store an answer, once."""
+
+    def answers(self) -> dict[int, str]:
+        """Return all answers by their charge."""
+
+
+class Store(Protocol):
+    """A durable place. What is written within `writing` is on disk and anchored when the block is left."""
+
+    def writing(self) -> AbstractContextManager[Rows]:
+        """Open an exclusive transaction; an exception takes everything back."""
+
+    def reading(self) -> AbstractContextManager[Rows]:
+        """Open a snapshot."""
+
+    def close(self) -> None:
+        """Let go of files."""
