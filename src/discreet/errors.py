@@ -5,6 +5,7 @@ DiscreetError
 ├── UnsupportedEvent      an accountant has no proof for this event; it never guesses
 ├── Refused               the request cannot be answered privately; says where, why and the way out
 ├── BudgetExceeded        the ledger refused the charge; carries asked and left
+├── AnswerFailed          a question that was paid could not be answered; says nothing more, whatever the data are
 ├── LedgerDamaged         the record was changed, cut, rolled back or is not the one declared
 ├── LedgerUnavailable     the record cannot be written now: disk, permissions or another machine
 └── NoiseOverflow         a noise value does not fit 64 bits; nothing was released
@@ -15,6 +16,7 @@ No message contains a data value, only public parameters.
 from __future__ import annotations
 
 __all__ = [
+    "AnswerFailed",
     "BudgetExceeded",
     "DiscreetError",
     "InvalidParameter",
@@ -83,6 +85,17 @@ class BudgetExceeded(DiscreetError):
         super().__init__(f"the charge {asked} does not fit into what is left: {left}")
         self.asked = asked
         self.left = left
+
+
+class AnswerFailed(DiscreetError):
+    """A question that was paid could not be answered. The text is always the same: why could depend on the data."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this question could not be answered within its limits of time and memory. Nothing was released and the "
+            "charge stands; asked again under the same key it is not charged again. Whoever holds the data can look "
+            "at the machine, its files and its limits"
+        )
 
 
 class LedgerDamaged(DiscreetError):
