@@ -53,7 +53,7 @@ class Secret:
         return _encrypt(self._naming, plain)
 
     def names_of_bytes(self, values: pa.Array) -> Blocks:
-        """Chain the blocks of each value through AES, its length first: CBC-MAC of prefix-free messages. [BKR00]"""
+        """Chain the blocks of each value through AES, its length first: CBC-MAC, prefix-free. [PR00]"""
         lengths, blocks = _padded(values)
         state = np.zeros((len(values), 2), np.uint64)
         state[:, 0] = lengths
