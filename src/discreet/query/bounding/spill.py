@@ -59,7 +59,7 @@ class Spill:
         self._open.close()
         for number in range(_PARTITIONS):
             gathered = Gathered(self._shape)
-            gathered.packed += [np.asarray(batch.column(0)) for batch in self._batches(_PACKED, number)]
+            gathered.packed += [np.array(batch.column(0)) for batch in self._batches(_PACKED, number)]
             gathered.loose += [_clean(batch) for batch in self._batches(_LOOSE, number)]
             yield gathered
 

@@ -1,0 +1,188 @@
+"""Contribution bounding one unit at a time, in plain Python: the same secret, the same words, no arrays.
+
+It reads the two keys from the same source as the library, so both keep the very same rows.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from recorded import replayed
+
+from discreet.noise.source import read
+from discreet.query.bounding import Limits, Measure, Rows, Tally, tally
+
+# A row: unit, group, index of each measure (None for NULL).
+Row = tuple[Any, ...]
+FEW = 16
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A tally as plain numbers, to be compared."""
+
+    units: list[int]
+    rows: list[int]
+    counts: list[list[int]]
+    totals: list[list[int]]
+    squares: list[list[int]]
+    distinct: list[list[int]]
+    values: list[list[list[int]]]
+
+
+def aes(key: bytes, block: bytes) -> bytes:
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(block)
+
+
+class PlainSecret:
+    def __init__(self) -> None:
+        self.naming, self.placing = read(32), read(32)
+
+    def name(self, unit: Hashable) -> bytes:
+        if isinstance(unit, float):
+            return aes(self.naming, struct.pack("<dQ", unit + 0.0, 0))
+        if isinstance(unit, int):
+            return aes(self.naming, struct.pack("<QQ", unit % 2**64, 0))
+        text = unit.encode() if isinstance(unit, str) else unit
+        assert isinstance(text, bytes)
+        state = aes(self.naming, struct.pack("<QQ", len(text), 0))
+        for start in range(0, len(text), 16):
+            block = text[start : start + 16].ljust(16, b"\0")
+            state = aes(self.naming, bytes(a ^ b for a, b in zip(state, block, strict=True)))
+        return state
+
+    def block(self, name: bytes, stream: int, number: int) -> tuple[int, int]:
+        first, second = struct.unpack("<QQ", name)
+        place = struct.pack("<QQ", first ^ stream, second ^ number)
+        return struct.unpack("<QQ", aes(self.placing, place))
+
+    def below(self, limit: int, name: bytes, stream: int, turn: int) -> int:
+        attempt = 0
+        while True:
+            word = self.block(name, stream, turn + (attempt << 32))[0]
+            if word < 2**64 // limit * limit:
+                return word % limit
+            attempt += 1
+
+    def choose(self, size: int, some: int, name: bytes, stream: int) -> list[int]:
+        if size <= some:
+            return list(range(size))
+        if some > FEW:
+            return sorted(range(size), key=lambda place: self.block(name, stream, place))[:some]
+        chosen: list[int] = []
+        for turn in range(some):
+            last = size - some + turn
+            drawn = self.below(last + 1, name, stream, turn)
+            chosen.append(last if drawn in chosen else drawn)
+        return chosen
+
+
+def kept(rows: Iterable[Row], limits: Limits, groups: int, secret: PlainSecret) -> list[Row]:
+    """Keep rows as the semantics say, unit by unit."""
+    owned: dict[Hashable, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        unit, group = row[:2]
+        if unit is None or unit != unit or not 0 <= group < groups:
+            continue
+        owned[unit][group].append(row)
+    return [row for unit, by_group in owned.items() for row in kept_of_one(unit, by_group, limits, secret)]
+
+
+def kept_of_one(unit: Hashable, by_group: dict[int, list[Row]], limits: Limits, secret: PlainSecret) -> list[Row]:
+    name, order = secret.name(unit), sorted(by_group)
+    result = []
+    for place in secret.choose(len(order), limits.max_groups, name, 0):
+        listed = sorted(by_group[order[place]], key=lambda row: [(x is not None, x or 0) for x in row[2:]])
+        result += [listed[i] for i in secret.choose(len(listed), limits.max_rows, name, place + 1)]
+    return result
+
+
+def reference(rows: Sequence[Row], groups: int, limits: Limits, measures: Sequence[Measure]) -> Plain:
+    """Count what is kept, in Python integers."""
+    secret = PlainSecret()
+    clamped = [(*row[:2], *(clamp(x, m) for x, m in zip(row[2:], measures, strict=True))) for row in rows]
+    left = kept(clamped, limits, groups, secret)
+    by_group = [[row for row in left if row[1] == group] for group in range(groups)]
+    columns = [[[r[2 + m] for r in rows if r[2 + m] is not None] for rows in by_group] for m in range(len(measures))]
+    pairs = list(zip(columns, measures, strict=True))
+    return Plain(
+        [len({row[0] for row in rows}) for rows in by_group],
+        [len(rows) for rows in by_group],
+        [[len(values) for values in column] for column in columns],
+        [[sum(value - m.centre for value in values) for values in column] for column, m in pairs],
+        [[sum((value - m.centre) ** 2 for value in values) for values in column] for column, m in pairs],
+        [[len(set(values)) for values in column] for column in columns],
+        [[sorted(values) for values in column] for column in columns],
+    )
+
+
+def clamp(value: int | None, measure: Measure) -> int | None:
+    return None if value is None else min(max(value, measure.low), measure.high)
+
+
+def plain(result: Tally) -> Plain:
+    groups = range(len(result.rows))
+    columns = result.measures
+    assert all(c.total is not None and c.squares is not None and c.values is not None for c in columns)
+    return Plain(
+        result.units.tolist(),
+        result.rows.tolist(),
+        [column.counts.tolist() for column in columns],
+        [column.total.tolist() for column in columns],
+        [column.squares.tolist() for column in columns],
+        [column.distinct.tolist() for column in columns],
+        [[column.values.of(group).tolist() for group in groups] for column in columns],
+    )
+
+
+def everything(low: int, high: int, centre: int = 0) -> Measure:
+    return Measure(low=low, high=high, centre=centre, total=True, squares=True, distinct=True, values=True)
+
+
+def chunk(rows: Sequence[Row], kind: pa.DataType) -> Rows:
+    """Lay rows out as columns."""
+    measures, valid = [], []
+    for place in range(2, len(rows[0]) if rows else 2):
+        column = [row[place] for row in rows]
+        measures.append(np.array([0 if value is None else value for value in column], np.int64))
+        present = np.array([value is not None for value in column], np.bool_)
+        valid.append(None if present.all() else present)
+    groups = np.array([row[1] for row in rows], np.int64)
+    units = pa.array([row[0] for row in rows], kind)
+    return Rows(units=units, groups=groups, measures=tuple(measures), valid=tuple(valid))
+
+
+def chunks(rows: Sequence[Row], kind: pa.DataType, size: int) -> list[Rows]:
+    return [chunk(rows[start : start + size], kind) for start in range(0, len(rows), size)]
+
+
+def ours(
+    rows: Sequence[Row],
+    groups: int,
+    limits: Limits,
+    measures: Sequence[Measure],
+    *,
+    kind: pa.DataType | None = None,
+    size: int = 1 << 20,
+    label: str = "bounding",
+    **how: int,
+) -> Plain:
+    """Count with the library, under recorded randomness."""
+    with replayed(label):
+        return plain(
+            tally(chunks(rows, kind or pa.int64(), size), groups=groups, limits=limits, measures=measures, **how)
+        )
+
+
+def theirs(
+    rows: Sequence[Row], groups: int, limits: Limits, measures: Sequence[Measure], label: str = "bounding"
+) -> Plain:
+    with replayed(label):
+        return reference(rows, groups, limits, measures)
