@@ -11,13 +11,12 @@ leaves the older slot, which is right too.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import final
 
 from discreet.errors import LedgerDamaged, LedgerUnavailable
-from discreet.ledger.canonical import canonical, digest
+from discreet.ledger.canonical import digest
 from discreet.ledger.entry import BEGINNING, Head
 from discreet.ledger.files import create_private, sync, sync_folder
 
@@ -33,6 +32,7 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._seen = (b"", BEGINNING)  # What the two slots were when they were last read, and what they said.
 
     @classmethod
     def create(cls, path: Path) -> Anchor:
@@ -46,33 +46,44 @@ class Anchor:
 
     def read(self) -> Head:
         """Return the newest head that is written whole."""
-        heads = [head for slot in (0, 1) for head in [self._slot(slot)] if head is not None]
-        if not heads:
-            raise LedgerDamaged("the anchor of this ledger cannot be read: restore it from its own backup")
-        return max(heads, key=lambda head: head.index)
-
-    def _slot(self, slot: int) -> Head | None:
-        try:
-            index, last, check = json.loads(os.pread(self._file, _SLOT, slot * _SLOT))
-        except (ValueError, TypeError):
-            return None
-        return Head(index, last) if check == _check(index, last) else None
+        written = os.pread(self._file, 2 * _SLOT, 0)
+        if written != self._seen[0]:
+            heads = [head for start in (0, _SLOT) for head in [_read(written[start : start + _SLOT])] if head]
+            if not heads:
+                raise LedgerDamaged("the anchor of this ledger cannot be read: restore it from its own backup")
+            self._seen = (written, max(heads, key=lambda head: head.index))
+        return self._seen[1]
 
     def move(self, head: Head) -> None:
-        """Write a head durably. The caller holds the lock of the ledger and has committed the head."""
-        text = canonical([head.index, head.hash, _check(head.index, head.hash)])
+        """Write a head durably. The caller holds the lock of the ledger, has read this and has committed the head."""
+        slot, start = _written(head), head.index % 2 * _SLOT
         try:
-            os.pwrite(self._file, f"{text:<{_SLOT}}".encode("ascii"), head.index % 2 * _SLOT)
+            os.pwrite(self._file, slot, start)
             sync(self._file)
         except OSError as error:
             raise LedgerUnavailable(
                 f"the anchor could not be written ({error.strerror}); nothing was released"
             ) from None
+        known = self._seen[0]
+        self._seen = (known[:start] + slot + known[start + _SLOT :], head)
 
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
 
 
-def _check(index: int, last: str) -> str:
-    return digest(f"anchor {index} {last}")
+def _written(head: Head) -> bytes:
+    return f"{head.index} {head.hash} {_check(head)}".ljust(_SLOT).encode("ascii")
+
+
+def _read(slot: bytes) -> Head | None:
+    """Return the head that a slot holds; None for one that is torn or was never written."""
+    parts = slot.decode("ascii", "replace").split()
+    if len(parts) != 3 or not parts[0].isdecimal():
+        return None
+    head = Head(int(parts[0]), parts[1])
+    return head if parts[2] == _check(head) else None
+
+
+def _check(head: Head) -> str:
+    return digest(f"anchor {head.index} {head.hash}")

@@ -8,10 +8,12 @@ from typing import Any
 
 __all__ = ["canonical", "digest"]
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
 
 def canonical(value: Any) -> str:
     """Write JSON in the one form that is hashed: sorted keys, no blanks, ASCII only, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def digest(text: str) -> str:

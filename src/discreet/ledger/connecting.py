@@ -11,7 +11,7 @@ from discreet.errors import LedgerDamaged, LedgerUnavailable
 __all__ = ["begun", "connect", "translated"]
 
 _PATIENCE = 60.0  # Seconds to wait for somebody else who has the file locked.
-_CHECKPOINT = 2000  # Pages of the log; it is then written from its start again, which forces no new block.
+_CHECKPOINT = 500  # Pages of the log; it is then written from its start again, which forces no new block.
 
 
 def connect(location: str) -> sqlite3.Connection:

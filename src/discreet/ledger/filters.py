@@ -20,7 +20,9 @@ from discreet.ledger.sums import Price, Sums
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
-__all__ = ["Filter", "filter_for"]
+__all__ = ["ConcentratedFilter", "Filter", "MixedFilter", "NoFilter", "PureFilter", "filter_for"]
+
+_MOST_PRICES = 4096  # Events whose price is remembered.
 
 
 class Filter(Protocol):
@@ -93,11 +95,24 @@ class MixedFilter:
         """What each order holds, in units of 2^-64."""
         return caps(self.budget, self.orders)
 
+    @cached_property
+    def _delta(self) -> Fraction:
+        return self.budget.delta_of_events
+
+    @cached_property
+    def _prices(self) -> dict[tuple[Event, Relation], Price]:
+        return {}
+
     def price(self, event: Event, relation: Relation) -> Price:
-        return mixed_price(event, relation, self.orders)
+        known = self._prices.get((event, relation))
+        if known is None:
+            if len(self._prices) >= _MOST_PRICES:
+                self._prices.clear()
+            known = self._prices[event, relation] = mixed_price(event, relation, self.orders)
+        return known
 
     def admits(self, sums: Sums) -> bool:
-        if sums.delta > self.budget.delta_of_events:
+        if sums.delta > self._delta:
             return False
         by_order = any(total is not None and total <= cap for total, cap in zip(sums.renyi, self.caps, strict=True))
         return by_order or _fits(sums.epsilon, self.budget.epsilon)

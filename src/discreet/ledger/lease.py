@@ -29,14 +29,14 @@ def hold_lease(connection: sqlite3.Connection) -> None:
     """Take or renew the lease within a transaction; refuse if another machine has it."""
     now = int(time.time())
     row = connection.execute("SELECT host, until FROM lease WHERE id = 1").fetchone()
-    ours = row is not None and _same(json.loads(row[0]), host())
+    ours = row is not None and (row[0] == _host_text() or _same(json.loads(row[0]), host()))
     if row is not None and not ours and now < row[1]:
         raise LedgerUnavailable(
             f"this ledger is open on another machine; its lease ends in {row[1] - now} s. "
             "One machine at a time may spend from a file: copies of it would spend the same budget twice"
         )
     if not ours or row[1] - now < _RENEW:
-        connection.execute("INSERT OR REPLACE INTO lease VALUES (1, ?, ?)", (canonical(host()), now + _SECONDS))
+        connection.execute("INSERT OR REPLACE INTO lease VALUES (1, ?, ?)", (_host_text(), now + _SECONDS))
 
 
 def _same(one: dict[str, str], other: dict[str, str]) -> bool:
@@ -47,6 +47,10 @@ def _same(one: dict[str, str], other: dict[str, str]) -> bool:
 
 
 @lru_cache(maxsize=1)
+def _host_text() -> str:
+    return canonical(host())
+
+
 def host() -> dict[str, str]:
     """Say which machine this is."""
     return {

@@ -89,7 +89,6 @@ def _pure_rho(event: Event) -> Fraction:
     return min(simple, Fraction(tight)) if math.isfinite(tight) else simple
 
 
-@lru_cache(maxsize=4096)
 def mixed_price(event: Event, relation: Relation, orders: tuple[Fraction, ...]) -> Price:
     """Return epsilon, delta and the divergences of an event.
 

@@ -17,21 +17,25 @@ __all__ = ["SqliteRows"]
 class SqliteRows:
     """One statement for each thing that a ledger asks."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_connection", "_head")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self._head: Head | None = None  # Within a transaction nobody else moves it.
 
     def _one(self, statement: str, *values: object) -> Any:
         row = self._connection.execute(statement, values).fetchone()
         return None if row is None else row[0]
 
     def head(self) -> Head:
-        row = self._connection.execute("SELECT idx, hash, time FROM entries ORDER BY idx DESC LIMIT 1").fetchone()
-        return BEGINNING if row is None else Head(*row)
+        if self._head is None:
+            row = self._connection.execute("SELECT idx, hash, time FROM entries ORDER BY idx DESC LIMIT 1").fetchone()
+            self._head = BEGINNING if row is None else Head(*row)
+        return self._head
 
     def append(self, head: Head, body: str) -> None:
         self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (head.index, head.hash, head.time, body))
+        self._head = head
 
     def entry(self, index: int) -> tuple[str, str] | None:
         row = self._connection.execute("SELECT body, hash FROM entries WHERE idx = ?", (index,)).fetchone()

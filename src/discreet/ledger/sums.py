@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, final
 
 from discreet.ledger.canonical import canonical
@@ -22,6 +21,8 @@ __all__ = ["GRID", "RENYI_UNIT", "Price", "Sums", "on_grid", "renyi_units"]
 GRID = math.lcm(*range(1, 65)) * 2**64 * 10**60  # Decimals, small ratios and most floats are exact on it.
 RENYI_UNIT = 2**64
 _NOTHING = Fraction(0)
+_MOST_KNOWN = 256
+_known: dict[str, Sums] = {}
 
 
 def on_grid(value: Fraction) -> Fraction:
@@ -93,19 +94,22 @@ class Sums:
 
     def text(self) -> str:
         """Write the sums exactly."""
-        return canonical([*map(_text, (self.epsilon, self.delta, self.rho)), self.renyi, self.charges])
+        text = canonical([*map(_text, (self.epsilon, self.delta, self.rho)), self.renyi, self.charges])
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[text] = self  # The next charge reads what this one wrote.
+        return text
 
     @classmethod
     def from_text(cls, text: str) -> Sums:
         """Read what `text` wrote."""
-        return _read(text)
+        return _known.get(text) or _read(text)
 
 
 def _added(so_far: Fraction | None, more: Fraction | None) -> Fraction | None:
     return None if so_far is None or more is None else so_far + more
 
 
-@lru_cache(maxsize=256)
 def _read(text: str) -> Sums:
     epsilon, delta, rho, renyi, charges = json.loads(text)
     return Sums(_number(epsilon), Fraction(delta), _number(rho), tuple(renyi), charges)
