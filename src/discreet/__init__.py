@@ -4,9 +4,12 @@
 
     dp.mean(ages, bounds=(0, 120), epsilon=0.5, relation=dp.Relation.ADD_REMOVE)
 
-Functions for people in a hurry, `Relation`, `Release` and the errors are here. The parts are `dp.noise`, `dp.privacy`,
-`dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics` and `dp.plots`. Everything is
-loaded when it is first used.
+    session = dp.Session("visits.csv", unit="row", budget=dp.Budget(epsilon=1), …)
+    session.sql("SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic", epsilon=0.1).release()
+
+Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
+are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
+`dp.query` and `dp.plots`. Everything is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -15,8 +18,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet import adaptive, errors, ledger, mechanisms, noise, plots, privacy, robust, statistics, verify
+    from discreet import (
+        adaptive,
+        errors,
+        ledger,
+        mechanisms,
+        noise,
+        plots,
+        privacy,
+        query,
+        robust,
+        statistics,
+        verify,
+    )
     from discreet.errors import (
+        AnswerFailed,
         BudgetExceeded,
         DiscreetError,
         InvalidParameter,
@@ -26,10 +42,24 @@ if TYPE_CHECKING:
         Refused,
         UnsupportedEvent,
     )
-    from discreet.ledger.budget import Budget
+    from discreet.ledger import Budget, Quota
     from discreet.mechanisms.release import Release
     from discreet.privacy.notprivate import NotPrivate
     from discreet.privacy.relation import Relation
+    from discreet.query import (
+        Plan,
+        ReleaseTable,
+        Session,
+        Unit,
+        between,
+        boolean,
+        categories,
+        private_bounds,
+        private_keys,
+        private_limit,
+        public,
+        text,
+    )
     from discreet.statistics import (
         Expected,
         compare,
@@ -53,6 +83,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AnswerFailed",
     "Budget",
     "BudgetExceeded",
     "DiscreetError",
@@ -62,11 +93,19 @@ __all__ = [
     "LedgerUnavailable",
     "NoiseOverflow",
     "NotPrivate",
+    "Plan",
+    "Quota",
     "Refused",
     "Relation",
     "Release",
+    "ReleaseTable",
+    "Session",
+    "Unit",
     "UnsupportedEvent",
     "adaptive",
+    "between",
+    "boolean",
+    "categories",
     "compare",
     "count",
     "errors",
@@ -82,23 +121,42 @@ __all__ = [
     "plot_tradeoff",
     "plots",
     "privacy",
+    "private_bounds",
+    "private_keys",
+    "private_limit",
     "proportion",
+    "public",
     "quantile",
+    "query",
     "randomized_response",
     "regression",
     "robust",
     "select",
     "statistics",
     "sum",
+    "text",
     "top_k",
     "variance",
     "vector_mean",
     "verify",
 ]
 
-_PARTS = ("adaptive", "errors", "ledger", "mechanisms", "noise", "plots", "privacy", "robust", "statistics", "verify")
+_PARTS = (
+    "adaptive",
+    "errors",
+    "ledger",
+    "mechanisms",
+    "noise",
+    "plots",
+    "privacy",
+    "query",
+    "robust",
+    "statistics",
+    "verify",
+)
 _HOMES = {
-    "Budget": "ledger.budget",
+    "AnswerFailed": "errors",
+    "Budget": "ledger",
     "BudgetExceeded": "errors",
     "DiscreetError": "errors",
     "InvalidParameter": "errors",
@@ -106,10 +164,23 @@ _HOMES = {
     "LedgerUnavailable": "errors",
     "NoiseOverflow": "errors",
     "NotPrivate": "privacy.notprivate",
+    "Plan": "query",
+    "Quota": "ledger",
     "Refused": "errors",
     "Relation": "privacy.relation",
     "Release": "mechanisms.release",
+    "ReleaseTable": "query",
+    "Session": "query",
+    "Unit": "query",
     "UnsupportedEvent": "errors",
+    "between": "query",
+    "boolean": "query",
+    "categories": "query",
+    "private_bounds": "query",
+    "private_keys": "query",
+    "private_limit": "query",
+    "public": "query",
+    "text": "query",
 }
 
 

@@ -1,1 +1,123 @@
-"""Private SQL: a question becomes a closed tree, the tree a plan with a price, and the plan, once paid, an answer."""
+"""Private SQL: a question becomes a closed tree, the tree a plan with a price, and the plan, once paid, an answer.
+
+    session = dp.Session("orders.csv", unit=dp.Unit("customer"), budget=dp.Budget(epsilon=1), …)
+    session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=0.1).release()
+
+`col` and the statistics `count`, `sum`, `mean` and so on write the same questions in Python, from
+`session.table("orders")` on. Everything is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+    from discreet.query.engine import Deadline, Engine, Tallied
+    from discreet.query.facts import Facts, Kind
+    from discreet.query.policy import Declared, PublicTable, Unit, between, boolean, categories, public, text
+    from discreet.query.question import Question
+    from discreet.query.results import Cell, Column, ReleaseTable
+    from discreet.query.session.builder import Ask
+    from discreet.query.session.measures import (
+        count,
+        count_distinct,
+        deviation,
+        maximum,
+        mean,
+        median,
+        minimum,
+        mode,
+        quantile,
+        sum,
+        variance,
+    )
+    from discreet.query.session.plan import Plan
+    from discreet.query.session.policy_file import Policy, policy_schema, read_policy
+    from discreet.query.session.private_bounds import PrivateBounds, PrivateLimit, private_bounds, private_limit
+    from discreet.query.session.private_keys import PrivateKeys, private_keys
+    from discreet.query.session.session import Session
+    from discreet.query.session.words import Word, col
+    from discreet.query.stage import Stage
+
+_HOMES = {
+    "catalogue": ("Catalogue", "CatalogueColumn", "CatalogueTable"),
+    "engine": ("Deadline", "Engine", "Tallied"),
+    "facts": ("Facts", "Kind"),
+    "policy": ("Declared", "PublicTable", "Unit", "between", "boolean", "categories", "public", "text"),
+    "question": ("Question",),
+    "results": ("Cell", "Column", "ReleaseTable"),
+    "session.builder": ("Ask",),
+    "session.measures": (
+        "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum", "mode", "quantile", "sum",
+        "variance",
+    ),
+    "session.plan": ("Plan",),
+    "session.policy_file": ("Policy", "policy_schema", "read_policy"),
+    "session.private_bounds": ("PrivateBounds", "PrivateLimit", "private_bounds", "private_limit"),
+    "session.private_keys": ("PrivateKeys", "private_keys"),
+    "session.session": ("Session",),
+    "session.words": ("Word", "col"),
+    "stage": ("Stage",),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Ask",
+    "Catalogue",
+    "CatalogueColumn",
+    "CatalogueTable",
+    "Cell",
+    "Column",
+    "Deadline",
+    "Declared",
+    "Engine",
+    "Facts",
+    "Kind",
+    "Plan",
+    "Policy",
+    "PrivateBounds",
+    "PrivateKeys",
+    "PrivateLimit",
+    "PublicTable",
+    "Question",
+    "ReleaseTable",
+    "Session",
+    "Stage",
+    "Tallied",
+    "Unit",
+    "Word",
+    "between",
+    "boolean",
+    "categories",
+    "col",
+    "count",
+    "count_distinct",
+    "deviation",
+    "maximum",
+    "mean",
+    "median",
+    "minimum",
+    "mode",
+    "policy_schema",
+    "private_bounds",
+    "private_keys",
+    "private_limit",
+    "public",
+    "quantile",
+    "read_policy",
+    "sum",
+    "text",
+    "variance",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"discreet.query.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeAlias, final
@@ -11,10 +11,11 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
 from discreet.ledger.budget import Budget
 from discreet.query.planning.spend import Spend
+from discreet.query.results import ReleaseTable
 
 __all__ = ["Expectation", "Offer"]
 
-Expectation: TypeAlias = int | Mapping[str, Number]
+Expectation: TypeAlias = int | Mapping[str, Number] | ReleaseTable
 _WORDS = ("epsilon", "rho", "share", "error", "relative_error")
 _USUAL = Fraction(95, 100)
 
@@ -24,8 +25,8 @@ _USUAL = Fraction(95, 100)
 class Offer:
     """Exactly one of epsilon, rho, a share of the lifetime budget, a largest ±, or a largest ± relative to `expected`.
 
-    `expected` is what the analyst believes: how many rows a typical group has, or the value of each column, perhaps
-    from an earlier answer. It is never read from the data.
+    `expected` is what the analyst believes: how many rows a typical group has, or the value of each column, or an
+    earlier answer, of which the middle of each column is taken. It is never read from the data.
     """
 
     epsilon: Number | None = None
@@ -85,6 +86,17 @@ def _shared(part: Fraction, budget: Budget) -> tuple[Fraction | None, Fraction |
 
 
 def _expectation(expected: Expectation | None) -> tuple[int | None, Mapping[str, Fraction]]:
+    if isinstance(expected, ReleaseTable):
+        return None, dict(_released_sizes(expected))
     if isinstance(expected, Mapping):
         return None, {name: positive(size, name="an expected value") for name, size in expected.items()}
     return expected, {}
+
+
+def _released_sizes(table: ReleaseTable) -> Iterator[tuple[str, Fraction]]:
+    """Return the middle size of each measured column; one of which nothing but zeros was released says nothing."""
+    for column in table.columns:
+        cells = (column[row].value for row in range(len(column)))
+        sizes = sorted(abs(Fraction(value)) for value in cells if isinstance(value, (int, Fraction)))
+        if column.measured and sizes and sizes[len(sizes) // 2] > 0:
+            yield column.name, sizes[len(sizes) // 2]

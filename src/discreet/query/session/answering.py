@@ -1,0 +1,95 @@
+"""The one order in which a question is answered: look for a stored answer, charge, read, draw and store, return.
+
+A crash at any point may lose what was paid, never more than was paid. What fails after the charge looks the same
+whatever the data were, and is not refunded.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import final
+
+from discreet.errors import AnswerFailed
+from discreet.ledger import Charge, Ledger
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.engine import Deadline, Engine
+from discreet.query.planning import Priced
+from discreet.query.results import ReleaseTable
+from discreet.query.session.fingerprint import fingerprint
+
+__all__ = ["Asked", "Desk"]
+
+_LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the fingerprint stands for all of it.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question with its price and, if it has one, its idempotency key."""
+
+    text: str
+    priced: Priced
+    key: str | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """What must be the same for an answer to be given again: the whole tree and the whole price."""
+        return fingerprint(self.priced.question, self.priced.stage, self.priced.event)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where questions are paid and answered, for one principal, project and version of the data."""
+
+    ledger: Ledger
+    engine: Engine = field(repr=False)
+    principal: str
+    project: str
+    version: str | None
+    seconds: float
+
+    def answer(self, asked: Asked) -> ReleaseTable:
+        """Answer a question, or give the stored answer again."""
+        plan = asked.fingerprint
+        found = self.ledger.stored(
+            principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
+        )
+        if found is not None:
+            return ReleaseTable.from_json(found.text)
+        deadline = Deadline.after(self.seconds)
+        charge = self._charge(asked, plan)
+        text: str | None = None
+        # Every failure looks the same from here on: which one it was could depend on somebody's rows.
+        with suppress(Exception):
+            text = self._compute(asked, charge, deadline)
+        if text is None:
+            raise AnswerFailed
+        return ReleaseTable.from_json(text)
+
+    def _charge(self, asked: Asked, plan: str) -> Charge:
+        return self.ledger.charge(
+            asked.priced.event,
+            relation=Relation.ADD_REMOVE,
+            purpose=asked.text[:_LONGEST_PURPOSE],
+            principal=self.principal,
+            project=self.project,
+            key=asked.key,
+            plan=plan,
+            version=self.version,
+        )
+
+    def _compute(self, asked: Asked, charge: Charge, deadline: Deadline) -> str:
+        """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
+        tallied = self.engine.run(asked.priced.stage, deadline=deadline)
+        return self.ledger.store(charge, lambda: asked.priced.draw(tallied).to_json())
+
+    def pay(self, event: Event, *, relation: Relation, purpose: str) -> None:
+        """Charge what another part of the library spends."""
+        self.ledger.charge(event, relation=relation, purpose=purpose, principal=self.principal, project=self.project)
+
+    def times_left(self, event: Event) -> int:
+        """Return how often this could be charged."""
+        return self.ledger.times_left(event, principal=self.principal, project=self.project)

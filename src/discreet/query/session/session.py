@@ -1,0 +1,278 @@
+"""A session: the one place where private tables are asked, and where every question is paid for first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Literal, NoReturn, Self, final
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number, positive
+from discreet.ledger import Account, Budget, Entry, Ledger, Left, Quota, Spending
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.catalogue import Catalogue
+from discreet.query.engine import Engine
+from discreet.query.planning import plan as plan_question
+from discreet.query.policy import Unit, public
+from discreet.query.reading import read
+from discreet.query.session.answering import Asked, Desk
+from discreet.query.session.builder import Ask
+from discreet.query.session.catalogue_building import Columns, build_catalogue, nearest
+from discreet.query.session.keys import Keys, listed_keys
+from discreet.query.session.plan import Plan
+from discreet.query.session.refusals import ONLY_ADD_REMOVE
+from discreet.query.session.spending import Expectation, Offer
+from discreet.query.session.tables import named_tables
+
+__all__ = ["Session"]
+
+_SECONDS = 600
+
+
+@final
+class Session:
+    """Private tables, whom to protect in them, and a budget that all questions share.
+
+    Guarantee   All answers of all sessions on this data set, asked by anybody in any order, are together within the
+                budget: for one unit more or less in all private tables at once.
+
+    Nothing is read from private rows before it is paid for, and a session itself reads only names and types of
+    columns. It can be shared by threads. It is a `Payer`: where rows are the units, functions such as `dp.mean` take
+    it as `session=` and charge the same ledger.
+    """
+
+    def __init__(
+        self,
+        tables: Any,
+        *,
+        unit: Unit | Literal["row"],
+        budget: Budget,
+        ledger: str | Path,
+        dataset: str,
+        principal: str,
+        columns: Columns | None = None,
+        project: str = "",
+        version: str | None = None,
+        relation: Relation = Relation.ADD_REMOVE,
+        quotas: Iterable[Quota] = (),
+        anchor: str | Path | None = None,
+        seconds: Number = _SECONDS,
+    ) -> None:
+        """Declare tables, unit, budget and what is publicly known of columns, and open the ledger.
+
+        A table is a pandas, polars or Arrow table, a path of a Parquet, CSV or DuckDB file, or `public` of one of
+        these; several are a dictionary by name. `ledger` is a path; "memory" is for trying out. `version` names the
+        state of the data: an answer is given again for free under the same version only, and never without one.
+        `seconds` is how long a question may run.
+        """
+        if relation is not Relation.ADD_REMOVE:
+            raise Refused(ONLY_ADD_REMOVE)
+        self._unit = _read_unit(unit)
+        _check_texts(dataset=dataset, principal=principal)
+        account = Account(dataset, self._unit.column, relation, budget)
+        limit = float(positive(seconds, name="seconds"))
+        with ExitStack() as opened:
+            engine, self._catalogue = _open_tables(named_tables(tables), self._unit, columns or {}, opened)
+            book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
+            opened.callback(book.close)
+            self._desk = Desk(book, engine, principal=principal, project=project, version=version, seconds=limit)
+            self._opened = opened.pop_all()
+        self._last: Event | None = None
+        self._lock = Lock()
+
+    @classmethod
+    def from_policy(
+        cls,
+        policy: str | Path,
+        *,
+        principal: str,
+        project: str = "",
+        tables: Mapping[str, Any] | None = None,
+        version: str | None = None,
+        anchor: str | Path | None = None,
+    ) -> Session:
+        """Open a session as a policy file says; `tables` hands over those that name no source in the file."""
+        from discreet.query.session.policy_file import read_policy
+
+        said = read_policy(policy)
+        given = dict(tables or {})
+        for name in given:
+            if name not in said.tables:
+                raise InvalidParameter(f"the policy has no table {name!r}. {nearest(name, said.tables)}")
+        sources = {name: given.get(name, table.source) for name, table in said.tables.items()}
+        for name, source in sources.items():
+            if source is None:
+                raise InvalidParameter(f"table {name!r} has no source in the policy: hand it over in tables=")
+        return cls(
+            {name: public(source) if said.tables[name].public else source for name, source in sources.items()},
+            unit=said.unit,
+            budget=said.budget,
+            ledger=said.ledger,
+            dataset=said.dataset,
+            principal=principal,
+            columns={name: table.columns for name, table in said.tables.items() if not table.public},
+            project=project,
+            version=said.version if version is None else version,
+            quotas=said.quotas,
+            anchor=anchor,
+        )
+
+    def sql(
+        self,
+        query: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        share: Number | None = None,
+        error: Number | None = None,
+        relative_error: Number | None = None,
+        expected: Expectation | None = None,
+        delta: Number | None = None,
+        keys: Keys | None = None,
+        key: str | None = None,
+    ) -> Plan:
+        """Read a question and price it; nothing is spent and nothing is read before the plan is released.
+
+        Say what to spend: `epsilon`, `rho`, a `share` of the lifetime budget, or the largest ± that is wanted, as
+        `error` or as `relative_error` of what is `expected`. `delta` is for groups whose keys are not public; `keys`
+        lists public ones. With `key`, an idempotency key, asking again returns what was answered.
+        """
+        offer = Offer(
+            epsilon=epsilon,
+            rho=rho,
+            share=share,
+            error=error,
+            relative_error=relative_error,
+            expected=expected,
+            delta=delta,
+        )
+        return self._ask(query, offer, keys=keys, key=key)
+
+    def table(self, name: str) -> Ask:
+        """Begin a question in Python: `session.table("orders").where(…).group_by("city").agg(n=count())`."""
+        found = next((known for known in self._catalogue.tables if known.casefold() == name.casefold()), None)
+        if found is None:
+            raise InvalidParameter(f"there is no table {name!r}. {nearest(name, self._catalogue.tables)}")
+        return Ask(session=self, table=found)
+
+    def charge(self, event: Event, *, relation: Relation, purpose: str, unit: str = "row") -> None:
+        """Charge what a function of the library is about to spend, or raise and nothing is read.
+
+        Such a function protects the rows of the column that it is handed. That is what this session promises only if
+        rows are its units; where a person has several rows, ask with `sql`. Whoever charges an event that holds for
+        the units of this session, such as a training run that clips by person, names their column as `unit`.
+        """
+        if unit != self._unit.column:
+            raise Refused(
+                f"this session protects everybody who shares a {self._unit.column}, and what is charged here protects "
+                f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
+            )
+        self._desk.pay(event, relation=relation, purpose=purpose)
+        self._remember(event)
+
+    def questions_left(self) -> int:
+        """Return how many more questions like the last one the budget and the quotas hold."""
+        if self._last is None:
+            raise InvalidParameter("nothing was asked in this session yet: plan or release a question first")
+        return self._desk.times_left(self._last)
+
+    @property
+    def spent(self) -> Spending:
+        """What was spent on this data set, by everybody."""
+        return self._desk.ledger.spent()
+
+    @property
+    def left(self) -> Left:
+        """What is left of the lifetime budget, rounded down."""
+        return self._desk.ledger.left()
+
+    def history(self) -> tuple[Entry, ...]:
+        """Return every entry of this data set in the ledger: charges, answers, raised budgets."""
+        return self._desk.ledger.history()
+
+    def raise_budget(self, budget: Budget, *, reason: str) -> None:
+        """Raise the lifetime budget. It is an entry of its own, with who did it and why, and cannot be taken back."""
+        self._desk.ledger.raise_budget(budget, reason=reason, principal=self._desk.principal)
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """What a question may name: tables, columns and what is publicly known of them."""
+        return self._catalogue
+
+    @property
+    def unit(self) -> Unit:
+        """Whom this session protects."""
+        return self._unit
+
+    def close(self) -> None:
+        """Let go of the data and of the ledger."""
+        self._opened.close()
+
+    def _ask(
+        self,
+        query: str,
+        offer: Offer,
+        *,
+        keys: Keys | None = None,
+        key: str | None = None,
+        catalogue: Catalogue | None = None,
+    ) -> Plan:
+        """Read and price a question; `catalogue` is for steps that look within wider bounds than are declared."""
+        known = self._catalogue if catalogue is None else catalogue
+        budget = self._desk.ledger.account.budget
+        reading = read(query, known, keys=listed_keys(keys))
+        priced = plan_question(reading, known, offer.spend(budget), pure=budget.kind == "pure")
+        self._remember(priced.event)
+        return Plan(self._desk, Asked(text=query, priced=priced, key=key), known)
+
+    def _remember(self, event: Event) -> None:
+        with self._lock:
+            self._last = event
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # A copy would be a second session on the same budget; estimators that copy their parameters get this one.
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise Refused("a session cannot be sent elsewhere: open another one there, on the same ledger")
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._catalogue.tables)
+        return f"Session({names}; unit {self._unit.column}; left: {self.left})"
+
+
+def _read_unit(unit: Unit | str) -> Unit:
+    if isinstance(unit, Unit):
+        return unit
+    if unit == "row":
+        return Unit("row")
+    raise InvalidParameter('unit must be "row", or Unit("column", max_groups=…, max_rows_per_group=…)')
+
+
+def _check_texts(**texts: str) -> None:
+    for name, text in texts.items():
+        if not isinstance(text, str) or not text.strip():
+            raise InvalidParameter(f"{name} must be a text that is not empty")
+
+
+def _open_tables(tables: dict[str, Any], unit: Unit, columns: Columns, opened: ExitStack) -> tuple[Engine, Catalogue]:
+    from discreet.query.engines import DuckDBEngine
+
+    engine = DuckDBEngine(tables)
+    opened.callback(engine.close)
+    return engine, build_catalogue(engine, tables, unit=unit, columns=columns)
