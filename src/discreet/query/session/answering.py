@@ -10,14 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import final
 
-from discreet.errors import AnswerFailed
+from discreet.errors import AnswerFailed, BudgetExceeded
 from discreet.ledger import Charge, Ledger
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine
 from discreet.query.planning import Priced
 from discreet.query.results import ReleaseTable
-from discreet.query.session.fingerprint import fingerprint
 
 __all__ = ["Asked", "Desk"]
 
@@ -32,11 +31,6 @@ class Asked:
     text: str
     priced: Priced
     key: str | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """What must be the same for an answer to be given again: the whole tree and the whole price."""
-        return fingerprint(self.priced.question, self.priced.stage, self.priced.event)
 
 
 @final
@@ -53,7 +47,7 @@ class Desk:
 
     def answer(self, asked: Asked) -> ReleaseTable:
         """Answer a question, or give the stored answer again."""
-        plan = asked.fingerprint
+        plan = asked.priced.fingerprint
         found = self.ledger.stored(
             principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
         )
@@ -70,16 +64,19 @@ class Desk:
         return ReleaseTable.from_json(text)
 
     def _charge(self, asked: Asked, plan: str) -> Charge:
-        return self.ledger.charge(
-            asked.priced.event,
-            relation=Relation.ADD_REMOVE,
-            purpose=asked.text[:_LONGEST_PURPOSE],
-            principal=self.principal,
-            project=self.project,
-            key=asked.key,
-            plan=plan,
-            version=self.version,
-        )
+        try:
+            return self.ledger.charge(
+                asked.priced.event,
+                relation=Relation.ADD_REMOVE,
+                purpose=asked.text[:_LONGEST_PURPOSE],
+                principal=self.principal,
+                project=self.project,
+                key=asked.key,
+                plan=plan,
+                version=self.version,
+            )
+        except BudgetExceeded as refused:
+            raise BudgetExceeded(asked=asked.priced.cost, left=refused.left) from None
 
     def _compute(self, asked: Asked, charge: Charge, deadline: Deadline) -> str:
         """Read; then draw and store in one transaction, so that an answer that left the process is on record."""

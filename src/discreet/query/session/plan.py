@@ -6,7 +6,10 @@ from typing import final
 
 from discreet.privacy.events import Event
 from discreet.query.catalogue import Catalogue
+from discreet.query.engine import Deadline
+from discreet.query.planning import Explanation
 from discreet.query.question import Question
+from discreet.query.results import ReleaseTable
 from discreet.query.session.answering import Asked, Desk
 
 __all__ = ["Plan"]
@@ -35,3 +38,35 @@ class Plan:
     def text(self) -> str:
         """The question as it was asked."""
         return self._asked.text
+
+    @property
+    def cost(self) -> str:
+        """What a release spends, in a few words."""
+        return self._asked.priced.cost
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the answer should know, as parameters."""
+        return self._asked.priced.notes
+
+    def explain(self) -> Explanation:
+        """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
+        return self._asked.priced.explain(left=str(self._desk.ledger.left()))
+
+    def dummy(self) -> ReleaseTable:
+        """Answer the same question from made-up rows that fit the schema, to see what an answer looks like. Free."""
+        from discreet.query.engines import dummy_engine
+
+        engine = dummy_engine(self._catalogue)
+        try:
+            tallied = engine.run(self._asked.priced.stage, deadline=Deadline.after(self._desk.seconds))
+        finally:
+            engine.close()
+        return self._asked.priced.draw(tallied)
+
+    def release(self) -> ReleaseTable:
+        """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
+        return self._desk.answer(self._asked)
+
+    def __repr__(self) -> str:
+        return str(self.explain())
