@@ -13,7 +13,7 @@ from discreet.query.bounding.groups import GroupKeys
 from discreet.query.bounding.limits import Limits, Measure
 from discreet.query.bounding.rows import Rows
 from discreet.query.bounding.tallies import tally
-from discreet.query.bounding.tally import MeasureTally, Tally
+from discreet.query.bounding.tallying import MeasureTally, Tally
 from discreet.query.bounding.values import Values
 
 __all__ = ["GroupKeys", "KeyColumn", "Limits", "Measure", "MeasureTally", "Rows", "Tally", "Values", "tally"]

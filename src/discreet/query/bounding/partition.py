@@ -19,7 +19,7 @@ from discreet.query.bounding.payload import Inside, Numbered, Payload
 from discreet.query.bounding.rows import Clean
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.selection import Selection
-from discreet.query.bounding.tally import Tallying
+from discreet.query.bounding.tallying import Tallying
 
 __all__ = ["Counting"]
 

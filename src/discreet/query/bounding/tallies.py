@@ -13,7 +13,7 @@ from discreet.query.bounding.partition import Counting
 from discreet.query.bounding.rows import Rows, clean
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.store import Store
-from discreet.query.bounding.tally import Tally, Tallying
+from discreet.query.bounding.tallying import Tally, Tallying
 
 __all__ = ["tally"]
 
