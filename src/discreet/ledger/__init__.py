@@ -7,6 +7,7 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.entry import Charge, Entry, StoredAnswer
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.quota import Quota
+from discreet.ledger.restoring import restore
 from discreet.ledger.spending import Left, Spending, Total
 from discreet.ledger.store import Rows, Store
 
@@ -23,4 +24,5 @@ __all__ = [
     "Store",
     "StoredAnswer",
     "Total",
+    "restore",
 ]

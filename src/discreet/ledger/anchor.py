@@ -39,8 +39,7 @@ class Anchor:
         """Make an anchor that says: nothing has happened yet."""
         create_private(path)
         made = cls(path)
-        os.pwrite(made._file, b" " * (2 * _SLOT), 0)
-        made.move(BEGINNING)
+        made.replace(BEGINNING)
         sync_folder(path.parent)
         return made
 
@@ -66,6 +65,11 @@ class Anchor:
             ) from None
         known = self._seen[0]
         self._seen = (known[:start] + slot + known[start + _SLOT :], head)
+
+    def replace(self, head: Head) -> None:
+        """Forget what was anchored, in both slots: an old copy was accepted."""
+        os.pwrite(self._file, _written(head) * 2, 0)
+        sync(self._file)
 
     def close(self) -> None:
         """Let go of the file."""

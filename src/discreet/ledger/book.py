@@ -55,9 +55,10 @@ class Book:
         whom = f"one {self.account.unit} ({self.account.relation.value})"
         if budget.kind != "unlimited":
             return f"all charges together: {budget.describe()} for {whom}"
-        return f"{' and '.join(map(_per_window, self._windows()))} for {whom}; there is no lifetime limit"
+        return f"{' and '.join(map(_per_window, self.windows()))} for {whom}; there is no lifetime limit"
 
-    def _windows(self) -> list[Quota]:
+    def windows(self) -> list[Quota]:
+        """Return the quotas per window over all charges: the guarantee of a data set without a lifetime budget."""
         return [quota for quota, _ in self.quotas if quota.window and not quota.project and not quota.principal]
 
     def text(self) -> str:
@@ -75,6 +76,10 @@ class Book:
         account = Account(self.account.dataset, self.account.unit, self.account.relation, budget)
         return Book(account, filter_for(budget, self.rule.orders), self.quotas)
 
+    def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
+        """Return the book after its quotas were replaced; the lifetime keeps its orders."""
+        return Book(self.account, self.rule, declare(self.account, quotas).quotas)
+
 
 def _per_window(quota: Quota) -> str:
     """Say that windows add up: "ε = 1 per day; k days: kε"."""
@@ -89,7 +94,7 @@ def declare(account: Account, quotas: tuple[Quota, ...]) -> Book:
         raise InvalidParameter("quotas must be a sequence of Quota")
     pairs = tuple((quota, filter_for(quota.budget, choose_orders(quota.budget))) for quota in quotas)
     book = Book(account, filter_for(account.budget, choose_orders(account.budget)), pairs)
-    if account.budget.kind == "unlimited" and not book._windows():
+    if account.budget.kind == "unlimited" and not book.windows():
         raise InvalidParameter("a data set without a lifetime budget needs a quota per window over all its charges")
     return book
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import final
 
 from discreet.errors import LedgerDamaged
-from discreet.ledger.book import Book
+from discreet.ledger.book import LIFETIME, Book
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.entry import BEGINNING, Entry
+from discreet.ledger.facts import question_of
 from discreet.ledger.store import Rows
 from discreet.ledger.sums import Price, Sums
 
@@ -38,6 +39,8 @@ class _Replay:
         self._sums: dict[tuple[str, str], Sums] = {}
         self._answers: dict[int, str] = {}
         self._charges: dict[int, str] = {}
+        self._remembered: dict[int, tuple[str, str | None, str | None]] = {}
+        self._restored: set[str] = set()
         self._time = 0
 
     def add(self, entry: Entry) -> None:
@@ -50,13 +53,23 @@ class _Replay:
                 self._charge(entry)
             case "answer":
                 self._answer(entry)
-            case "open" | "raise":
+            case "open" | "raise" | "quotas":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
+            case "restored":
+                self._sums[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
+                self._restored.add(entry.dataset)
+            case "format":
+                pass
+            case _:
+                raise LedgerDamaged(f"entry {entry.index} is of a kind that this release does not know")
 
     def _charge(self, entry: Entry) -> None:
         if entry.dataset not in self._declared:
             raise LedgerDamaged(f"entry {entry.index} charges a data set that was not opened")
         self._charges[entry.index] = entry.dataset
+        key, question = entry.content.get("key"), question_of(entry.content)
+        if key is not None or question is not None:
+            self._remembered[entry.index] = (entry.dataset, key, question)
         for scope, packed in entry.content["prices"].items():
             price, name = Price.unpacked(packed), (entry.dataset, scope)
             self._sums[name] = self._sums.get(name, Sums.nothing(len(price.renyi))).plus(price)
@@ -75,11 +88,13 @@ class _Replay:
             raise LedgerDamaged("the sums are not the sums of the entries")
         if {charge: digest(text) for charge, text in rows.answers().items()} != self._answers:
             raise LedgerDamaged("the stored answers are not the ones that were given")
+        if rows.remembered() != self._remembered:
+            raise LedgerDamaged("the keys and questions are not the ones of the entries")
         self._admitted()
 
     def _admitted(self) -> None:
-        """No lifetime sum is above its budget."""
-        for dataset, declared in self._declared.items():
-            book, sums = Book.read(dataset, declared), self._sums.get((dataset, ""))
+        """No lifetime sum is above its budget, but for those that count as spent because a copy was restored."""
+        for dataset in self._declared.keys() - self._restored:
+            book, sums = Book.read(dataset, self._declared[dataset]), self._sums.get((dataset, LIFETIME))
             if sums is not None and not book.rule.admits(sums):
                 raise LedgerDamaged("more was spent than the budget holds")

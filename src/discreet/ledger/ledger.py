@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
@@ -18,8 +18,9 @@ from discreet.ledger.book import LIFETIME, Book, Scope, declare
 from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.checking import verify
+from discreet.ledger.declaring import check_declared, check_quotas, check_raise, declaration
 from discreet.ledger.entry import Charge, Entry, StoredAnswer, written
-from discreet.ledger.event_text import packed_event
+from discreet.ledger.facts import as_charge, check_key, check_relation, check_texts, facts_of, question_of, same_charge
 from discreet.ledger.quota import Quota
 from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
 from discreet.ledger.store import Rows, Store
@@ -31,8 +32,6 @@ from discreet.privacy.relation import Relation
 
 __all__ = ["Ledger"]
 
-_LONGEST = 10_000  # Characters of a purpose, a key, a plan or a name.
-
 
 @final
 class Ledger:
@@ -43,8 +42,10 @@ class Ledger:
     Theorem     A filter that only looks at sums which only grow, see docs/ledger.md. [RRUV16, FZ21, Lec21, WRRW23]
     """
 
-    def __init__(self, store: Store, dataset: str, held: ExitStack) -> None:
-        self._store, self._dataset, self._held = store, dataset, held
+    _let_go: Callable[[], object]  # Recorded randomness is allowed again, even if nobody closes the ledger.
+
+    def __init__(self, store: Store, dataset: str) -> None:
+        self._store, self._dataset = store, dataset
 
     @classmethod
     def open(
@@ -70,22 +71,21 @@ class Ledger:
             else:
                 held.enter_context(source.hold())  # Recorded randomness and a real budget do not go together.
                 store = file_store(Path(path), None if anchor is None else Path(anchor))
-            ledger = cls(store, account.dataset, held)
+            ledger = cls(store, account.dataset)
             ledger._declare(account, tuple(quotas))
-            held.callback(store.close)
-            ledger._held = held.pop_all()
+            ledger._let_go = weakref.finalize(ledger, held.pop_all().close)
             return ledger
 
     def _declare(self, account: Account, quotas: tuple[Quota, ...]) -> None:
-        book = declare(account, quotas) if quotas or account.budget.kind != "unlimited" else None
         with self._store.writing() as rows:
             verify(rows)
             before = rows.account(account.dataset)
             if before is not None:
-                _check_declared(account, quotas, Book.read(account.dataset, before))
+                check_declared(account, quotas, Book.read(account.dataset, before))
             else:
-                self._append(rows, "open", _declaration(book or declare(account, quotas)))
-                rows.set_account(account.dataset, (book or declare(account, quotas)).text())
+                book = declare(account, quotas)
+                self._append(rows, "open", declaration(book))
+                rows.set_account(account.dataset, book.text())
 
     @property
     def account(self) -> Account:
@@ -110,19 +110,29 @@ class Ledger:
         A key that was charged before with the same event, plan, principal, project and version returns that charge
         and costs nothing: its answer, if there is one, is in `stored`.
         """
-        facts = _facts(event, relation, purpose, principal, project, key, plan, version)
+        facts = facts_of(
+            event,
+            relation,
+            purpose=purpose,
+            principal=principal,
+            project=project,
+            key=key,
+            plan=plan,
+            version=version,
+        )
         with self._store.writing() as rows:
             book = self._book(rows)
-            _check_relation(relation, book.account)
+            check_relation(relation, book.account)
             again = None if key is None else rows.by_key(self._dataset, key)
             if again is not None:
-                return _same_charge(rows, again, facts)
+                return same_charge(rows, again, facts)
             now = _now(rows)
             scopes = book.scopes(project=project, principal=principal, time=now)
             facts["prices"] = self._spend(rows, scopes, event, relation)
             head = self._append(rows, "charge", facts, now)
-            if key is not None or plan is not None:
-                rows.remember(head.id, self._dataset, key=key, question=_question(facts))
+            question = question_of(facts)
+            if key is not None or question is not None:
+                rows.remember(head.id, self._dataset, key=key, question=question)
         return head
 
     def _spend(self, rows: Rows, scopes: list[Scope], event: Event, relation: Relation) -> dict[str, Any]:
@@ -175,16 +185,16 @@ class Ledger:
         with self._store.reading() as rows:
             index = None if key is None else rows.by_key(self._dataset, key)
             if index is not None:
-                _check_key(self._charge_entry(rows, index), asked)
+                check_key(self._charge_entry(rows, index), asked)
             else:
-                question = _question(asked)
+                question = question_of(asked)
                 index = None if question is None else rows.by_question(self._dataset, question)
             text = None if index is None else rows.answer(index)
             if index is None or text is None:
                 return None
-            return StoredAnswer(_as_charge(self._charge_entry(rows, index)), text)
+            return StoredAnswer(as_charge(self._charge_entry(rows, index)), text)
 
-    def spent(self, *, principal: str | None = None, project: str | None = None) -> Spending:
+    def spent(self) -> Spending:
         """Return the exact sums of everything that was charged."""
         with self._store.reading() as rows:
             book = self._book(rows)
@@ -195,6 +205,12 @@ class Ledger:
         with self._store.reading() as rows:
             book = self._book(rows)
             return left_of(book.rule, self._lifetime(rows, book))
+
+    def quotas_left(self, *, principal: str = "", project: str = "") -> tuple[tuple[str, Left], ...]:
+        """Return every quota that a charge of this principal and project counts against, and what is left of it."""
+        with self._store.reading() as rows:
+            scopes = self._book(rows).scopes(project=project, principal=principal, time=_now(rows))[1:]
+            return tuple((scope.text, left_of(scope.rule, _sums(rows, self._dataset, scope))) for scope in scopes)
 
     def affords(self, event: Event, *, principal: str = "", project: str = "") -> bool:
         """Tell whether this event could be charged now, under the lifetime budget and every quota."""
@@ -212,14 +228,24 @@ class Ledger:
 
     def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:
         """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered."""
-        _check_texts(reason=reason, principal=principal)
+        check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
-            _check_raise(book.account.budget, new_budget)
+            check_raise(book.account.budget, new_budget)
             raised = book.with_budget(new_budget)
             facts = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
-            self._append(rows, "raise", facts | _declaration(raised))
+            self._append(rows, "raise", facts | declaration(raised))
             rows.set_account(self._dataset, raised.text())
+
+    def set_quotas(self, quotas: Iterable[Quota], *, reason: str, principal: str) -> None:
+        """Replace the quotas: an entry of its own. A quota that was not there before starts with nothing spent."""
+        check_texts(reason=reason, principal=principal)
+        with self._store.writing() as rows:
+            book = self._book(rows)
+            changed = book.with_quotas(tuple(quotas))
+            check_quotas(book, changed)
+            self._append(rows, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
+            rows.set_account(self._dataset, changed.text())
 
     def verify(self) -> None:
         """Read the whole record again: hashes, order, sums, declarations, answers. Raise if anything is not right."""
@@ -257,7 +283,8 @@ class Ledger:
 
     def close(self) -> None:
         """Let go of the files."""
-        self._held.close()
+        self._store.close()
+        self._let_go()
 
     def __enter__(self) -> Self:
         return self
@@ -299,99 +326,3 @@ def _now(rows: Rows) -> int:
 def _sums(rows: Rows, dataset: str, scope: Scope) -> Sums:
     text = rows.sums(dataset, scope.name)
     return Sums.nothing(len(scope.rule.orders)) if text is None else Sums.from_text(text)
-
-
-def _declaration(book: Book) -> dict[str, Any]:
-    import json
-
-    return {"declared": json.loads(book.text())}
-
-
-def _facts(
-    event: Event,
-    relation: Relation,
-    purpose: str,
-    principal: str,
-    project: str,
-    key: str | None,
-    plan: str | None,
-    version: str | None,
-) -> dict[str, Any]:
-    """Collect what is written about a charge: public facts only."""
-    if not isinstance(relation, Relation):
-        raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
-    _check_texts(purpose=purpose, principal=principal, project=project, key=key, plan=plan, version=version)
-    facts: dict[str, Any] = {
-        "event": packed_event(event),
-        "relation": relation.value,
-        "purpose": purpose,
-        "principal": principal,
-        "project": project,
-    }
-    said = {"key": key, "plan": plan, "version": version}
-    return facts | {name: value for name, value in said.items() if value is not None}
-
-
-def _check_texts(**texts: str | None) -> None:
-    for name, value in texts.items():
-        if value is not None and (not isinstance(value, str) or len(value) > _LONGEST):
-            raise InvalidParameter(f"{name} must be a text of at most {_LONGEST:,} characters")
-
-
-def _check_relation(relation: Relation, account: Account) -> None:
-    if relation is not account.relation:
-        raise InvalidParameter(
-            f"this data set is accounted under {account.relation.name}; a charge under {relation.name} cannot be added"
-        )
-
-
-_IDENTITY = ("principal", "project", "plan", "version")
-
-
-def _question(facts: dict[str, Any]) -> str | None:
-    """Name what must be the same for an answer to be given again; None if it never is."""
-    if facts.get("plan") is None or facts.get("version") is None:
-        return None
-    return digest(canonical([facts.get(name) for name in _IDENTITY]))
-
-
-def _same_charge(rows: Rows, index: int, facts: dict[str, Any]) -> Charge:
-    found = rows.entry(index)
-    if found is None:
-        raise InvalidParameter("there is no such charge for this data set")
-    entry = Entry.read(*found)
-    _check_key(entry, facts)
-    if entry.content["event"] != facts["event"]:
-        raise Refused("this key was used for another event: choose a new key")
-    return _as_charge(entry)
-
-
-def _check_key(entry: Entry, asked: dict[str, Any]) -> None:
-    """Refuse a key that was used for anything else. The message does not say by whom or for what."""
-    if any(entry.content.get(name) != asked.get(name) for name in _IDENTITY):
-        raise Refused("this key was used with another plan, principal, project or version: choose a new key")
-
-
-def _as_charge(entry: Entry) -> Charge:
-    return Charge(entry.index, entry.index, entry.hash)
-
-
-def _check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) -> None:
-    if account != before.account:
-        raise Refused(
-            f"data set {account.dataset!r} was declared as {before.account.describe()}, and now as "
-            f"{account.describe()}. Open it as declared; a budget can be raised with raise_budget, nothing else changes"
-        )
-    declared = tuple(quota for quota, _ in before.quotas)
-    if quotas and quotas != declared:
-        listed = "; ".join(quota.describe() for quota in declared) or "none"
-        raise Refused(f"data set {account.dataset!r} was declared with these quotas: {listed}")
-
-
-def _check_raise(before: Budget, after: Budget) -> None:
-    if not isinstance(after, Budget) or after.kind != before.kind or after.approximate != before.approximate:
-        raise Refused(f"a budget is raised within its kind: it is {before.describe()} now")
-    pairs = [(getattr(before, name), getattr(after, name)) for name in ("epsilon", "delta", "rho")]
-    numbers = [(old or Fraction(0), new or Fraction(0)) for old, new in pairs]
-    if any(new < old for old, new in numbers) or all(new == old for old, new in numbers):
-        raise Refused(f"a budget can only be raised: it is {before.describe()} now")

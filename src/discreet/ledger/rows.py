@@ -76,6 +76,10 @@ class SqliteRows:
             question,
         )
 
+    def remembered(self) -> dict[int, tuple[str, str | None, str | None]]:
+        rows = self._connection.execute("SELECT idx, dataset, key, question FROM charges")
+        return {index: (dataset, key, question) for index, dataset, key, question in rows}
+
     def answer(self, charge: int) -> str | None:
         return self._one("SELECT body FROM answers WHERE charge = ?", charge)  # type: ignore[no-any-return]
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerDamaged
+from discreet.ledger.entry import written
+from discreet.ledger.store import Rows
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["FORMAT", "create", "format_of"]
+__all__ = ["FORMAT", "create", "format_of", "migrate"]
 
 FORMAT = 1
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {}  # How a file of this format becomes one of the next.
 _APPLICATION = 0x44_53_43_54  # "DSCT": what a file says that is ours.
 
 # Entries and answers are the record; the other tables are kept so that a charge need not read the record again.
@@ -54,3 +59,14 @@ def format_of(connection: sqlite3.Connection) -> int:
             f"this ledger has format {version}, this release knows {FORMAT}: use a newer release of discreet"
         )
     return version
+
+
+def migrate(connection: sqlite3.Connection, rows: Rows, version: int) -> None:
+    """Bring an older file up to date, within the transaction that is open. Entries stay; each step adds one."""
+    for step in range(version, FORMAT):
+        STEPS[step](connection)
+        content = {"from": step, "to": step + 1}
+        now = max(time.time_ns() // 1000, rows.head().time)
+        head, body = written(rows.head(), kind="format", dataset="", time=now, content=content)
+        rows.append(head, body)
+    connection.execute(f"PRAGMA user_version = {FORMAT}")

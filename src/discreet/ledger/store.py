@@ -53,6 +53,9 @@ class Rows(Protocol):
     def by_question(self, dataset: str, question: str) -> int | None:
         """Return the index of the newest charge for a question that has an answer."""
 
+    def remembered(self) -> dict[int, tuple[str, str | None, str | None]]:
+        """Return data set, key and question of every charge that has one of them."""
+
     def answer(self, charge: int) -> str | None:
         """Return the answer that was stored under a charge."""
 

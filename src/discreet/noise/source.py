@@ -72,14 +72,14 @@ class _Local(threading.local):
 _local = _Local()
 _replacement: ByteSource | None = None
 _holds = 0
-_guard = threading.Lock()
+_guard = threading.RLock()  # A ledger that is collected while this is held lets go of its hold.
 
 
 def _forget() -> None:
     """Drop what a forked child inherited: its parent's keys and locks."""
     global _local, _guard
     _local = _Local()
-    _guard = threading.Lock()
+    _guard = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_forget)
