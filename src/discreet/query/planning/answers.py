@@ -1,0 +1,193 @@
+"""From noisy numbers to answers with intervals, by the column. All of it is post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isqrt
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.query.facts import Kind
+from discreet.query.planning.combined import reach_of_sum
+from discreet.query.planning.draft import Added, Averaged, Counted, Draft, Picked, Spread
+from discreet.query.planning.measurements import plain_value
+from discreet.query.planning.noises import NumberNoise
+from discreet.query.planning.picking import reason
+from discreet.query.question import Measure
+from discreet.query.results.columns import Column, Values
+from discreet.query.results.numbers import Numbers, compact, wide
+
+__all__ = ["Released", "answer", "noise_of"]
+
+Array: TypeAlias = NDArray[Any]
+_ZERO = Fraction(0)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Released:
+    """What came out of noise: everything else is computed from it."""
+
+    numbers: tuple[Array, ...]  # in grid steps
+    picks: tuple[Values, ...]
+    keys: tuple[tuple[Hashable, ...], ...]  # by key, then by row
+    rows: int
+
+
+def answer(draft: Draft, measure: int, released: Released, confidence: Fraction) -> Column:
+    """Compute one measure for all groups."""
+    recipe, asked = draft.recipes[measure], draft.question.measures[measure]
+    match recipe:
+        case Counted():
+            return _counted(draft, recipe, released, confidence)
+        case Added():
+            return _added(draft, recipe, asked, released, confidence)
+        case Averaged():
+            return _averaged(draft, recipe, released, confidence)
+        case Spread():
+            return _spread(draft, recipe, released, confidence)
+        case Picked():
+            return _picked(draft, recipe, asked, released)
+
+
+def noise_of(draft: Draft, number: int) -> NumberNoise:
+    """Return the noise of a number."""
+    assert draft.noising is not None
+    return draft.noising.numbers[number]
+
+
+def _counted(draft: Draft, recipe: Counted, released: Released, confidence: Fraction) -> Column:
+    values = Numbers(released.numbers[recipe.number])
+    reach = noise_of(draft, recipe.number).reach(confidence)
+    return _about(values, reach, limits=(_ZERO, None), grain=Fraction(1))
+
+
+def _about(
+    values: Numbers, reach: Fraction, *, limits: tuple[Fraction | None, Fraction | None], grain: Fraction | None
+) -> Column:
+    return Column(name="", values=values, low=values.plus(-reach), high=values.plus(reach), limits=limits, grain=grain)
+
+
+def _added(draft: Draft, recipe: Added, asked: Measure, released: Released, confidence: Fraction) -> Column:
+    step, over = recipe.grid.step, released.numbers[recipe.total]
+    terms = [(Fraction(1), noise_of(draft, recipe.total))]
+    if recipe.count is not None:
+        over = compact(wide(over) + recipe.centre * wide(released.numbers[recipe.count]))
+        terms.append((Fraction(recipe.centre), noise_of(draft, recipe.count)))
+    least = _ZERO if recipe.grid.low >= 0 else None
+    most = _ZERO if recipe.grid.high <= 0 else None
+    whole = asked.argument is not None and asked.argument.facts.kind in (Kind.INTEGER, Kind.BOOLEAN)
+    grain = Fraction(1) if whole and step.denominator != 1 else step
+    reach = step * reach_of_sum(terms, confidence)
+    return _about(Numbers(over, step=step), reach, limits=(least, most), grain=grain)
+
+
+def _averaged(draft: Draft, recipe: Averaged, released: Released, confidence: Fraction) -> Column:
+    """The centre plus a quotient; the interval is the box around both noises, as in `mechanisms.ratio`."""
+    step, offset = recipe.grid.step, recipe.centre * recipe.grid.step
+    total, count = released.numbers[recipe.total], released.numbers[recipe.count]
+    each = 1 - (1 - confidence) / 2
+    low, high = _quotients(
+        total, count, noise_of(draft, recipe.total).reach(each), noise_of(draft, recipe.count).reach(each)
+    )
+    return Column(
+        name="",
+        values=Numbers(total, np.maximum(count, 1), step, offset),
+        low=Numbers(*low, step, offset),
+        high=Numbers(*high, step, offset),
+        limits=(recipe.grid.low, recipe.grid.high),
+    )
+
+
+def _ceiling(number: Fraction) -> int:
+    return -int(-number // 1)
+
+
+def _quotients(
+    total: Array, count: Array, total_reach: Fraction, count_reach: Fraction
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Enclose s / n for all s and whole n >= 1 in two intervals, row by row, as pairs of whole numbers."""
+    wide_reach, count_wide = _ceiling(total_reach), _ceiling(count_reach)
+    fewest, most = np.maximum(count - count_wide, 1), np.maximum(count + count_wide, 1)
+    low, high = total - wide_reach, total + wide_reach
+    return (low, np.where(low >= 0, most, fewest)), (high, np.where(high >= 0, fewest, most))
+
+
+def _spread(draft: Draft, recipe: Spread, released: Released, confidence: Fraction) -> Column:
+    """(sum of squares) / n - (sum / n)^2, times n / (n - 1) for a sample; the interval is a box of three noises."""
+    squares, total, count = (wide(released.numbers[place]) for place in (recipe.squares, recipe.total, recipe.count))
+    many = np.maximum(count, 2 if recipe.sample else 1)
+    value = (squares + recipe.fold * many) * many - total**2, many * _divisor(many, recipe.sample)
+    low, high = _spread_ends(draft, recipe, (squares, total, count), confidence)
+    step, largest = recipe.grid.step, _largest_spread(recipe)
+    if not recipe.root:
+        parts = [Numbers(over, under, step**2) for over, under in (value, low, high)]
+        return Column(name="", values=parts[0], low=parts[1], high=parts[2], limits=(_ZERO, largest))
+    roots = [_roots(*pair, up=up) for pair, up in ((value, False), (low, False), (high, True))]
+    middle, lower, upper = (Numbers(over, None, step / _ROOT) for over in roots)
+    limit = Fraction(isqrt(int(largest * _ROOT**2)) + 1, _ROOT)
+    return Column(name="", values=middle, low=lower, high=upper, limits=(_ZERO, limit))
+
+
+_ROOT = 10**6  # Roots are rounded to a millionth of a step.
+
+
+def _divisor(many: Array, sample: bool) -> Array:
+    return many - 1 if sample else many
+
+
+def _largest_spread(recipe: Spread) -> Fraction:
+    """The variance of values half at each bound; that of a sample of two is twice as large."""
+    half = (recipe.grid.high - recipe.grid.low) / 2
+    return half**2 * (2 if recipe.sample else 1)
+
+
+def _spread_ends(
+    draft: Draft, recipe: Spread, noisy: tuple[Array, Array, Array], confidence: Fraction
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    each = 1 - (1 - confidence) / 3
+    places = recipe.squares, recipe.total, recipe.count
+    reaches = [_ceiling(noise_of(draft, place).reach(each)) for place in places]
+    squares, total, count = noisy
+    least = 2 if recipe.sample else 1
+    fewest, most = np.maximum(count - reaches[2], least), np.maximum(count + reaches[2], least)
+    far = np.maximum(abs(total - reaches[1]), abs(total + reaches[1]))
+    near = np.maximum(abs(total) - reaches[1], 0)
+    low_squares, high_squares = squares - reaches[0], squares + reaches[0]
+    # Both quotients fall with n in size; a sample's factor n / (n - 1) falls with n as well.
+    low = _difference(low_squares, np.where(low_squares >= 0, most, fewest), recipe.fold, far, fewest)
+    high = _difference(high_squares, np.where(high_squares >= 0, fewest, most), recipe.fold, near, most)
+    if not recipe.sample:
+        return low, high
+    return _inflated(low, np.where(low[0] >= 0, most, fewest)), _inflated(high, np.where(high[0] >= 0, fewest, most))
+
+
+def _difference(squares: Array, some: Array, fold: int, total: Array, others: Array) -> tuple[Array, Array]:
+    """Return fold + squares / some - (total / others)^2 as one quotient."""
+    return (fold * some + squares) * others**2 - total**2 * some, some * others**2
+
+
+def _inflated(pair: tuple[Array, Array], many: Array) -> tuple[Array, Array]:
+    return pair[0] * many, pair[1] * (many - 1)
+
+
+def _roots(over: Array, under: Array, *, up: bool) -> Array:
+    """Return roots of quotients, in parts of a step, rounded down or up; of what is negative, zero."""
+    listed = [_root(int(a), int(b)) + (1 if up else 0) for a, b in zip(over.tolist(), under.tolist(), strict=True)]
+    return compact(np.array(listed, dtype=object))
+
+
+def _root(over: int, under: int) -> int:
+    return isqrt(max(0, over) * _ROOT**2 // under)
+
+
+def _picked(draft: Draft, recipe: Picked, asked: Measure, released: Released) -> Column:
+    values = released.picks[recipe.pick]
+    kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
+    if isinstance(values, Numbers) and kind.is_time:
+        values = tuple(plain_value(values[row], kind) for row in range(len(values)))
+    return Column(name="", values=values, no_interval=reason(draft, recipe.pick))

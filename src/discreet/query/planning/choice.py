@@ -1,0 +1,147 @@
+"""Pass: Laplace or Gaussian noise, whichever errs less, and how much of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+from discreet.adaptive.truncated_histogram import TruncatedHistogram
+from discreet.errors import Refused
+from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise
+from discreet.mechanisms.fields import check_noise_scale, check_noise_variance
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.privacy.relation import Relation
+from discreet.query.planning.allocation import parts
+from discreet.query.planning.draft import Draft
+from discreet.query.planning.noises import Bundle, Chooser, Noising, NumberNoise
+
+__all__ = ["choose_noise"]
+
+_FINEST = 1 << 38  # Units to the scale of noise, up to twice as many: then samplers still take it.
+_ROUNDED_UP = 1 << 20  # Rounding a change up to a unit costs at most this part of it.
+_LAPLACE_95, _NORMAL_95 = math.log(20), 1.96  # Half widths at 95 %, in scales and in standard deviations.
+_DIGITS = 10**9
+
+
+def choose_noise(draft: Draft) -> Draft:
+    """Fit noise to the budget: Gaussian for rho, Laplace for epsilon, the better of both for epsilon and delta."""
+    spend, unknown = draft.spend, draft.groups is None
+    _check(draft)
+    hidden = spend.delta if unknown else None
+    if spend.rho is not None:
+        return _by_rho(draft, spend.rho, hidden)
+    assert spend.epsilon is not None
+    if spend.delta is None or not draft.bundles:
+        return _laplace(draft, spend.epsilon, hidden)
+    # Of a delta, Gaussian noise takes all, or half where the other half hides groups.
+    own = spend.delta / 2 if unknown else spend.delta
+    multiplier = GaussianNoise.for_epsilon(spend.epsilon * _numbers_share(draft), own).squared_multiplier
+    if _gaussian_is_better(draft, spend.epsilon, multiplier):
+        choosers = _choosers(draft, spend.epsilon / sum(parts(draft)) / draft.max_groups, flips=True)
+        return _gaussian(draft, 1 / multiplier, own if unknown else None, choosers)
+    return _laplace(draft, spend.epsilon, hidden)
+
+
+def _check(draft: Draft) -> None:
+    spend = draft.spend
+    if draft.pure and (spend.delta is not None or spend.rho is not None):
+        raise Refused("this ledger is pure: it takes epsilon alone, no delta and no rho")
+    if draft.groups is not None:
+        return
+    if draft.pure:
+        raise Refused(
+            "the keys of these groups are not public, and naming one costs a delta, which a pure ledger does not "
+            "take: declare them with dp.categories([...]) or dp.between(low, high), or join a public table of keys"
+        )
+    if spend.delta is None:
+        raise Refused(
+            "the keys of these groups are not public, and naming one costs a delta: say delta=…, far below one over "
+            "the number of people, or declare the keys with dp.categories([...]) or dp.between(low, high)"
+        )
+
+
+def _numbers_share(draft: Draft) -> Fraction:
+    numbers, picks = parts(draft)
+    return Fraction(numbers, numbers + picks)
+
+
+def _gaussian_is_better(draft: Draft, epsilon: Fraction, multiplier: Fraction) -> bool:
+    """Compare the half widths at 95 % of a number that one unit changes by 1 in each of its groups."""
+    numbers, picks = parts(draft)
+    laplace = _LAPLACE_95 * draft.max_groups * (numbers + picks) / float(epsilon)
+    return _NORMAL_95 * math.sqrt(draft.max_groups * numbers * multiplier) < laplace
+
+
+def _by_rho(draft: Draft, rho: Fraction, hidden: Fraction | None) -> Draft:
+    numbers, picks = parts(draft)
+    each = rho / (numbers + picks)
+    # The exponential mechanism spends epsilon^2 / 8 in each of the unit's groups. [DR19]
+    choosers = _choosers(draft, _root_down(8 * each / draft.max_groups), flips=False)
+    return _gaussian(draft, 2 * each * numbers, hidden, choosers)
+
+
+def _choosers(draft: Draft, epsilon: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
+    return tuple(Chooser(epsilon=epsilon, flips=flips) for _ in draft.picks)
+
+
+def _root_down(square: Fraction) -> Fraction:
+    """Return a root, rounded down."""
+    return Fraction(math.isqrt(int(square * _DIGITS**2)), _DIGITS)
+
+
+def _laplace(draft: Draft, epsilon: Fraction, hidden: Fraction | None) -> Draft:
+    each = epsilon / sum(parts(draft))
+
+    def fitted(change: int) -> NumberNoise:
+        unit = _unit(int(draft.max_groups * change / each), change)
+        steps = -(-change // unit)
+        law = DiscreteLaplaceLaw(check_noise_scale(draft.max_groups * steps / each))
+        return NumberNoise(law=law, change=steps, unit=unit)
+
+    noises = tuple(fitted(change) for change in draft.changes)
+    choosers = _choosers(draft, each / draft.max_groups, flips=True)
+    return _noised(draft, noises, _selection(draft, LaplaceNoise(epsilon=each), hidden), choosers, gaussian=False)
+
+
+def _gaussian(draft: Draft, mu_squared: Fraction, hidden: Fraction | None, choosers: tuple[Chooser, ...]) -> Draft:
+    """Split the square of mu among numbers and the choice of groups: squares add up. [DRS22]"""
+    numbers, _ = parts(draft)
+    each = mu_squared / numbers if numbers else Fraction(1)
+
+    def fitted(change: int) -> NumberNoise:
+        unit = _unit(math.isqrt(int(draft.max_groups * change**2 / each)), change)
+        steps = -(-change // unit)
+        law = RoundedGaussianLaw(check_noise_variance(draft.max_groups * steps**2 / each))
+        return NumberNoise(law=law, change=steps, unit=unit)
+
+    noises = tuple(fitted(change) for change in draft.changes)
+    selection = _selection(draft, GaussianNoise(squared_multiplier=1 / each), hidden)
+    return _noised(draft, noises, selection, choosers, gaussian=True)
+
+
+def _unit(scale: int, change: int) -> int:
+    """Return a unit that is tiny next to the noise and next to the change, which it rounds up."""
+    return max(1, min(scale // _FINEST, change // _ROUNDED_UP))
+
+
+def _selection(draft: Draft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:
+    """Return what shows groups: those whose number of units, with noise of its own, exceeds a threshold."""
+    if hidden is None:
+        return None
+    return TruncatedHistogram(noise=noise, delta=hidden, relation=Relation.ADD_REMOVE, bins_per_unit=draft.max_groups)
+
+
+def _noised(
+    draft: Draft,
+    noises: tuple[NumberNoise, ...],
+    selection: TruncatedHistogram | None,
+    choosers: tuple[Chooser, ...],
+    *,
+    gaussian: bool,
+) -> Draft:
+    bundles = tuple(Bundle(tuple(noises[place] for place in bundle)) for bundle in draft.bundles)
+    noising = Noising(
+        gaussian=gaussian, numbers=noises, bundles=bundles, selection=selection, max_groups=draft.max_groups
+    )
+    return replace(draft, noising=noising, choosers=choosers)

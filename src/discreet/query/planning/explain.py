@@ -1,0 +1,123 @@
+"""How a question will be answered, before anything is spent: for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import final
+
+from discreet.mechanisms.text import plain, significant_up
+from discreet.query.planning.draft import Draft, Number
+from discreet.query.planning.noises import NumberNoise
+from discreet.query.planning.picking import reason
+from discreet.query.planning.predicted import needs_rows, predicted
+from discreet.query.question import Answer, Output
+
+__all__ = ["Explanation", "explain"]
+
+_TYPICAL = 1000  # Rows of a group in a statement that depends on them.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Facts by name, in the order in which people want them. All of it is public."""
+
+    facts: tuple[tuple[str, str], ...]
+    errors: tuple[tuple[str, str], ...]  # by column
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        pairs = (*self.facts, *((f"± of {name}", text) for name, text in self.errors))
+        width = max(len(name) for name, _ in pairs)
+        return "\n".join([*(f"{name:<{width}}  {text}" for name, text in pairs), *(f"· {note}" for note in self.notes)])
+
+    __repr__ = __str__
+
+    def to_json(self) -> str:
+        """Write everything as one JSON object."""
+        document = {"facts": dict(self.facts), "errors": dict(self.errors), "notes": list(self.notes)}
+        return json.dumps(document, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        pairs = (*self.facts, *((f"± of {name}", text) for name, text in self.errors))
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in pairs)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return f"<table>{rows}</table><ul>{notes}</ul>"
+
+
+def explain(draft: Draft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
+    """Say everything."""
+    facts = [
+        ("price", cost),
+        ("protects", _protects(draft)),
+        ("noise", _noise(draft)),
+        *((f"noise of {_named(draft, number)}", _scale(one)) for number, one in _numbers(draft)),
+        *_groups(draft),
+    ]
+    if left is not None:
+        facts.append(("budget left", left))
+    errors = tuple((output.name, _error(draft, output)) for output in draft.question.outputs if _has_error(output))
+    return Explanation(facts=tuple(facts), errors=errors, notes=notes)
+
+
+def _numbers(draft: Draft) -> list[tuple[Number, NumberNoise]]:
+    assert draft.noising is not None
+    return list(zip(draft.numbers, draft.noising.numbers, strict=True))
+
+
+def _protects(draft: Draft) -> str:
+    unit = draft.catalogue.unit
+    return (
+        "each row, there or not there" if unit.is_row else f"each {unit.column} with all its rows, there or not there"
+    )
+
+
+def _noise(draft: Draft) -> str:
+    assert draft.noising is not None
+    kinds = []
+    if draft.noising.numbers:
+        kinds.append("Gaussian, rounded to the grid" if draft.noising.gaussian else "discrete Laplace")
+    if draft.picks:
+        flips = any(chooser.flips for chooser in draft.choosers)
+        kinds.append("choices by the exponential mechanism" + (" or permute-and-flip" if flips else ""))
+    return "; ".join(kinds) or "on the number of units of each group only"
+
+
+def _named(draft: Draft, number: Number) -> str:
+    if number.column is None:
+        return number.tallying.value
+    return f"{number.tallying.value} of column {number.column + 1}" if len(draft.columns) > 1 else number.tallying.value
+
+
+def _scale(one: NumberNoise) -> str:
+    sd = significant_up(Fraction(one.law.standard_deviation) * one.unit)
+    return f"standard deviation {sd} grid steps, for a change of {one.change * one.unit:,} by one unit in one group"
+
+
+def _groups(draft: Draft) -> list[tuple[str, str]]:
+    assert draft.noising is not None
+    selection = draft.noising.selection
+    if selection is None:
+        return [("groups", f"{draft.groups:,}, all of them public")] if draft.question.keys else []
+    least = selection.reliable_count()
+    return [("groups", f"hidden unless units + noise > {selection.threshold}; {least} units are shown with 95 %")]
+
+
+def _has_error(output: Output) -> bool:
+    return isinstance(output.value, Answer)
+
+
+def _error(draft: Draft, output: Output) -> str:
+    assert isinstance(output.value, Answer)
+    recipe = draft.recipes[output.value.measure]
+    rows = draft.spend.expected
+    off = predicted(draft, output, rows or _TYPICAL)
+    if off is None:
+        return "none: " + reason(draft, recipe.pick)  # type: ignore[union-attr]
+    written = f"± {significant_up(off)}"
+    if not needs_rows(draft, output):
+        return f"{written} with {plain(draft.spend.confidence * 100)} % confidence"
+    return f"up to {written} if a group has {rows or _TYPICAL:,} rows"

@@ -1,0 +1,235 @@
+"""Pass: what is measured. Statistics that need the same number share it, and it is paid once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from typing import TypeVar, final
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.mechanisms.grid import Grid
+from discreet.query.expressions import Expression
+from discreet.query.facts import Kind
+from discreet.query.planning.draft import (
+    Added,
+    Averaged,
+    Counted,
+    Draft,
+    ModePick,
+    Number,
+    Pick,
+    Picked,
+    QuantilePick,
+    Recipe,
+    Spread,
+    Tallying,
+)
+from discreet.query.planning.grids import grid_of, reach_of
+from discreet.query.question import Measure, Statistic
+from discreet.query.stage import StageColumn, Wants
+
+__all__ = ["choose_measurements", "plain_value"]
+
+_ABOUT_A_COUNT = (Statistic.COUNT, Statistic.MEAN, Statistic.VARIANCE, Statistic.DEVIATION)
+_MOST_CANDIDATES = 100_000
+_EPOCH = datetime(1970, 1, 1)
+T = TypeVar("T")
+
+
+def choose_measurements(draft: Draft) -> Draft:
+    """Find the numbers and choices behind all measures, each of them once."""
+    work = _Work(draft)
+    recipes = tuple(work.recipe(measure) for measure in draft.question.measures)
+    if not (work.numbers or work.picks or draft.groups is None):
+        raise Refused("nothing is measured: ask for at least one aggregate such as COUNT(*)")
+    return replace(
+        draft, columns=tuple(work.columns), numbers=tuple(work.numbers), picks=tuple(work.picks), recipes=recipes
+    )
+
+
+@final
+@dataclass(slots=True)
+class _Work:
+    """Lists that grow while the measures are gone through; it does not outlive the pass."""
+
+    draft: Draft
+    columns: list[StageColumn] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+    picks: list[Pick] = field(default_factory=list)
+
+    def recipe(self, measure: Measure) -> Recipe:
+        match measure.statistic:
+            case Statistic.ROWS:
+                return Counted(self._number(Number(Tallying.ROWS)))
+            case Statistic.UNITS:
+                return Counted(self._units())
+            case Statistic.COUNT:
+                return Counted(self._count(_argument(measure)))
+            case Statistic.DISTINCT:
+                column = self._column(_argument(measure), Wants(distinct=True))
+                return Counted(self._number(Number(Tallying.DISTINCT, column)))
+            case Statistic.SUM:
+                return self._sum(measure)
+            case Statistic.MEAN:
+                return self._mean(measure)
+            case Statistic.VARIANCE | Statistic.DEVIATION:
+                return self._spread(measure)
+            case Statistic.QUANTILE:
+                return self._quantile(measure)
+            case Statistic.MODE:
+                return self._mode(measure)
+
+    def _units(self) -> int:
+        # With one row a group at most, rows are units.
+        return self._number(Number(Tallying.ROWS if self.draft.max_rows == 1 else Tallying.UNITS))
+
+    def _count(self, argument: Expression) -> int:
+        if not argument.facts.nullable:
+            return self._number(Number(Tallying.ROWS))
+        for place, column in enumerate(self.columns):
+            if column.expression == argument and column.members is None:
+                return self._number(Number(Tallying.COUNT, place))
+        return self._number(Number(Tallying.COUNT, self._column(argument, Wants())))
+
+    def _sum(self, measure: Measure) -> Recipe:
+        """Add up about the centre if a count is paid anyway, else about zero.
+
+        With reach A about the centre c, and noise of equal shares, the squared errors are as c^2 + A^2 to (|c| + A)^2
+        where the count is there, and as (|c|^(2/3) + A^(2/3))^3 to (|c| + A)^2 where it would have to be paid.
+        """
+        argument = _argument(measure)
+        if not self._is_counted(argument):
+            grid = grid_of(argument.facts, centred=False, called=_called(measure))
+            return Added(self._total(argument, grid, 0), None, grid, 0)
+        grid = grid_of(argument.facts, centred=True, called=_called(measure))
+        total = self._total(argument, grid, grid.middle)
+        count = self._count(argument) if grid.middle else None
+        return Added(total, count, grid, grid.middle)
+
+    def _mean(self, measure: Measure) -> Recipe:
+        argument = _argument(measure)
+        grid = grid_of(argument.facts, centred=True, called=_called(measure))
+        total = self._total(argument, grid, grid.middle)
+        return Averaged(total, self._count(argument), grid, grid.middle)
+
+    def _spread(self, measure: Measure) -> Recipe:
+        argument = _argument(measure)
+        grid = grid_of(argument.facts, centred=True, called=_called(measure))
+        total = self._total(argument, grid, grid.middle)
+        fold = reach_of(grid, grid.middle) ** 2 // 2
+        column = self._column(argument, Wants(squares=True), grid=grid, centre=grid.middle)
+        squares = self._number(Number(Tallying.SQUARES, column, fold))
+        root = measure.statistic is Statistic.DEVIATION
+        count = self._count(argument)
+        return Spread(squares, total, count, grid, grid.middle, fold, measure.sample, root)
+
+    def _quantile(self, measure: Measure) -> Recipe:
+        if measure.quantile is None or not 0 <= measure.quantile <= 1:
+            raise InvalidParameter("a quantile must lie between 0 and 1")
+        argument = _argument(measure)
+        grid = grid_of(argument.facts, centred=False, called=_called(measure))
+        column = self._column(argument, Wants(values=True), grid=grid)
+        return Picked(self._pick(QuantilePick(column, measure.quantile, grid)))
+
+    def _mode(self, measure: Measure) -> Recipe:
+        argument = _argument(measure)
+        facts = argument.facts
+        if facts.kind is Kind.TEXT:
+            if facts.members is None:
+                raise Refused("MODE chooses among public values: declare the column with dp.categories([...])")
+            column = self._column(argument, Wants(values=True), members=facts.members)
+            return Picked(self._pick(ModePick(column, facts.members, tuple(range(len(facts.members))))))
+        grid = grid_of(facts, centred=False, called=_called(measure))
+        places = _candidate_places(grid, facts.members)
+        column = self._column(argument, Wants(values=True), grid=grid)
+        values: tuple[Hashable, ...] = tuple(plain_value(place * grid.step, facts.kind) for place in places)
+        return Picked(self._pick(ModePick(column, values, places)))
+
+    def _total(self, argument: Expression, grid: Grid, centre: int) -> int:
+        column = self._column(argument, Wants(total=True), grid=grid, centre=centre)
+        return self._number(Number(Tallying.TOTAL, column))
+
+    def _is_counted(self, argument: Expression) -> bool:
+        """Whether some measure pays for a count of these values."""
+        measures = self.draft.question.measures
+        if any(other.statistic in _ABOUT_A_COUNT and other.argument == argument for other in measures):
+            return True
+        rows = any(other.statistic is Statistic.ROWS for other in measures)
+        return rows and not argument.facts.nullable
+
+    def _number(self, number: Number) -> int:
+        return _place(self.numbers, number)
+
+    def _pick(self, pick: Pick) -> int:
+        return _place(self.picks, pick)
+
+    def _column(
+        self,
+        expression: Expression,
+        wants: Wants,
+        *,
+        grid: Grid | None = None,
+        centre: int = 0,
+        members: tuple[Hashable, ...] | None = None,
+    ) -> int:
+        """Find or add a column of the stage; one that is placed the same way wants a little more."""
+        for place, column in enumerate(self.columns):
+            if (column.expression, column.grid, column.centre, column.members) == (expression, grid, centre, members):
+                self.columns[place] = replace(column, wants=_both(column.wants, wants))
+                return place
+        self.columns.append(StageColumn(expression=expression, wants=wants, grid=grid, centre=centre, members=members))
+        return len(self.columns) - 1
+
+
+def _place(items: list[T], item: T) -> int:
+    if item not in items:
+        items.append(item)
+    return items.index(item)
+
+
+def _both(one: Wants, other: Wants) -> Wants:
+    return Wants(
+        total=one.total or other.total,
+        squares=one.squares or other.squares,
+        distinct=one.distinct or other.distinct,
+        values=one.values or other.values,
+    )
+
+
+def _argument(measure: Measure) -> Expression:
+    if measure.argument is None:
+        raise InvalidParameter(f"{measure.statistic.value} needs an argument")
+    return measure.argument
+
+
+def _called(measure: Measure) -> str:
+    return measure.called or measure.statistic.name
+
+
+def _candidate_places(grid: Grid, members: tuple[Hashable, ...] | None) -> tuple[int, ...]:
+    """List the grid points that a mode is chosen among."""
+    if members is not None:
+        return tuple(sorted({grid.index(member) for member in members}))
+    if grid.width >= _MOST_CANDIDATES:
+        raise Refused(
+            f"MODE would choose among {grid.width + 1:,} values, more than {_MOST_CANDIDATES:,}: declare "
+            "dp.categories([...]), tighter bounds or a coarser step, or bucket the values"
+        )
+    return tuple(range(grid.first, grid.last + 1))
+
+
+def plain_value(value: Fraction, kind: Kind) -> Hashable:
+    """Return a number as people know values of this kind."""
+    match kind:
+        case Kind.BOOLEAN:
+            return bool(value)
+        case Kind.INTEGER:
+            return int(value) if value.denominator == 1 else value
+        case Kind.DATE:
+            return _EPOCH.date() + timedelta(days=round(value))
+        case Kind.TIMESTAMP:
+            return _EPOCH + timedelta(microseconds=round(value))
+        case Kind.REAL | Kind.TEXT:
+            return value

@@ -1,0 +1,101 @@
+"""What a reader of an answer should know, as parameters: never how many rows or groups they touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.mechanisms.text import plain
+from discreet.query.expressions import Field
+from discreet.query.facts import Kind
+from discreet.query.planning.draft import Draft, Picked, QuantilePick
+from discreet.query.planning.measurements import plain_value
+from discreet.query.question import Measure, Statistic
+from discreet.query.stage import StageColumn
+
+__all__ = ["notes"]
+
+
+def notes(draft: Draft) -> tuple[str, ...]:
+    """Write all notes of a plan."""
+    written = (*_limits(draft), *_threshold(draft), *_clamps(draft), *_statistics(draft), *_after(draft))
+    return tuple(dict.fromkeys(written))
+
+
+def _limits(draft: Draft) -> Iterator[str]:
+    unit = draft.catalogue.unit
+    if unit.is_row:
+        return
+    groups = (
+        f"in at most {draft.max_groups} group{'s' if draft.max_groups > 1 else ''}, " if draft.question.keys else ""
+    )
+    rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
+    where = " in each" if groups else ""
+    yield (
+        f"each {unit.column} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
+        f"without {unit.column} are left out"
+    )
+
+
+def _threshold(draft: Draft) -> Iterator[str]:
+    selection = None if draft.noising is None else draft.noising.selection
+    if selection is None:
+        if draft.question.keys:
+            yield "all public groups are listed, empty ones too; rows of other groups are left out"
+        return
+    usually = selection.reliable_count()
+    yield (
+        f"groups are shown if their number of units plus noise exceeds {selection.threshold}: those of fewer than "
+        f"about {usually} units are usually hidden. The noise of that choice is drawn apart from the noise of the "
+        "values, so intervals of shown groups hold as they are"
+    )
+
+
+def _clamps(draft: Draft) -> Iterator[str]:
+    for column in draft.columns:
+        if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
+            yield _clamp(column)
+
+
+def _clamp(column: StageColumn) -> str:
+    grid, kind = column.grid, column.expression.facts.kind
+    assert grid is not None
+    name = column.expression.name if isinstance(column.expression, Field) else "a computed value"
+    if kind.is_time:
+        low, high = plain_value(grid.low, kind), plain_value(grid.high, kind)
+        return f"{name} is clamped to {low} … {high}; NULL is left out"
+    step = "" if grid.step == 1 else f" and counted in steps of {plain(grid.step)}"
+    return f"{name} is clamped to {plain(grid.low)} … {plain(grid.high)}{step}; NULL is left out"
+
+
+def _statistics(draft: Draft) -> Iterator[str]:
+    for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
+        if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
+            yield (
+                f"{_called(measure)} is the mean of rows, of which a unit has up to {draft.max_rows} in a group; for "
+                "the mean of each unit's mean, average a sub-query that groups by the unit"
+            )
+        if isinstance(recipe, Picked) and isinstance(draft.picks[recipe.pick], QuantilePick):
+            yield from _quantile(measure)
+        if measure.statistic is Statistic.DISTINCT:
+            yield f"{_called(measure)} counts the distinct values among the rows that were kept"
+
+
+def _quantile(measure: Measure) -> Iterator[str]:
+    if measure.quantile in (0, 1):
+        yield (
+            f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
+        )
+    if measure.argument is not None and measure.argument.facts.kind is not Kind.TEXT:
+        yield f"{_called(measure)} of a group without values is any value between the bounds"
+
+
+def _called(measure: Measure) -> str:
+    return measure.called or measure.statistic.name
+
+
+def _after(draft: Draft) -> Iterator[str]:
+    if draft.question.having is not None or draft.question.limit is not None:
+        yield (
+            "rows were picked by HAVING or LIMIT on released values: the intervals do not account for that, and the "
+            "picked ones are off more often than the confidence says"
+        )

@@ -1,0 +1,82 @@
+"""Choosing one value in every group: quantiles and modes of what was kept of each unit."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.mechanisms.exponential import worst_case_shortfall
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.ranked import Ranked
+from discreet.mechanisms.selection import Run
+from discreet.mechanisms.text import significant_up
+from discreet.privacy.relation import Relation
+from discreet.query.bounding import Values as Kept
+from discreet.query.planning.draft import Draft, ModePick, QuantilePick
+from discreet.query.planning.noises import Chooser
+from discreet.query.results.columns import Values
+from discreet.query.results.numbers import Numbers
+
+__all__ = ["pick", "quantile_of", "reason"]
+
+
+def quantile_of(draft: Draft, pick: QuantilePick, chooser: Chooser) -> Quantile:
+    """Return the mechanism for one row: a unit's M rows of a group move a score M times as far, so epsilon is divided.
+
+    The rank error of every point moves by at most M max(q, 1 - q); then the scaled scores of neighbours differ by
+    amounts that span at most the chooser's epsilon. [MT07, Smi11]
+    """
+    return Quantile(
+        quantile=pick.quantile,
+        epsilon=chooser.epsilon / draft.max_rows,
+        grid=pick.grid,
+        relation=Relation.ADD_REMOVE,
+    )
+
+
+def pick(draft: Draft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
+    """Choose in every shown group."""
+    asked, chooser = draft.picks[place], draft.choosers[place]
+    if isinstance(asked, ModePick):
+        chosen = [_mode(draft, asked, chooser, kept.of(group)) for group in groups.tolist()]
+        return tuple(asked.candidates[one] for one in chosen)
+    mechanism = quantile_of(draft, asked, chooser)
+    points = [_quantile(mechanism, kept.of(group)) for group in groups.tolist()]
+    return Numbers(np.array(points, dtype=np.int64), step=asked.grid.step)
+
+
+def _quantile(mechanism: Quantile, indices: NDArray[np.int64]) -> int:
+    """Choose a grid point; the values are sorted and on the grid already."""
+    ranked = Ranked(indices, mechanism.grid.first, mechanism.grid.last, _sorted=[Run(1, indices)])
+    return int(mechanism.release(cast(Any, ranked)).value / mechanism.grid.step)
+
+
+def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count each candidate; what is none of them is not counted. This is private."""
+    places = np.array(asked.places, dtype=np.int64)
+    left, right = np.searchsorted(indices, places, "left"), np.searchsorted(indices, places, "right")
+    return np.asarray(right - left, np.int64)
+
+
+def _mode(draft: Draft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
+    """Choose a candidate. One unit adds up to M to the counts, all the same way: the factor is epsilon / M."""
+    scores: Any = mode_scores(asked, indices)
+    factor = chooser.epsilon / draft.max_rows
+    if chooser.flips:
+        return noise.permute_and_flip(scores, factor=factor)
+    return noise.categorical(scores, factor=factor)
+
+
+def reason(draft: Draft, place: int) -> str:
+    """Say why a choice has no ±, and what is known of its error from public facts."""
+    asked, chooser = draft.picks[place], draft.choosers[place]
+    confidence = draft.spend.confidence
+    if isinstance(asked, QuantilePick):
+        off = significant_up(quantile_of(draft, asked, chooser).rank_error(confidence))
+        return f"how far the value is off depends on the data; its rank is off by at most {off} rows"
+    factor = chooser.epsilon / draft.max_rows
+    off = significant_up(worst_case_shortfall(factor=factor, candidates=len(asked.candidates), confidence=confidence))
+    return f"a choice has none; the most frequent value has at most {off} rows more than the chosen one"

@@ -1,0 +1,36 @@
+"""The planner: a question and a spend become a plan with a price, from public facts only."""
+
+from __future__ import annotations
+
+from discreet.errors import Refused
+from discreet.query.catalogue import Catalogue
+from discreet.query.planning.draft import Draft, Tighter
+from discreet.query.planning.posts import check_post
+from discreet.query.planning.priced import Priced, rewrite
+from discreet.query.planning.spend import Spend
+from discreet.query.planning.targets import spend_for
+from discreet.query.question import Question
+from discreet.query.sources import is_private
+
+__all__ = ["plan"]
+
+_MOST_OUTPUTS = 200
+
+
+def plan(
+    question: Question, catalogue: Catalogue, spend: Spend, *, limits: Tighter | None = None, pure: bool
+) -> Priced:
+    """Decide everything about an answer. An error that is asked for becomes the least epsilon that reaches it."""
+    _check(question)
+    draft = Draft(question=question, catalogue=catalogue, spend=spend, tighter=limits, pure=pure)
+    return Priced(rewrite(spend_for(draft)))
+
+
+def _check(question: Question) -> None:
+    if not is_private(question.source):
+        raise Refused("nothing here is private: ask the public table itself")
+    if not 0 < len(question.outputs) <= _MOST_OUTPUTS:
+        raise Refused(f"an answer has from 1 to {_MOST_OUTPUTS} columns")
+    posts = [output.value for output in question.outputs] + [order.value for order in question.order]
+    for post in (*posts, *(() if question.having is None else (question.having,))):
+        check_post(post)
