@@ -14,6 +14,7 @@ from discreet.query.sources import Source
 
 __all__ = [
     "Answer",
+    "Choose",
     "Combine",
     "End",
     "Key",
@@ -110,7 +111,16 @@ class Combine:
     arguments: tuple[Post, ...]
 
 
-Post: TypeAlias = Answer | End | KeyValue | Combine | Literal
+@final
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """The value of the first branch whose condition is true, or else `otherwise`."""
+
+    branches: tuple[tuple[Post, Post], ...]
+    otherwise: Post
+
+
+Post: TypeAlias = Answer | End | KeyValue | Combine | Choose | Literal
 
 
 @final
