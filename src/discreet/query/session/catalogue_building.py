@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import combinations
 from typing import Any
 
-from discreet.errors import InvalidParameter
+from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engine import Engine
 from discreet.query.facts import Facts, Kind
@@ -14,6 +15,7 @@ from discreet.query.policy import Declared, PublicTable, Unit
 
 __all__ = ["Columns", "build_catalogue", "nearest"]
 
+_FEW = 8  # Columns of a public table whose pairs are looked at.
 Columns = Mapping[str, Declared] | Mapping[str, Mapping[str, Declared]]
 
 
@@ -141,10 +143,23 @@ def _can_become(stored: Kind, declared: Kind) -> bool:
 
 
 def _public_table(engine: Engine, name: str) -> CatalogueTable:
-    columns = engine.public_columns(name)
+    try:
+        columns = engine.public_columns(name)
+        unique = frozenset(_unique_sets(engine, name, list(columns)))
+    except AnswerFailed:
+        raise InvalidParameter(f"public table {name!r} could not be read: check the file and its format") from None
     _check_distinct(columns, what=f"columns of table {name!r}")
-    unique = {frozenset([column]) for column in columns if engine.public_is_unique(name, frozenset([column]))}
-    return CatalogueTable(name=name, private=False, columns=columns, unique=frozenset(unique))
+    return CatalogueTable(name=name, private=False, columns=columns, unique=unique)
+
+
+def _unique_sets(engine: Engine, table: str, columns: list[str]) -> Iterator[frozenset[str]]:
+    """Find single columns without duplicates and, where it takes few looks, pairs of the others."""
+    single = {column for column in columns if engine.public_is_unique(table, frozenset([column]))}
+    yield from (frozenset([column]) for column in single)
+    others = [column for column in columns if column not in single]
+    if len(others) <= _FEW:
+        pairs = (frozenset(pair) for pair in combinations(others, 2))
+        yield from (pair for pair in pairs if engine.public_is_unique(table, pair))
 
 
 def _check_one_kind_of_unit(tables: Iterable[CatalogueTable], schemas: Mapping[str, Mapping[str, Kind]]) -> None:

@@ -225,7 +225,8 @@ class Session:
         known = self._catalogue if catalogue is None else catalogue
         budget = self._desk.ledger.account.budget
         reading = read(query, known, keys=listed_keys(keys))
-        priced = plan_question(reading, known, offer.spend(budget), pure=budget.kind == "pure")
+        spend = offer.with_clause(reading.options).spend(budget)
+        priced = plan_question(reading.question, known, spend, limits=reading.options, pure=budget.kind == "pure")
         self._remember(priced.event)
         return Plan(self._desk, Asked(text=query, priced=priced, key=key), known)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeAlias, final
 
@@ -11,6 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
 from discreet.ledger.budget import Budget
 from discreet.query.planning.spend import Spend
+from discreet.query.reading.options import Options
 from discreet.query.results import ReleaseTable
 
 __all__ = ["Expectation", "Offer"]
@@ -38,7 +39,18 @@ class Offer:
     delta: Number | None = None
     confidence: Number = _USUAL
 
-    def __post_init__(self) -> None:
+    def with_clause(self, options: Options) -> Offer:
+        """Take what the clause of the query says, if nothing else was said."""
+        for name in ("epsilon", "delta"):
+            if getattr(options, name) is not None and getattr(self, name) is not None:
+                raise InvalidParameter(f"{name} is said in the query and beside it: say it once")
+        return replace(
+            self,
+            epsilon=self.epsilon if options.epsilon is None else options.epsilon,
+            delta=self.delta if not options.delta else options.delta,
+        )
+
+    def _check(self) -> None:
         said = [name for name in _WORDS if getattr(self, name) is not None]
         if len(said) != 1:
             raise InvalidParameter(
@@ -53,6 +65,7 @@ class Offer:
 
     def spend(self, budget: Budget) -> Spend:
         """Read the offer, with a share turned into what it is a share of."""
+        self._check()
         epsilon, rho = self.epsilon, self.rho
         if self.share is not None:
             epsilon, rho = _shared(_read_share(self.share), budget)

@@ -1,0 +1,56 @@
+"""A process that dies by its own signal at one step of an answer: `python session_crash.py folder step`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from session_data import opened
+
+from discreet.ledger import Ledger
+from discreet.query.engines import DuckDBEngine
+from discreet.query.planning import Priced
+from discreet.query.results import ReleaseTable
+
+QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
+STEPS = {
+    "before looking": (Ledger, "stored", True),
+    "before the charge": (Ledger, "charge", True),
+    "after the charge": (Ledger, "charge", False),
+    "before reading": (DuckDBEngine, "run", True),
+    "after reading": (DuckDBEngine, "run", False),
+    "before the draw": (Priced, "draw", True),
+    "after the draw": (Priced, "draw", False),
+    "while storing": (ReleaseTable, "to_json", False),
+    "after storing": (Ledger, "store", False),
+    "nowhere": None,
+}
+
+
+def die(*given: object, **named: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def arm(step: str) -> None:
+    """Die before or after a method is called."""
+    if (place := STEPS[step]) is None:
+        return
+    owner, method, before = place
+    original = getattr(owner, method)
+
+    def fatal(self, *given, **named):
+        if before:
+            die()
+        original(self, *given, **named)
+        die()
+
+    setattr(owner, method, fatal)
+
+
+if __name__ == "__main__":
+    with opened(Path(sys.argv[1])) as session:
+        plan = session.sql(QUERY, epsilon=1, key="the one")
+        arm(sys.argv[2])
+        print(plan.release().to_json())

@@ -1,0 +1,223 @@
+"""A question goes from text to answer, whatever the tables are made of."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pyarrow as pa
+import pytest
+from session_data import CITIES, FORMS, charges, opened, shop
+
+import discreet as dp
+
+COUNT = "SELECT COUNT(*) AS n FROM orders"
+BY_CITY = "SELECT city, COUNT(*) AS n, SUM(price) AS revenue, AVG(age) AS age FROM orders GROUP BY city"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_question_is_answered_whatever_holds_the_table(form, tmp_path):
+    table = shop()
+    given = FORMS[form](table, tmp_path)
+    with opened(tmp_path, {"orders": given}) as session:
+        answer = session.sql(BY_CITY, epsilon=60).release()
+    exact = table.to_pandas().groupby("city").agg(n=("price", "size"), revenue=("price", "sum"), age=("age", "mean"))
+    assert [row["city"] for row in answer] == CITIES
+    for row in answer:
+        # At this price noise is far below these distances; a wrong table, cast or bound is far above.
+        assert abs(row["n"].value - exact.n[row["city"]]) <= 8
+        assert abs(row["revenue"].value - exact.revenue[row["city"]]) <= 200
+        assert abs(row["age"].value - exact.age[row["city"]]) <= 5
+
+
+def test_a_file_brings_its_name_and_any_other_single_table_is_data(tmp_path):
+    path = FORMS["csv"](shop(), tmp_path)
+    with opened(tmp_path, str(path)) as session:
+        assert session.sql(COUNT, epsilon=1).release()["n"][0].value > 100
+    with opened(tmp_path, shop(), dataset="other") as session:
+        assert session.sql("SELECT COUNT(*) AS n FROM data", epsilon=1).release()["n"][0].value > 100
+
+
+def test_rows_can_be_units(tmp_path):
+    with opened(tmp_path, unit="row", budget=dp.Budget(epsilon=3)) as session:
+        answer = session.sql(COUNT, epsilon="0.5").release()
+        assert abs(answer["n"][0].value - 450) < 100
+        assert session.spent.epsilon == answer_epsilon(answer)
+
+
+def answer_epsilon(answer):
+    return answer.event.sensitivity / answer.event.scale
+
+
+def test_private_tables_are_joined_on_the_unit_and_public_ones_on_anything(tmp_path):
+    people = pa.table({"customer": [f"c{n:04}" for n in range(300)], "vip": [n % 2 == 0 for n in range(300)]})
+    regions = pa.table({"city": CITIES, "region": ["north", "west", "south"]})
+    tables = {"orders": shop(), "people": people, "regions": dp.public(regions)}
+    with opened(
+        tmp_path, tables, columns={"orders": {"city": dp.categories(CITIES)}, "people": {"vip": dp.boolean()}}
+    ) as session:
+        by_region = "SELECT r.region, COUNT(*) AS n FROM orders o JOIN regions r ON o.city = r.city GROUP BY r.region"
+        assert {row["region"] for row in session.sql(by_region, epsilon=20).release()} == {"north", "west", "south"}
+        vip = "SELECT COUNT(*) AS n FROM orders o JOIN people p ON o.customer = p.customer WHERE p.vip"
+        assert abs(session.sql(vip, epsilon=20).release()["n"][0].value - 150) < 10
+
+
+def test_explaining_and_trying_out_cost_nothing_and_read_nothing(tmp_path, monkeypatch):
+    with opened(tmp_path) as session:
+        monkeypatch.setattr(type(session._desk.engine), "run", never)
+        plan = session.sql(BY_CITY, epsilon=1)
+        assert "customer" in str(plan.explain())
+        monkeypatch.undo()
+        dummy = plan.dummy()
+        assert dummy.names == ("city", "n", "revenue", "age")
+        assert charges(session) == 0
+        assert session.left.epsilon == 200
+
+
+def never(*given, **named):
+    raise AssertionError("rows were read")
+
+
+def test_opening_a_session_reads_no_rows(tmp_path, monkeypatch):
+    from discreet.query.engines import DuckDBEngine
+
+    monkeypatch.setattr(DuckDBEngine, "run", never)
+    opened(tmp_path).close()
+
+
+def test_questions_left_counts_the_last_question(tmp_path):
+    with opened(tmp_path, budget=dp.Budget(epsilon=1)) as session:
+        with pytest.raises(dp.InvalidParameter, match="nothing was asked"):
+            session.questions_left()
+        plan = session.sql(COUNT, epsilon="0.1")
+        assert session.questions_left() == 10
+        plan.release()
+        assert session.questions_left() == 9
+        for _ in range(9):
+            plan.release()
+        assert session.questions_left() == 0
+        with pytest.raises(dp.BudgetExceeded) as refused:
+            plan.release()
+        assert "ε = 0.1" in str(refused.value)
+        assert "ε = 0 of 1" in str(refused.value)
+        assert charges(session) == 10
+
+
+def test_a_share_and_an_error_are_offers_too(tmp_path):
+    with opened(tmp_path, unit="row", budget=dp.Budget(epsilon=4)) as session:
+        shared = session.sql(COUNT, share="1/8").release()
+        assert answer_epsilon(shared) == pytest.approx(0.5)
+        wanted = session.sql(COUNT, error=12).release()
+        assert wanted["n"][0].plus_minus <= 12
+        relative = session.sql(COUNT, relative_error="0.1", expected={"n": 450}).release()
+        assert relative["n"][0].plus_minus <= 45
+        earlier = session.sql(COUNT, relative_error="0.2", expected=relative).release()
+        assert earlier["n"][0].plus_minus <= 120
+
+
+def test_unknown_keys_need_a_delta_that_a_pure_ledger_refuses(tmp_path):
+    query = "SELECT age, COUNT(*) AS n FROM orders GROUP BY age"
+    undeclared = {"city": COLUMNS_OF_CITY}
+    with opened(tmp_path, columns=undeclared) as session:
+        with pytest.raises(dp.Refused, match="delta"):
+            session.sql(query, epsilon=1)
+        assert len(session.sql(query, epsilon=50, delta="1e-7").release()) > 0
+        listed = session.sql(query, epsilon=1, keys={"age": [18, 25, 300]}).release()
+        assert [row["age"] for row in listed] == [18, 25, 300]
+    with opened(tmp_path, columns=undeclared, budget=dp.Budget(epsilon=1), dataset="pure") as session:
+        with pytest.raises(dp.Refused, match="pure"):
+            session.sql(query, epsilon=1, delta="1e-7")
+
+
+COLUMNS_OF_CITY = dp.categories(CITIES)
+
+
+def test_quotas_hold_below_the_budget(tmp_path):
+    quotas = [dp.Quota(dp.Budget(epsilon=1), principal="*")]
+    with opened(tmp_path, quotas=quotas) as session:
+        session.sql(COUNT, epsilon=1).release()
+        with pytest.raises(dp.BudgetExceeded, match="quota"):
+            session.sql(COUNT, epsilon="0.1").release()
+    with opened(tmp_path, quotas=quotas, principal="ben") as session:
+        session.sql(COUNT, epsilon=1).release()
+
+
+def test_a_data_set_keeps_its_unit_and_budget(tmp_path):
+    opened(tmp_path).close()
+    for change in ({"unit": "row"}, {"unit": dp.Unit("city")}, {"budget": dp.Budget(epsilon=5)}):
+        with pytest.raises(dp.Refused):
+            opened(tmp_path, **change)
+    opened(tmp_path, unit=dp.Unit("customer")).close()  # Limits are a matter of each question.
+
+
+def test_raising_a_budget_is_an_entry_of_its_own(tmp_path):
+    with opened(tmp_path, budget=dp.Budget(epsilon=1)) as session:
+        session.raise_budget(dp.Budget(epsilon=2), reason="the board agreed")
+        assert session.left.epsilon == 2
+        assert [entry.kind for entry in session.history()][-1] == "raise"
+        with pytest.raises(dp.Refused):
+            session.raise_budget(dp.Budget(epsilon=1), reason="a mistake")
+    opened(tmp_path, budget=dp.Budget(epsilon=2)).close()
+
+
+def test_the_other_relation_is_refused_with_the_reason(tmp_path):
+    with pytest.raises(dp.Refused, match="Leave relation out"):
+        opened(tmp_path, relation=dp.Relation.REPLACE_ONE)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"unit": "customer"}, "unit must be"),
+        ({"unit": None}, "unit must be"),
+        ({"budget": 1}, "budget must be"),
+        ({"principal": ""}, "principal"),
+        ({"dataset": " "}, "dataset"),
+        ({"seconds": 0}, "seconds"),
+        ({"tables": {}}, "at least one table"),
+        ({"tables": dp.public("x.csv")}, "all tables are public"),
+    ],
+)
+def test_nonsense_is_refused(change, words, tmp_path):
+    with pytest.raises(dp.InvalidParameter, match=words):
+        opened(tmp_path, **change)
+
+
+def test_a_session_is_not_copied(tmp_path):
+    with opened(tmp_path) as session:
+        assert copy.deepcopy(session) is session
+        assert copy.copy(session) is session
+        with pytest.raises(dp.Refused):
+            pickle.dumps(session)
+        assert "customer" in repr(session)
+
+
+def test_a_closed_session_answers_nothing(tmp_path):
+    session = opened(tmp_path)
+    plan = session.sql(COUNT, epsilon=1)
+    session.close()
+    with pytest.raises(dp.Refused, match="closed"):
+        plan.release()
+    with pytest.raises(dp.Refused, match="closed"):
+        session.sql(COUNT, epsilon=1)
+
+
+def test_the_library_charges_the_same_ledger_where_rows_are_units(tmp_path):
+    with opened(tmp_path, unit="row", budget=dp.Budget(epsilon=1)) as session:
+        dp.mean([1, 2, 3], bounds=(0, 5), epsilon="0.5", relation=dp.Relation.ADD_REMOVE, session=session)
+        assert session.spent.epsilon == dp.Budget(epsilon="0.5").epsilon
+        with pytest.raises(dp.InvalidParameter, match="ADD_REMOVE"):
+            dp.mean([1, 2], bounds=(0, 5), epsilon="0.1", relation=dp.Relation.REPLACE_ONE, session=session)
+        with pytest.raises(dp.BudgetExceeded):
+            dp.count([1], epsilon="0.6", relation=dp.Relation.ADD_REMOVE, session=session)
+        assert charges(session) == 1
+
+
+def test_the_library_cannot_speak_for_people_with_many_rows(tmp_path):
+    from discreet.privacy import PureDP
+
+    with opened(tmp_path) as session:
+        with pytest.raises(dp.Refused, match=r"session\.sql"):
+            dp.count([1], epsilon="0.1", relation=dp.Relation.ADD_REMOVE, session=session)
+        session.charge(PureDP(1), relation=dp.Relation.ADD_REMOVE, purpose="training", unit="customer")
+        assert charges(session) == 1

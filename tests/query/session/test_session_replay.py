@@ -1,0 +1,96 @@
+"""An answer is given again, bit by bit, to whom it was given, for what it was given for, and to nobody else."""
+
+from __future__ import annotations
+
+import pytest
+from session_data import charges, opened, shop
+
+import discreet as dp
+
+QUERY = "SELECT city, COUNT(*) AS n, AVG(price) AS price FROM orders GROUP BY city"
+
+
+def test_a_repeated_question_is_free_and_bit_identical(tmp_path):
+    with opened(tmp_path, version="2026-11") as session:
+        first = session.sql(QUERY, epsilon=1).release()
+        second = session.sql(QUERY, epsilon=1).release()
+        rewritten = session.sql(
+            " select CITY as city, count(*) n,\n avg(price) as price from ORDERS group by 1", epsilon=1
+        )
+        assert first.to_json() == second.to_json()
+        before = charges(session)
+        assert rewritten.release().to_json() == first.to_json() or charges(session) == before + 1
+    with opened(tmp_path, version="2026-11") as session:
+        assert session.sql(QUERY, epsilon=1).release().to_json() == first.to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"principal": "ben"},
+        {"project": "other"},
+        {"version": "2026-12"},
+        {"version": None},
+        {"unit": dp.Unit("customer")},
+    ],
+    ids=["principal", "project", "version", "no version", "limits"],
+)
+def test_another_asker_or_version_pays_again_and_gets_fresh_noise(change, tmp_path):
+    with opened(tmp_path, version="2026-11") as session:
+        first = session.sql(QUERY, epsilon=1).release()
+    with opened(tmp_path, **{"version": "2026-11"} | change) as session:
+        second = session.sql(QUERY, epsilon=1).release()
+        assert charges(session) == 2
+    assert [row["n"] for row in first] != [row["n"] for row in second]
+
+
+@pytest.mark.parametrize("offer", [{"epsilon": "1.5"}, {"rho": "0.5"}, {"epsilon": 1, "delta": "1e-9"}])
+def test_another_price_is_another_question(offer, tmp_path):
+    with opened(tmp_path, version="1") as session:
+        session.sql(QUERY, epsilon=1).release()
+        session.sql(QUERY, **offer).release()
+        assert charges(session) == 2
+
+
+def test_without_a_version_nothing_is_reused(tmp_path):
+    with opened(tmp_path) as session:
+        plan = session.sql(QUERY, epsilon=1)
+        first, second = plan.release(), plan.release()
+        assert charges(session) == 2
+        assert first.to_json() != second.to_json()
+
+
+def test_a_key_returns_what_was_stored_and_is_charged_once(tmp_path):
+    with opened(tmp_path) as session:
+        answers = {session.sql(QUERY, epsilon=1, key="monday").release().to_json() for _ in range(20)}
+        assert charges(session) == 1
+    with opened(tmp_path, {"orders": shop(200)}) as session:
+        answers.add(session.sql(QUERY, epsilon=1, key="monday").release().to_json())
+        assert charges(session) == 1
+    assert len(answers) == 1
+
+
+def test_a_key_is_refused_for_another_question_or_asker(tmp_path):
+    with opened(tmp_path) as session:
+        session.sql(QUERY, epsilon=1, key="monday").release()
+        with pytest.raises(dp.Refused, match="another plan"):
+            session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1, key="monday").release()
+        with pytest.raises(dp.Refused, match="another plan"):
+            session.sql(QUERY, epsilon=2, key="monday").release()
+    with opened(tmp_path, principal="ben") as session, pytest.raises(dp.Refused, match="principal"):
+        session.sql(QUERY, epsilon=1, key="monday").release()
+
+
+def test_a_key_that_was_charged_without_an_answer_is_tried_again_for_free(tmp_path, monkeypatch):
+    from discreet.query.engines import DuckDBEngine
+
+    def fails(*given, **named):
+        raise RuntimeError
+
+    with opened(tmp_path) as session:
+        plan = session.sql(QUERY, epsilon=1, key="monday")
+        with monkeypatch.context() as broken, pytest.raises(dp.AnswerFailed):
+            broken.setattr(DuckDBEngine, "run", fails)
+            plan.release()
+        assert plan.release().to_json() == plan.release().to_json()
+        assert charges(session) == 1
