@@ -1,0 +1,175 @@
+"""Arrow columns as the engine can take them: of few types, all of whose values it can read without an error.
+
+Times become microseconds between the years 1 and 9999, others are NULL; texts are valid; nested and rare types are
+left out. Which types there are depends on the schema only.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+__all__ = ["offered", "safe_table", "sql_type_of"]
+
+_FIRST = (datetime.min - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+_LAST = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+_DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
+_PER_UNIT = {"s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
+_PLAIN = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "halffloat": "DOUBLE",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date32[day]": "DATE",
+    "date64[ms]": "DATE",
+    "null": "VARCHAR",
+}
+
+
+def sql_type_of(kind: Any) -> str | None:
+    """Return the type that a column has in the engine once it is safe; None if it is not offered."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return sql_type_of(kind.value_type)
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
+        return "VARCHAR"
+    if types.is_timestamp(kind):
+        return "TIMESTAMP"
+    if types.is_decimal(kind):
+        return "DOUBLE" if kind.scale > 0 else "BIGINT"
+    return _PLAIN.get(str(kind))
+
+
+def offered(schema: Any) -> dict[str, str]:
+    """Return the names and types of the columns that can be asked about."""
+    types = {field.name: sql_type_of(field.type) for field in schema}
+    return {name: sql_type for name, sql_type in types.items() if sql_type is not None}
+
+
+def safe_table(table: Any) -> Any:
+    """Return the columns on offer, each in its safe type."""
+    import pyarrow as pa
+
+    names = list(offered(table.schema))
+    return pa.table({name: _safe(table.column(name)) for name in names})
+
+
+def _safe(column: Any) -> Any:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
+        return _safe(pa.chunked_array([_decoded(chunk) for chunk in column.chunks], kind.value_type))
+    make = _maker(kind)
+    return (
+        column if make is None else pa.chunked_array([make(chunk) for chunk in column.chunks] or [make(_empty(kind))])
+    )
+
+
+def _empty(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.array([], kind)
+
+
+def _maker(kind: Any) -> Any:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _text_dictionary
+    if _is_text(kind):
+        return _text
+    if types.is_timestamp(kind):
+        return lambda chunk: _times(chunk, _PER_UNIT[kind.unit])
+    if types.is_date64(kind):
+        return _dates
+    if types.is_decimal(kind):
+        return _decimals
+    if types.is_float16(kind):
+        return lambda chunk: chunk.cast(pa.float64())
+    return (lambda chunk: pa.nulls(len(chunk), pa.string())) if types.is_null(kind) else None
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def _decoded(chunk: Any) -> Any:
+    return chunk.dictionary.take(chunk.indices)
+
+
+def _text(chunk: Any) -> Any:
+    """Return texts as they are, or with what is no valid character replaced."""
+    import pyarrow as pa
+
+    try:
+        chunk.validate(full=True)
+    except pa.ArrowInvalid:
+        parts = (
+            chunk.cast(pa.large_binary()) if not pa.types.is_string_view(chunk.type) else chunk.cast(pa.binary_view())
+        )
+        values = [None if part is None else part.decode("utf-8", "replace") for part in parts.to_pylist()]
+        return pa.array(values, pa.large_string()).cast(chunk.type)
+    return chunk
+
+
+def _text_dictionary(chunk: Any) -> Any:
+    import pyarrow as pa
+
+    indices = chunk.indices.cast(pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, _text(chunk.dictionary))
+
+
+def _integers(chunk: Any) -> tuple[Any, Any]:
+    import pyarrow as pa
+
+    plain = chunk.view(pa.int64())
+    missing = np.asarray(plain.is_null())
+    return np.asarray(plain.fill_null(0)), missing
+
+
+def _times(chunk: Any, scale: tuple[int, int]) -> Any:
+    import pyarrow as pa
+
+    values, missing = _integers(chunk)
+    over, under = scale
+    if under > 1:
+        values = values // under
+    inside = (values >= -(-_FIRST // over)) & (values <= _LAST // over)
+    micros = np.where(inside, values, 0) * over
+    return pa.array(micros, pa.int64(), mask=missing | ~inside).view(pa.timestamp("us"))
+
+
+def _dates(chunk: Any) -> Any:
+    import pyarrow as pa
+
+    values, missing = _integers(chunk)
+    days = values // 86_400_000
+    inside = (days >= _DAYS[0]) & (days <= _DAYS[1])
+    return pa.array(np.where(inside, days, 0).astype(np.int32), pa.int32(), mask=missing | ~inside).view(pa.date32())
+
+
+def _decimals(chunk: Any) -> Any:
+    """Read decimals as doubles, or as whole numbers if they have no decimals; those beyond 64 bits are at their end."""
+    import pyarrow as pa
+
+    if chunk.type.scale > 0:
+        return chunk.cast(pa.float64())
+    largest = (1 << 63) - 1
+    values = [None if value is None else max(-largest, min(largest, int(value))) for value in chunk.to_pylist()]
+    return pa.array(values, pa.int64())

@@ -1,0 +1,92 @@
+"""Casts between kinds in SQL: NULL where there is no such value, never an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from discreet.query.engines.times import in_range
+from discreet.query.engines.writing import SQL_TYPES, Writer
+from discreet.query.expressions import Apply, Expression
+from discreet.query.facts import Kind
+from discreet.query.operators import Operator
+
+__all__ = ["CASTS", "cast"]
+
+WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
+Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
+
+
+def cast(value: str, kind: Kind, to: Kind, writer: Writer) -> str:
+    """Write a value of one kind as another, NULL where it has none."""
+    if kind is to:
+        return value
+    special = _SPECIAL.get((kind, to))
+    if special is not None:
+        return special(value, writer)
+    if kind.is_time and to is not Kind.TEXT and not to.is_time:
+        return f"CAST(NULL AS {SQL_TYPES[to]})"
+    return f"TRY_CAST({value} AS {SQL_TYPES[to]})"
+
+
+def _text_to_integer(value: str, writer: Writer) -> str:
+    # A text with a point or an exponent is read as a real, whose half goes to even; others are read exactly.
+    def body(text: str) -> str:
+        real = " OR ".join(f"contains({text}, '{mark}')" for mark in ".eE")
+        rounded = f"TRY_CAST(TRY_CAST({text} AS DOUBLE) AS BIGINT)"
+        return f"(CASE WHEN {real} THEN {rounded} ELSE TRY_CAST({text} AS BIGINT) END)"
+
+    return writer.let(value, body)
+
+
+def _text_to_real(value: str, writer: Writer) -> str:
+    return writer.let(f"TRY_CAST({value} AS DOUBLE)", lambda v: f"(CASE WHEN isfinite({v}) THEN {v} END)")
+
+
+def _text_to_time(kind: Kind) -> Callable[[str, Writer], str]:
+    def rule(value: str, writer: Writer) -> str:
+        return writer.let(
+            f"TRY_CAST({value} AS {SQL_TYPES[kind]})", lambda v: f"(CASE WHEN {in_range(v, kind)} THEN {v} END)"
+        )
+
+    return rule
+
+
+def _real_to_text(value: str, _: Writer) -> str:
+    return f"CAST({value} + 0e0 AS VARCHAR)"  # There is one zero only.
+
+
+def _number_to_time(kind: Kind) -> Callable[[str, Writer], str]:
+    return lambda value, writer: f"CAST(NULL AS {SQL_TYPES[kind]})"
+
+
+_SPECIAL: Mapping[tuple[Kind, Kind], Callable[[str, Writer], str]] = {
+    (Kind.TEXT, Kind.INTEGER): _text_to_integer,
+    (Kind.TEXT, Kind.REAL): _text_to_real,
+    (Kind.REAL, Kind.TEXT): _real_to_text,
+    **{(Kind.TEXT, kind): _text_to_time(kind) for kind in (Kind.DATE, Kind.TIMESTAMP)},
+    **{
+        (kind, to): _number_to_time(to)
+        for kind in (Kind.BOOLEAN, Kind.INTEGER, Kind.REAL)
+        for to in (Kind.DATE, Kind.TIMESTAMP)
+    },
+}
+
+
+def _to(kind: Kind) -> Rule:
+    def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+        (argument,) = node.arguments
+        here = argument.facts.kind
+        return cast(write_as(argument, here, writer), here, kind, writer)
+
+    return rule
+
+
+CASTS: Mapping[Operator, Rule] = {
+    Operator.TO_INTEGER: _to(Kind.INTEGER),
+    Operator.TO_REAL: _to(Kind.REAL),
+    Operator.TO_TEXT: _to(Kind.TEXT),
+    Operator.TO_DATE: _to(Kind.DATE),
+    Operator.TO_TIMESTAMP: _to(Kind.TIMESTAMP),
+    Operator.TO_BOOLEAN: _to(Kind.BOOLEAN),
+}

@@ -1,0 +1,118 @@
+"""The embedded engine: DuckDB scans, filters, joins and projects; NumPy bounds and adds up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, final
+
+from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.query.catalogue import CatalogueColumn
+from discreet.query.engine import Deadline, Tallied
+from discreet.query.engines.bounded import Resources, run_bounded
+from discreet.query.engines.cage import Cage, Progress, default_threads, watched
+from discreet.query.engines.leaves import kind_of
+from discreet.query.engines.public import is_unique, read_public
+from discreet.query.engines.row_units import run_rows
+from discreet.query.engines.sources import Relation
+from discreet.query.engines.stages import Scan, write_stage
+from discreet.query.engines.tables import Held, check_names, hold
+from discreet.query.engines.writing import Writer
+from discreet.query.facts import Kind
+from discreet.query.policy import PublicTable
+from discreet.query.stage import Stage
+
+__all__ = ["DuckDBEngine"]
+
+_MEMORY = 3 << 30
+_SETUP = 600.0  # Seconds for reading a schema or a public table.
+
+
+@final
+class DuckDBEngine:
+    """Tables in this process and in files, read by a caged DuckDB. Any number of threads may ask at the same time."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        memory: int = _MEMORY,
+        threads: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        check_names(list(tables), what="tables")
+        self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
+        self._held = {
+            name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
+        }
+        self._names = {name: f"t{number}" for number, name in enumerate(self._held, 1)}
+        self._resources = Resources(memory=memory, threads=threads or default_threads())
+        self._progress = on_progress
+        paths = [path for held in self._held.values() for path in held.paths]
+        self._cage = Cage(paths, memory=memory // 2, threads=self._resources.threads)
+        self._types = {name: self._describe(name) for name in self._held}
+
+    def columns(self, table: str) -> Mapping[str, Kind]:
+        kinds = {name: kind_of(sql_type) for name, sql_type in self._types[table].items()}
+        return {name: kind for name, kind in kinds.items() if kind is not None}
+
+    def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
+        self._check_public(table)
+        with self._connected(Deadline.after(_SETUP), [table]) as connection:
+            return read_public(connection, self._relation(table), self._types[table])
+
+    def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
+        self._check_public(table)
+        with self._connected(Deadline.after(_SETUP), [table]) as connection:
+            return is_unique(connection, self._relation(table), columns)
+
+    def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
+        scan = write_stage(stage, self, Writer())
+        with self._connected(deadline, list(self._held), scan) as connection:
+            if scan.unit is None:
+                return run_rows(stage, scan, connection)
+            return run_bounded(stage, scan, connection, deadline, self._resources)
+
+    def close(self) -> None:
+        self._cage.close()
+
+    def relation(self, table: str, writer: Writer) -> Relation:
+        """Return what a statement reads a table from."""
+        return Relation(self._relation(table), self._types[table])
+
+    def _relation(self, table: str) -> str:
+        return self._held[table].relation(self._names[table])
+
+    def _check_public(self, table: str) -> None:
+        if table not in self._public:
+            raise InvalidParameter("only public tables are looked into")
+
+    def _describe(self, table: str) -> dict[str, str]:
+        held = self._held[table]
+        types = held.types
+        if types is None:
+            types = self._ask_types(table, held)
+        check_names(list(types), what=f"columns of table {table!r}")
+        return {name: sql_type for name, sql_type in types.items() if kind_of(sql_type) is not None}
+
+    def _ask_types(self, table: str, held: Held) -> dict[str, str]:
+        with self._connected(Deadline.after(_SETUP), [table]) as connection:
+            rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation(table)}").fetchall()
+        return {name: sql_type for name, sql_type, *_ in rows}
+
+    @contextmanager
+    def _connected(self, deadline: Deadline, tables: list[str], scan: Scan | None = None) -> Iterator[Any]:
+        """Open a connection that knows some tables; whatever fails in it is one constant error."""
+        connection = self._cage.connection()
+        try:
+            with watched(connection, deadline, self._progress):
+                for table in tables:
+                    self._held[table].prepare(connection, self._names[table])
+                for lookup in () if scan is None else scan.lookups:
+                    connection.register(lookup.name, lookup.table)
+                yield connection
+        except AnswerFailed:
+            self._cage.renew()
+            raise
+        finally:
+            connection.close()

@@ -1,0 +1,115 @@
+"""How a column is read: from the type it is stored in to its kind, missing values filled, clamped to its bounds.
+
+So the bounds of a column hold whatever the data are, and everything that is computed from them holds as well.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.query.engines.casts import cast
+from discreet.query.engines.times import in_range
+from discreet.query.engines.writing import SQL_TYPES, Writer, quote, real
+from discreet.query.facts import Facts, Kind
+from discreet.query.sources import TableColumn
+
+__all__ = ["kind_of", "layers"]
+
+_KINDS = {
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), Kind.INTEGER),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT", "UHUGEINT"), Kind.INTEGER),
+    "FLOAT": Kind.REAL,
+    "DOUBLE": Kind.REAL,
+    "VARCHAR": Kind.TEXT,
+    "UUID": Kind.TEXT,
+    "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMP,
+}
+_WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+_LARGEST = (1 << 63) - 1
+
+
+def kind_of(sql_type: str) -> Kind | None:
+    """Return the kind of a column by its type; None for types that are not offered."""
+    if sql_type.startswith("DECIMAL("):
+        return Kind.INTEGER if sql_type.endswith(",0)") else Kind.REAL
+    if sql_type.startswith("ENUM("):
+        return Kind.TEXT
+    return _KINDS.get(sql_type)
+
+
+def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tuple[str, str, str]:
+    """Write how a column is read, in three layers, each of which is a SELECT around the one before.
+
+    The first reads what is stored, the second casts `name` to the kind of the facts, the third fills and clamps it.
+    The result is finite and within its bounds, or NULL.
+    """
+    facts, kind = column.field.facts, kind_of(sql_type)
+    assert kind is not None
+    stored = _stored(quote(column.column), sql_type, kind)
+    if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
+        # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
+        bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high)
+        return stored, _clamped(name, bounds), _clamped(_filled(_whole(name), facts.kind, column.missing), facts)
+    return stored, cast(name, kind, facts.kind, writer), _clamped(_filled(name, facts.kind, column.missing), facts)
+
+
+def _whole(value: str) -> str:
+    return f"TRY_CAST({value} AS BIGINT)"
+
+
+def _stored(value: str, sql_type: str, kind: Kind) -> str:
+    if sql_type in _WIDE or (kind is Kind.INTEGER and sql_type.startswith("DECIMAL")):
+        above, below = f"WHEN {value} > {_LARGEST} THEN {_LARGEST}", f"WHEN {value} < {-_LARGEST} THEN {-_LARGEST}"
+        return f"(CASE {above} {below} ELSE TRY_CAST({value} AS BIGINT) END)"
+    if kind is Kind.REAL:
+        double = value if sql_type == "DOUBLE" else f"CAST({value} AS DOUBLE)"
+        return f"(CASE WHEN isfinite({double}) THEN {double} END)"
+    if kind.is_time:
+        return _time(value, sql_type, kind)
+    return value if sql_type == SQL_TYPES[kind] else f"CAST({value} AS {SQL_TYPES[kind]})"
+
+
+def _time(value: str, sql_type: str, kind: Kind) -> str:
+    """Leave out what lies beyond the years 1 to 9999, in the type it is stored in: a cast of it might fail."""
+    if sql_type == "TIMESTAMP_NS":
+        return f"(CASE WHEN isfinite({value}) THEN CAST({value} AS TIMESTAMP) END)"
+    if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        low, high = (f"CAST('{text}' AS {sql_type})" for text in ("0001-01-01 00:00:00", "9999-12-31 23:59:59"))
+        return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS TIMESTAMP) END)"
+    if sql_type == "TIMESTAMP WITH TIME ZONE":
+        low, high = (f"CAST('{text}+00' AS TIMESTAMPTZ)" for text in ("0001-01-02 00:00:00", "9999-12-30 00:00:00"))
+        return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS TIMESTAMP) END)"
+    return f"(CASE WHEN {in_range(value, kind)} THEN {value} END)"
+
+
+def _filled(value: str, kind: Kind, missing: Fraction | None) -> str:
+    if missing is None:
+        return value
+    return f"coalesce({value}, {_number(missing, kind)})"
+
+
+def _clamped(value: str, facts: Facts) -> str:
+    """Write a value moved to the nearest bound; NULL stays NULL."""
+    if facts.kind in (Kind.TEXT, Kind.BOOLEAN) or (facts.low is None and facts.high is None):
+        return value
+    clamped = ""
+    for sign, bound in ((">", facts.high), ("<", facts.low)):
+        if bound is not None:
+            number = _number(bound, facts.kind)
+            clamped += f" WHEN {value} {sign} {number} THEN {number}"
+    return f"(CASE{clamped} ELSE {value} END)"
+
+
+def _number(value: Fraction, kind: Kind) -> str:
+    """Print a bound: a number, or the time that it counts to."""
+    if kind is Kind.REAL:
+        return real(value)
+    whole = round(value)
+    if kind is Kind.DATE:
+        return f"(DATE '1970-01-01' + {whole})"
+    if kind is Kind.TIMESTAMP:
+        return f"make_timestamp({whole})"
+    return f"CAST({whole} AS BIGINT)"

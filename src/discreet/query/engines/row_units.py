@@ -1,0 +1,184 @@
+"""A stage whose units are rows: there is nothing to bound, so the engine adds up itself, in whole numbers.
+
+Levels count from 0 at the low end of a grid. A sum of levels or of their products is at most 2^54 a row and a data set
+has fewer than 2^35 rows, so every sum fits 128 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.query.bounding import GroupKeys, Measure, MeasureTally, Tally, Values
+from discreet.query.bounding.values import KeptValues
+from discreet.query.engine import Tallied
+from discreet.query.engines.bounded import count_nothing, known_keys, select
+from discreet.query.engines.stages import Index, Scan
+from discreet.query.stage import Stage, StageColumn
+
+__all__ = ["run_rows"]
+
+Integers: TypeAlias = NDArray[np.int64]
+Exact: TypeAlias = NDArray[np.object_]
+Place: TypeAlias = Callable[[Any], Integers]  # from the key columns of a result to groups
+_LIMB = 27
+_MASK = (1 << _LIMB) - 1
+_SPLIT = 1 << 40
+
+
+def run_rows(stage: Stage, scan: Scan, connection: Any) -> Tallied:
+    """Add up by group, every row once."""
+    sums = [_sums(column, index) for column, index in zip(stage.columns, scan.columns, strict=True)]
+    result = _grouped(connection, ["count(*)", *(sql for column in sums for sql in column.parts)], scan)
+    keys = _Keys.of(scan, result)
+    if not keys.groups:
+        return Tallied(groups=0, tally=count_nothing(_measures(stage, scan)), keys=lambda _: [])
+    place = keys.place(result)
+    numbers = [_added(result.column(f"a{number}"), place, keys.groups) for number in range(1, _count(sums) + 1)]
+    rows, rest = numbers[0].astype(np.int64), numbers[1:]
+    measures = []
+    for column, index, one in zip(stage.columns, scan.columns, sums, strict=True):
+        mine, rest = rest[: len(one.parts)], rest[len(one.parts) :]
+        measures.append(_measured(column, index, one, mine, keys, scan, connection))
+    found = keys.found
+    tally = Tally(units=rows, rows=rows, measures=tuple(measures))
+    return Tallied(groups=keys.groups, tally=tally, keys=known_keys(stage) if found is None else found.values)
+
+
+def _count(sums: Sequence[_Sums]) -> int:
+    return 1 + sum(len(column.parts) for column in sums)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The groups of a result."""
+
+    scan: Scan
+    groups: int
+    found: GroupKeys | None  # None if they are public
+
+    @classmethod
+    def of(cls, scan: Scan, result: Any) -> _Keys:
+        if not scan.keys:
+            return cls(scan, scan.groups, None)
+        found = GroupKeys.found_in([result.column(f"o{number}") for number in range(1, len(scan.keys) + 1)])
+        return cls(scan, found.size, found)
+
+    def place(self, result: Any) -> Integers:
+        """Return the group of each row of a result."""
+        if self.found is not None:
+            codes = self.found.codes([result.column(f"o{number}") for number in range(1, len(self.scan.keys) + 1)])
+            assert codes is not None
+            return codes
+        if self.scan.group is None:
+            return np.zeros(result.num_rows, np.int64)
+        return np.asarray(result.column("o1")).astype(np.int64)
+
+
+def _key_columns(scan: Scan) -> list[str]:
+    columns = list(scan.keys) or ([] if scan.group is None else [scan.group])
+    return [f"{column} AS o{number}" for number, column in enumerate(columns, 1)]
+
+
+def _grouped(connection: Any, parts: Sequence[str], scan: Scan) -> Any:
+    keys = _key_columns(scan)
+    names = ", ".join(f"o{number}" for number in range(1, len(keys) + 1))
+    columns = [*keys, *(f"{part} AS a{number}" for number, part in enumerate(parts, 1))]
+    tail = f" GROUP BY {names}" if keys else ""
+    return select(connection, columns, scan, tail=tail).to_arrow_table()
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What is asked of the engine for one column: how many there are, then sums of levels, then of squares."""
+
+    parts: tuple[str, ...]
+    has_levels: bool
+    squares: int
+
+
+def _sums(column: StageColumn, index: Index) -> _Sums:
+    count = f"count({index.sql})"
+    if not (column.wants.total or column.wants.squares):
+        return _Sums((count,), has_levels=False, squares=0)
+    level = f"(CAST({index.sql} AS BIGINT) - {index.low})"
+    squares = _squares(level, index.high - index.low) if column.wants.squares else []
+    return _Sums((count, f"sum({level})", *squares), has_levels=True, squares=len(squares))
+
+
+def _squares(level: str, highest: int) -> list[str]:
+    if highest < 1 << 31:
+        return [f"sum({level} * {level})"]
+    high, low = f"({level} >> {_LIMB})", f"({level} & {_MASK})"
+    return [f"sum({low} * {low})", f"sum({high} * {low})", f"sum({high} * {high})"]
+
+
+def _added(column: Any, place: Integers, groups: int) -> Exact:
+    """Add up the rows of a result by group; usually there is one each."""
+    whole = np.zeros(groups, object)
+    values = [0 if value is None else int(value) for value in column.to_pylist()]
+    for group, value in zip(place.tolist(), values, strict=True):
+        whole[group] += value
+    return whole
+
+
+def _measured(
+    column: StageColumn,
+    index: Index,
+    sums: _Sums,
+    numbers: Sequence[Exact],
+    keys: _Keys,
+    scan: Scan,
+    connection: Any,
+) -> MeasureTally:
+    """Turn sums of levels into sums of indices less the centre: each is its level plus `offset`."""
+    counts, rest = numbers[0], numbers[1:]
+    offset = index.low - column.centre
+    levels = rest[0] if sums.has_levels else counts
+    total = levels + offset * counts if column.wants.total else None
+    squares = None
+    if column.wants.squares:
+        own = rest[1] if sums.squares == 1 else rest[1] + rest[2] * (2 << _LIMB) + rest[3] * (1 << 2 * _LIMB)
+        squares = own + 2 * offset * levels + offset * offset * counts
+    return MeasureTally(
+        counts=counts.astype(np.int64),
+        total=total,
+        squares=squares,
+        distinct=_distinct(index, keys, scan, connection) if column.wants.distinct else None,
+        values=_values(column, index, keys, scan, connection) if column.wants.values else None,
+    )
+
+
+def _distinct(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Integers:
+    pairs = select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan, distinct=True).to_arrow_table()
+    pairs = pairs.filter(pairs.column("x").is_valid())
+    return np.bincount(keys.place(pairs), minlength=keys.groups)
+
+
+def _values(column: StageColumn, index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:
+    kept = KeptValues(keys.groups, Measure(low=index.low, high=index.high, values=True))
+    for batch in select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan).to_arrow_reader(1 << 17):
+        values = batch.column("x")
+        levels = np.asarray(values.fill_null(index.low - 1)).astype(np.int64) - (index.low - 1)
+        kept.add(keys.place(batch), np.minimum(levels, index.high - index.low + 1))
+    return kept.finish()
+
+
+def _measures(stage: Stage, scan: Scan) -> list[Measure]:
+    return [
+        Measure(
+            low=index.low,
+            high=index.high,
+            total=column.wants.total,
+            squares=column.wants.squares,
+            distinct=column.wants.distinct,
+            values=column.wants.values,
+        )
+        for column, index in zip(stage.columns, scan.columns, strict=True)
+    ]

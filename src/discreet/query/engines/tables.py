@@ -1,0 +1,233 @@
+"""Tables as people have them: frames, Arrow tables, Parquet and CSV files, DuckDB databases and connections.
+
+What a table offers is known from its schema. Rows are read later, once the answer is paid for.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import gzip
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.query.engines.arrow import offered, safe_table
+from discreet.query.engines.frames import pandas_schema, pandas_table, polars_schema, polars_table
+from discreet.query.engines.writing import path_text, quote
+
+__all__ = ["Held", "check_names", "hold"]
+
+Describe: TypeAlias = Callable[["Held"], dict[str, str]]
+_FORMS = "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, a DuckDB database or connection"
+
+
+class Held(Protocol):
+    """A table that the custodian handed over."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that may be read for it, and no others."""
+
+    @property
+    def types(self) -> Mapping[str, str] | None:
+        """The types of its columns, if they are known without asking the engine."""
+
+    def prepare(self, connection: Any, name: str) -> None:
+        """Make the table known to a connection under a name of ours, before the cage is locked or after."""
+
+    def relation(self, name: str) -> str:
+        """Return what a SELECT reads from."""
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class InMemory:
+    """Columns in memory, converted when they are read for the first time."""
+
+    types: Mapping[str, str]
+    load: Callable[[], Any]
+    paths: tuple[str, ...] = ()
+    _loaded: list[Any] = field(default_factory=list)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def prepare(self, connection: Any, name: str) -> None:
+        with self._lock:
+            if not self._loaded:
+                self._loaded.append(self.load())
+        connection.register(name, self._loaded[0])
+
+    def relation(self, name: str) -> str:
+        return name
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """Parquet files of one schema."""
+
+    paths: tuple[str, ...]
+    types: None = None
+
+    def prepare(self, connection: Any, name: str) -> None:
+        """Nothing to do: files are read where they are."""
+
+    def relation(self, name: str) -> str:
+        files = ", ".join(path_text(path) for path in self.paths)
+        return f"read_parquet([{files}], hive_partitioning = false)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Csv:
+    """A CSV file with a header. Every column is text; no line can fail to be read, at worst it is left out."""
+
+    paths: tuple[str, ...]
+    names: tuple[str, ...]
+    delimiter: str
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        return dict.fromkeys(self.names, "VARCHAR")
+
+    def prepare(self, connection: Any, name: str) -> None:
+        """Nothing to do: the file is read where it is."""
+
+    def relation(self, name: str) -> str:
+        columns = ", ".join(f"{path_text(column)}: 'VARCHAR'" for column in self.names)
+        # Nothing is guessed from rows. One thread reads, since several refuse a line break inside of quotes.
+        options = (
+            "auto_detect = false, header = true, quote = '\"', escape = '\"', new_line = '\\n', nullstr = '', "
+            "strict_mode = false, null_padding = true, ignore_errors = true, store_rejects = false, parallel = false"
+        )
+        return f"read_csv({path_text(self.paths[0])}, columns = {{{columns}}}, delim = '{self.delimiter}', {options})"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A base table in a DuckDB database file, which is opened for reading only."""
+
+    file: str
+    table: str
+    types: None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.file, f"{self.file}.wal")
+
+    def prepare(self, connection: Any, name: str) -> None:
+        connection.execute(f"ATTACH IF NOT EXISTS {path_text(self.file)} AS {name} (READ_ONLY)")
+
+    def relation(self, name: str) -> str:
+        return f"{name}.main.{quote(self.table)}"
+
+
+def hold(name: str, table: Any) -> Held:
+    """Take a table in hand; looks at its type and its schema, at no row."""
+    if isinstance(table, (str, Path)):
+        return _file(name, table)
+    if isinstance(table, Sequence) and table and all(isinstance(part, (str, Path)) for part in table):
+        return Parquet(tuple(path for part in table for path in _existing(part)))
+    for kind in type(table).__mro__:
+        take = _TAKERS.get((kind.__module__.partition(".")[0].lstrip("_"), kind.__name__))
+        if take is not None:
+            return take(name, table)
+    raise InvalidParameter(f"a table must be {_FORMS}; not {type(table).__name__}")
+
+
+def check_names(names: Sequence[str], *, what: str) -> None:
+    """Refuse names that differ in case only: in SQL they are the same."""
+    if len({name.casefold() for name in names}) != len(names):
+        raise InvalidParameter(f"two {what} have names that differ in case only: rename one")
+
+
+def _file(name: str, path: str | Path) -> Held:
+    plain = Path(path)
+    endings = [ending.lower() for ending in plain.suffixes]
+    ending = endings[-1] if endings else ""
+    if ending == ".gz" and len(endings) > 1:
+        ending = endings[-2]
+    if ending in (".parquet", ".pq"):
+        return Parquet(_existing(path))
+    if ending in (".csv", ".tsv"):
+        (file,) = _one(path)
+        return Csv((file,), _header(file, "\t" if ending == ".tsv" else ","), "\t" if ending == ".tsv" else ",")
+    if ending in (".duckdb", ".ddb", ".db"):
+        (file,) = _one(path)
+        return Database(file, name)
+    raise InvalidParameter("a path must end in .parquet, .csv, .tsv (or .gz of these) or .duckdb")
+
+
+def _one(path: str | Path) -> tuple[str]:
+    files = _existing(path)
+    if len(files) != 1:
+        raise InvalidParameter("several files together must be Parquet files")
+    return (files[0],)
+
+
+def _existing(path: str | Path) -> tuple[str, ...]:
+    """Return the absolute paths of a file or of all that a pattern matches."""
+    found = [str(path)] if Path(path).is_file() else sorted(glob.glob(str(path), recursive=True))
+    files = tuple(str(Path(file).resolve()) for file in found if Path(file).is_file())
+    if not files:
+        raise InvalidParameter(f"there is no file {str(path)!r}")
+    if any(mark in file for file in files for mark in "*?[\0"):
+        raise InvalidParameter("the path of a file must not contain *, ? or [")
+    return files
+
+
+def _header(path: str, delimiter: str) -> tuple[str, ...]:
+    """Read the names of the columns, which are public: the first line."""
+    opened = gzip.open if path.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
+        names = tuple(next(csv.reader(file, delimiter=delimiter), ()))
+    if not names or not all(names):
+        raise InvalidParameter("the first line of a CSV file must name all its columns")
+    return names
+
+
+def _pandas(name: str, frame: Any) -> Held:
+    return InMemory(pandas_schema(frame), lambda: pandas_table(frame))
+
+
+def _polars(name: str, frame: Any) -> Held:
+    return InMemory(polars_schema(frame), lambda: polars_table(frame))
+
+
+def _arrow(name: str, table: Any) -> Held:
+    import pyarrow as pa
+
+    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    return InMemory(offered(whole.schema), lambda: safe_table(whole))
+
+
+def _connection(name: str, connection: Any) -> Held:
+    """Read a base table of somebody else's connection, through a cursor of our own."""
+    cursor = connection.cursor()
+    _check_base_table(cursor, "current_database()", name)
+    empty = cursor.sql(f"SELECT * FROM {quote(name)} LIMIT 0").to_arrow_table()
+    rows = f"SELECT * FROM {quote(name)}"
+    return InMemory(offered(empty.schema), lambda: safe_table(cursor.sql(rows).to_arrow_table()))
+
+
+def _check_base_table(connection: Any, database: str, table: str) -> None:
+    """Refuse a view: it may mix the rows of several people."""
+    found = connection.execute(
+        f"SELECT table_type FROM information_schema.tables WHERE table_catalog = {database} AND table_name = $name",
+        {"name": table},
+    ).fetchall()
+    if ("BASE TABLE",) not in found:
+        raise InvalidParameter("a DuckDB database must have a table (not a view) of the name it is given")
+
+
+_TAKERS: dict[tuple[str, str], Callable[[str, Any], Held]] = {
+    ("pandas", "DataFrame"): _pandas,
+    ("polars", "DataFrame"): _polars,
+    ("pyarrow", "Table"): _arrow,
+    ("pyarrow", "RecordBatch"): _arrow,
+    ("duckdb", "DuckDBPyConnection"): _connection,
+}

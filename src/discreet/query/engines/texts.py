@@ -1,0 +1,73 @@
+"""Texts in SQL. A text that is put together is cut at a length that no honest answer needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from discreet.query.engines.numbers import literal_integer
+from discreet.query.engines.writing import Writer
+from discreet.query.expressions import Apply, Expression, Literal
+from discreet.query.facts import Kind
+from discreet.query.operators import Operator
+
+__all__ = ["LONGEST", "TEXTS"]
+
+WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
+Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
+LONGEST = 10_000  # Characters of a text that CONCAT or REPLACE returns.
+_END = 1 << 31
+
+
+def _call(name: str, *, kind: Kind = Kind.TEXT) -> Rule:
+    def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+        parts = [write_as(argument, Kind.TEXT, writer) for argument in node.arguments]
+        call = f"{name}({', '.join(parts)})"
+        return f"CAST({call} AS BIGINT)" if kind is Kind.INTEGER else call
+
+    return rule
+
+
+def _substring(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+    start = literal_integer(node.arguments[1])
+    length = literal_integer(node.arguments[2]) if len(node.arguments) > 2 else _END
+    # Places before the first are empty, as in the standard; the engine would count them from the end.
+    first = min(max(start, 1), _END)
+    count = min(max(start + length - first, 0), _END)
+    return f"substring({write_as(node.arguments[0], Kind.TEXT, writer)}, {first}, {count})"
+
+
+def _concat(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+    parts = " || ".join(write_as(argument, Kind.TEXT, writer) for argument in node.arguments)
+    return f"left({parts}, {LONGEST})"
+
+
+def _replace(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+    text, old, new = (write_as(argument, Kind.TEXT, writer) for argument in node.arguments)
+    by = node.arguments[2]
+    # Each character may become as long as the new text: a text is cut before, so that a row stays small.
+    longest = len(by.value) if isinstance(by, Literal) and isinstance(by.value, str) else LONGEST
+    cut = max(1, LONGEST * 100 // max(1, longest))
+    return f"left(replace(left({text}, {cut}), {old}, {new}), {LONGEST})"
+
+
+def _infix(sign: str) -> Rule:
+    def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+        left, right = (write_as(argument, Kind.TEXT, writer) for argument in node.arguments)
+        return f"({left} {sign} {right})"
+
+    return rule
+
+
+TEXTS: Mapping[Operator, Rule] = {
+    Operator.LOWER: _call("lower"),
+    Operator.UPPER: _call("upper"),
+    Operator.LENGTH: _call("length", kind=Kind.INTEGER),
+    Operator.TRIM: _call("trim"),
+    Operator.SUBSTRING: _substring,
+    Operator.CONCAT: _concat,
+    Operator.LIKE: _infix("LIKE"),
+    Operator.LIKE_ANY_CASE: _infix("ILIKE"),
+    Operator.STARTS_WITH: _call("starts_with"),
+    Operator.REPLACE: _replace,
+}
