@@ -62,5 +62,5 @@ def _names(labels: Sequence[str]) -> alt.Axis:
     """Name rows by their place, so that two rows of one label stay two; a label is data, never an expression."""
     import altair as alt
 
-    listed = json.dumps([str(label) for label in labels])
+    listed = json.dumps([str(label) for label in labels]).replace("<", "\\u003c")
     return alt.Axis(labelExpr=f"{listed}[datum.value]", grid=False, ticks=False, domain=False, labelOverlap=False)

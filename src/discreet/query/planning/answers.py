@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from discreet.query.facts import Kind
 from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.draft import Added, Averaged, Counted, Draft, Picked, Spread
+from discreet.query.planning.grids import reach_of
 from discreet.query.planning.measurements import plain_value
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import reason
+from discreet.query.planning.quotients import ceiling, quotient_ends
 from discreet.query.question import Measure
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers, compact, wide
@@ -87,13 +89,11 @@ def _added(draft: Draft, recipe: Added, asked: Measure, released: Released, conf
 
 
 def _averaged(draft: Draft, recipe: Averaged, released: Released, confidence: Fraction) -> Column:
-    """The centre plus a quotient; the interval is the box around both noises, as in `mechanisms.ratio`."""
+    """The centre plus a quotient of two noisy numbers."""
     step, offset = recipe.grid.step, recipe.centre * recipe.grid.step
     total, count = released.numbers[recipe.total], released.numbers[recipe.count]
-    each = 1 - (1 - confidence) / 2
-    low, high = _quotients(
-        total, count, noise_of(draft, recipe.total).reach(each), noise_of(draft, recipe.count).reach(each)
-    )
+    noises = noise_of(draft, recipe.total), noise_of(draft, recipe.count)
+    low, high = quotient_ends(total, count, noises, reach_of(recipe.grid, recipe.centre), confidence)
     return Column(
         name="",
         values=Numbers(total, np.maximum(count, 1), step, offset),
@@ -101,20 +101,6 @@ def _averaged(draft: Draft, recipe: Averaged, released: Released, confidence: Fr
         high=Numbers(*high, step, offset),
         limits=(recipe.grid.low, recipe.grid.high),
     )
-
-
-def _ceiling(number: Fraction) -> int:
-    return -int(-number // 1)
-
-
-def _quotients(
-    total: Array, count: Array, total_reach: Fraction, count_reach: Fraction
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Enclose s / n for all s and whole n >= 1 in two intervals, row by row, as pairs of whole numbers."""
-    wide_reach, count_wide = _ceiling(total_reach), _ceiling(count_reach)
-    fewest, most = np.maximum(count - count_wide, 1), np.maximum(count + count_wide, 1)
-    low, high = total - wide_reach, total + wide_reach
-    return (low, np.where(low >= 0, most, fewest)), (high, np.where(high >= 0, fewest, most))
 
 
 def _spread(draft: Draft, recipe: Spread, released: Released, confidence: Fraction) -> Column:
@@ -151,7 +137,7 @@ def _spread_ends(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     each = 1 - (1 - confidence) / 3
     places = recipe.squares, recipe.total, recipe.count
-    reaches = [_ceiling(noise_of(draft, place).reach(each)) for place in places]
+    reaches = [ceiling(noise_of(draft, place).reach(each)) for place in places]
     squares, total, count = noisy
     least = 2 if recipe.sample else 1
     fewest, most = np.maximum(count - reaches[2], least), np.maximum(count + reaches[2], least)

@@ -18,7 +18,7 @@ from discreet.query.planning.answers import Released, answer
 from discreet.query.planning.draft import Draft, Number, Tallying
 from discreet.query.planning.picking import pick
 from discreet.query.planning.posts import apply, ends_of, measures_in
-from discreet.query.question import Answer, Combine, End, KeyValue, Output, Post, Side
+from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Output, Post, Side
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import compact, wide
 
@@ -135,6 +135,13 @@ class _Columns:
             case Combine():
                 readers = [self.reader(argument) for argument in post.arguments]
                 return lambda row: apply(post.operator, [read(row) for read in readers])
+            case Choose():
+                return self._chooser(post)
+
+    def _chooser(self, post: Choose) -> Reader:
+        branches = [(self.reader(condition), self.reader(value)) for condition, value in post.branches]
+        otherwise = self.reader(post.otherwise)
+        return lambda row: next((read(row) for test, read in branches if test(row) is True), otherwise(row))
 
 
 def _kept(draft: Draft, table: _Columns, rows: int) -> Rows:
@@ -161,7 +168,7 @@ def _output(draft: Draft, output: Output, table: _Columns) -> Column:
     values: Values = tuple(read(row) for row in rows)
     measured = set(measures_in(post))
     if not measured:
-        return Column(name=output.name, values=values, measured=isinstance(post, (End, Combine)))
+        return Column(name=output.name, values=values, measured=isinstance(post, (End, Combine, Choose)))
     level = 1 - (1 - draft.spend.confidence) / len(measured)
     enclose = _encloser(post, table, level)
     ends = [enclose(row) for row in rows]

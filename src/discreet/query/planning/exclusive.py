@@ -11,6 +11,7 @@ from unicodedata import normalize
 from discreet.query.expressions import Apply, Case, Expression, Literal
 from discreet.query.operators import Operator
 from discreet.query.planning.draft import Draft, Tallying
+from discreet.query.stage import StageColumn
 
 __all__ = ["exclusive"]
 
@@ -36,10 +37,14 @@ def _condition(draft: Draft, place: int) -> Expression | None:
     if not isinstance(case, Case) or len(case.branches) != 1 or not isinstance(case.otherwise, Literal):
         return None
     # NULL adds to nothing; zero adds nothing to a total about zero.
-    nothing = case.otherwise.value is None or (
-        number.tallying is Tallying.TOTAL and column.centre == 0 and case.otherwise.value == 0
-    )
+    nothing = case.otherwise.value is None or (number.tallying is Tallying.TOTAL and _is_zero(column, case.otherwise))
     return case.branches[0][0] if nothing else None
+
+
+def _is_zero(column: StageColumn, value: Literal) -> bool:
+    """Whether a constant is counted as zero: it is, and clamping leaves it there."""
+    grid = column.grid
+    return value.value == 0 and column.centre == 0 and grid is not None and grid.first <= 0 <= grid.last
 
 
 def _contradict(one: Expression, other: Expression) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.errors import Refused
 from discreet.query.catalogue import Catalogue
 from discreet.query.planning.draft import Draft, Tighter
-from discreet.query.planning.posts import check_post
+from discreet.query.planning.posts import check_posts
 from discreet.query.planning.priced import Priced, rewrite
 from discreet.query.planning.spend import Spend
 from discreet.query.planning.targets import spend_for
@@ -31,6 +31,4 @@ def _check(question: Question) -> None:
         raise Refused("nothing here is private: ask the public table itself")
     if not 0 < len(question.outputs) <= _MOST_OUTPUTS:
         raise Refused(f"an answer has from 1 to {_MOST_OUTPUTS} columns")
-    posts = [output.value for output in question.outputs] + [order.value for order in question.order]
-    for post in (*posts, *(() if question.having is None else (question.having,))):
-        check_post(post)
+    check_posts(question)

@@ -3,152 +3,74 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
-from discreet.errors import Refused
+from discreet.errors import InvalidParameter
 from discreet.query.expressions import Literal
 from discreet.query.operators import Operator
-from discreet.query.question import Answer, Combine, End, KeyValue, Post
+from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Post, Question
+from discreet.query.reading.evaluation import compute
 
-__all__ = ["apply", "check_post", "ends_of", "measures_in"]
+__all__ = ["Interval", "apply", "check_posts", "ends_of", "measures_in", "parts_of"]
 
 Interval: TypeAlias = tuple[Fraction, Fraction]
-_LARGEST_EXPONENT = 8
+
+
+def parts_of(post: Post) -> tuple[Post, ...]:
+    """Return what a value is computed from."""
+    match post:
+        case Combine():
+            return post.arguments
+        case Choose():
+            return (*(part for branch in post.branches for part in branch), post.otherwise)
+        case Answer() | End() | KeyValue() | Literal():
+            return ()
 
 
 def measures_in(post: Post) -> Iterator[int]:
     """List the measures that a value is computed from; an end of an interval is a released number, not an estimate."""
+    if isinstance(post, Answer):
+        yield post.measure
+    for part in parts_of(post):
+        yield from measures_in(part)
+
+
+def check_posts(question: Question) -> None:
+    """Refuse, while nothing is spent, what names a measure or a key that is not there."""
+    posts = [output.value for output in question.outputs] + [order.value for order in question.order]
+    for post in (*posts, *(() if question.having is None else (question.having,))):
+        _check(post, question)
+
+
+def _check(post: Post, question: Question) -> None:
     match post:
-        case Answer():
-            yield post.measure
-        case Combine():
-            for argument in post.arguments:
-                yield from measures_in(argument)
-        case End() | KeyValue() | Literal():
-            return
+        case Answer() | End() if not 0 <= post.measure < len(question.measures):
+            raise InvalidParameter("an output names a measure that is not asked for")
+        case KeyValue() if not 0 <= post.key < len(question.keys):
+            raise InvalidParameter("an output names a key that is not grouped by")
+        case _:
+            for part in parts_of(post):
+                _check(part, question)
 
 
-def check_post(post: Post) -> None:
-    """Refuse, while nothing is spent, what cannot be computed with released values."""
-    if isinstance(post, Combine):
-        if post.operator not in _RULES and post.operator not in _LOGIC and post.operator not in _WITH_NULL:
-            raise Refused(f"{post.operator.value} of released values is not supported: compute it from the answer")
-        for argument in post.arguments:
-            check_post(argument)
-
-
-def apply(operator: Operator, values: list[Any]) -> Any:
-    """Apply an operator to values of one row."""
-    if operator in _LOGIC:
-        return _LOGIC[operator](values)
-    if operator in _WITH_NULL:
-        return _WITH_NULL[operator](values)
-    if any(value is None for value in values):
-        return None
+def apply(operator: Operator, values: Sequence[Any]) -> Any:
+    """Apply an operator to values of one row, exactly where that is possible."""
     try:
-        return _RULES[operator](*(_number(value) for value in values))
-    except (ArithmeticError, ValueError, TypeError):
-        return None  # Division by zero, the root of a negative number, a comparison of unlike things.
+        found = compute(operator, values)
+    except TypeError:
+        return None  # Unlike things, such as a text and a number.
+    return Fraction(found) if isinstance(found, float) else found
 
 
-def _number(value: Any) -> Any:
-    return Fraction(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
-
-
-def _and(values: list[Any]) -> bool | None:
-    if any(value is False for value in values):
-        return False
-    return None if any(value is None for value in values) else True
-
-
-def _or(values: list[Any]) -> bool | None:
-    if any(value is True for value in values):
-        return True
-    return None if any(value is None for value in values) else False
-
-
-def _not(values: list[Any]) -> bool | None:
-    return None if values[0] is None else not values[0]
-
-
-_LOGIC: dict[Operator, Callable[[list[Any]], bool | None]] = {
-    Operator.AND: _and,
-    Operator.OR: _or,
-    Operator.NOT: _not,
-}
-
-
-def _present(values: list[Any]) -> list[Any]:
-    return [_number(value) for value in values if value is not None]
-
-
-def _in(values: list[Any]) -> bool | None:
-    first, *others = values
-    if first is None:
-        return None
-    if _number(first) in _present(others):
-        return True
-    return None if len(_present(others)) < len(others) else False
-
-
-_WITH_NULL: dict[Operator, Callable[[list[Any]], Any]] = {
-    Operator.IS_NULL: lambda values: values[0] is None,
-    Operator.COALESCE: lambda values: next((value for value in values if value is not None), None),
-    Operator.LEAST: lambda values: min(_present(values), default=None),
-    Operator.GREATEST: lambda values: max(_present(values), default=None),
-    Operator.IN: _in,
-}
-
-
-def _round(value: Fraction, places: Fraction = Fraction(0)) -> Fraction:
-    """Round half away from zero."""
-    scaled = abs(value) * Fraction(10) ** int(places)
-    return Fraction(math.floor(scaled + Fraction(1, 2))) / Fraction(10) ** int(places) * (1 if value >= 0 else -1)
-
-
-def _power(value: Fraction, exponent: Fraction) -> Fraction:
-    if exponent.denominator != 1 or not 0 <= exponent <= _LARGEST_EXPONENT:
-        raise ValueError
-    return Fraction(value ** int(exponent))
-
-
-_RULES: dict[Operator, Callable[..., Any]] = {
-    Operator.ADD: lambda a, b: a + b,
-    Operator.SUBTRACT: lambda a, b: a - b,
-    Operator.MULTIPLY: lambda a, b: a * b,
-    Operator.DIVIDE: lambda a, b: a / b,
-    Operator.FLOOR_DIVIDE: lambda a, b: Fraction(a // b),
-    Operator.MODULO: lambda a, b: a % b,
-    Operator.NEGATE: lambda a: -a,
-    Operator.ABSOLUTE: abs,
-    Operator.SIGN: lambda a: Fraction((a > 0) - (a < 0)),
-    Operator.FLOOR: lambda a: Fraction(math.floor(a)),
-    Operator.CEILING: lambda a: Fraction(math.ceil(a)),
-    Operator.ROUND: _round,
-    Operator.SQUARE_ROOT: lambda a: Fraction(math.sqrt(a)),
-    Operator.LOGARITHM: lambda a: Fraction(math.log(a)),
-    Operator.EXPONENTIAL: lambda a: Fraction(math.exp(a)),
-    Operator.POWER: _power,
-    Operator.EQUAL: lambda a, b: a == b,
-    Operator.NOT_EQUAL: lambda a, b: a != b,
-    Operator.LESS: lambda a, b: a < b,
-    Operator.LESS_OR_EQUAL: lambda a, b: a <= b,
-    Operator.GREATER: lambda a, b: a > b,
-    Operator.GREATER_OR_EQUAL: lambda a, b: a >= b,
-    Operator.TO_REAL: lambda a: a,
-    Operator.TO_INTEGER: lambda a: Fraction(round(a)),
-}
-
-
-def ends_of(operator: Operator, parts: list[Interval]) -> Interval | None:
+def ends_of(operator: Operator, parts: Sequence[Interval]) -> Interval | None:
     """Enclose all values of an operator on intervals; None where it has no rule or no bound."""
     rule = _INTERVALS.get(operator)
     return None if rule is None else rule(*parts)
 
 
-def _corners(rule: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Interval, Interval], Interval | None]:
+def _corners(rule: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Interval, Interval], Interval]:
     def ends(a: Interval, b: Interval) -> Interval:
         values = [rule(x, y) for x in a for y in b]
         return min(values), max(values)
@@ -157,9 +79,7 @@ def _corners(rule: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Interv
 
 
 def _quotient(a: Interval, b: Interval) -> Interval | None:
-    if b[0] <= 0 <= b[1]:
-        return None
-    return _corners(lambda x, y: x / y)(a, b)
+    return None if b[0] <= 0 <= b[1] else _corners(lambda x, y: x / y)(a, b)
 
 
 def _absolute(a: Interval) -> Interval:
@@ -167,12 +87,21 @@ def _absolute(a: Interval) -> Interval:
     return low, max(abs(a[0]), abs(a[1]))
 
 
-def _rising(rule: Callable[..., Fraction]) -> Callable[..., Interval]:
-    return lambda a, *others: (rule(a[0], *(b[0] for b in others)), rule(a[1], *(b[1] for b in others)))
+def _rounded(a: Interval, places: Interval = (Fraction(0), Fraction(0))) -> Interval:
+    decimals = int(places[0])
+    return tuple(Fraction(apply(Operator.ROUND, [end, decimals])) for end in a)  # type: ignore[return-value]
+
+
+def _root(a: Interval) -> Interval | None:
+    """Enclose roots; floats are off by less than the part that is added."""
+    if a[0] < 0:
+        return None
+    room = Fraction(1, 1 << 50)
+    return Fraction(math.sqrt(a[0])) * (1 - room), Fraction(math.sqrt(a[1])) * (1 + room)
 
 
 _INTERVALS: dict[Operator, Callable[..., Interval | None]] = {
-    Operator.ADD: _rising(lambda a, b: a + b),
+    Operator.ADD: lambda a, b: (a[0] + b[0], a[1] + b[1]),
     Operator.SUBTRACT: lambda a, b: (a[0] - b[1], a[1] - b[0]),
     Operator.MULTIPLY: _corners(lambda x, y: x * y),
     Operator.DIVIDE: _quotient,
@@ -180,9 +109,10 @@ _INTERVALS: dict[Operator, Callable[..., Interval | None]] = {
     Operator.ABSOLUTE: _absolute,
     Operator.LEAST: lambda *parts: (min(a[0] for a in parts), min(a[1] for a in parts)),
     Operator.GREATEST: lambda *parts: (max(a[0] for a in parts), max(a[1] for a in parts)),
-    Operator.FLOOR: _rising(lambda a: Fraction(math.floor(a))),
-    Operator.CEILING: _rising(lambda a: Fraction(math.ceil(a))),
-    Operator.ROUND: _rising(_round),
+    Operator.FLOOR: lambda a: (Fraction(math.floor(a[0])), Fraction(math.floor(a[1]))),
+    Operator.CEILING: lambda a: (Fraction(math.ceil(a[0])), Fraction(math.ceil(a[1]))),
+    Operator.ROUND: _rounded,
+    Operator.SQUARE_ROOT: _root,
     Operator.TO_REAL: lambda a: a,
-    Operator.TO_INTEGER: _rising(lambda a: Fraction(round(a))),
+    Operator.TO_INTEGER: lambda a: (Fraction(round(a[0])), Fraction(round(a[1]))),
 }
