@@ -54,7 +54,8 @@ def cases(session):
     )
     yield (
         orders.agg(v=variance("price"), s=deviation("price"), a=minimum("age"), b=maximum("age"), c=mode("city")),
-        "SELECT VAR_SAMP(price) AS v, STDDEV_SAMP(price) AS s, MIN(age) AS a, MAX(age) AS b, MODE(city) AS c FROM orders",
+        "SELECT VAR_SAMP(price) AS v, STDDEV_SAMP(price) AS s, MIN(age) AS a, MAX(age) AS b, MODE(city) AS c "
+        "FROM orders",
     )
     yield (
         orders.join("regions", on="city").group_by("region").agg(n=count()).order_by("n", descending=True).limit(2),

@@ -124,9 +124,9 @@ def test_unknown_keys_need_a_delta_that_a_pure_ledger_refuses(tmp_path):
         assert len(session.sql(query, epsilon=50, delta="1e-7").release()) > 0
         listed = session.sql(query, epsilon=1, keys={"age": [18, 25, 300]}).release()
         assert [row["age"] for row in listed] == [18, 25, 300]
-    with opened(tmp_path, columns=undeclared, budget=dp.Budget(epsilon=1), dataset="pure") as session:
-        with pytest.raises(dp.Refused, match="pure"):
-            session.sql(query, epsilon=1, delta="1e-7")
+    pure = opened(tmp_path, columns=undeclared, budget=dp.Budget(epsilon=1), dataset="pure")
+    with pure as session, pytest.raises(dp.Refused, match="pure"):
+        session.sql(query, epsilon=1, delta="1e-7")
 
 
 COLUMNS_OF_CITY = dp.categories(CITIES)

@@ -53,7 +53,7 @@ def test_limits_are_found_for_rows_and_groups_of_a_unit(tmp_path):
 
 
 def test_keys_that_enough_people_have_are_found_and_can_be_listed(tmp_path):
-    rows = shop().to_pylist() + [{"customer": "odd", "city": "Nowhere", "price": 1.0, "age": 20}]
+    rows = [*shop().to_pylist(), {"customer": "odd", "city": "Nowhere", "price": 1.0, "age": 20}]
     with opened(tmp_path, {"orders": pa.Table.from_pylist(rows)}, columns={}) as session:
         found = dp.private_keys(session, "city", epsilon=20, delta="1e-7")
         assert set(found.keys) == set(CITIES)

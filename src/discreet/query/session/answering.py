@@ -6,11 +6,13 @@ whatever the data were, and is not refunded.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Event as Closing
 from typing import final
 
-from discreet.errors import AnswerFailed, BudgetExceeded
+from discreet.errors import AnswerFailed, BudgetExceeded, Refused
 from discreet.ledger import Charge, Ledger
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -44,9 +46,21 @@ class Desk:
     project: str
     version: str | None
     seconds: float
+    process: int = field(default_factory=os.getpid, repr=False)
+    closed: Closing = field(default_factory=Closing, repr=False)
+
+    def check_open(self) -> None:
+        """Refuse to go on after the session was closed, and in a process that only has a copy of it."""
+        if self.closed.is_set():
+            raise Refused("this session is closed: open another one on the same ledger")
+        if os.getpid() != self.process:
+            raise Refused(
+                "this session belongs to the process that opened it: open another one here, on the same ledger"
+            )
 
     def answer(self, asked: Asked) -> ReleaseTable:
         """Answer a question, or give the stored answer again."""
+        self.check_open()
         plan = asked.priced.fingerprint
         found = self.ledger.stored(
             principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
@@ -85,6 +99,7 @@ class Desk:
 
     def pay(self, event: Event, *, relation: Relation, purpose: str) -> None:
         """Charge what another part of the library spends."""
+        self.check_open()
         self.ledger.charge(event, relation=relation, purpose=purpose, principal=self.principal, project=self.project)
 
     def times_left(self, event: Event) -> int:

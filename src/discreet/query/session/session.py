@@ -210,6 +210,7 @@ class Session:
 
     def close(self) -> None:
         """Let go of the data and of the ledger."""
+        self._desk.closed.set()
         self._opened.close()
 
     def _ask(
@@ -222,6 +223,7 @@ class Session:
         catalogue: Catalogue | None = None,
     ) -> Plan:
         """Read and price a question; `catalogue` is for steps that look within wider bounds than are declared."""
+        self._desk.check_open()
         known = self._catalogue if catalogue is None else catalogue
         budget = self._desk.ledger.account.budget
         reading = read(query, known, keys=listed_keys(keys))
