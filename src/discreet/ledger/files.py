@@ -5,16 +5,29 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.errors import LedgerUnavailable, Refused
 
-__all__ = ["check_private", "create_private", "refuse_network", "sync", "sync_folder"]
+__all__ = ["check_private", "create_private", "reachable", "refuse_network", "sync", "sync_folder"]
 
 _NETWORK = (
     "nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p", "ncpfs", "gfs2",
     "ocfs2", "beegfs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph",
 )  # fmt: skip
+
+
+@contextmanager
+def reachable() -> Iterator[None]:
+    """Say in our words why a file cannot be opened."""
+    try:
+        yield
+    except LedgerUnavailable:
+        raise
+    except OSError as error:
+        raise LedgerUnavailable(f"the ledger cannot be opened or made here: {error.strerror}") from None
 
 
 def create_private(path: Path) -> None:
@@ -23,8 +36,6 @@ def create_private(path: Path) -> None:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except FileExistsError:
         return
-    except OSError as error:
-        raise LedgerUnavailable(f"the ledger could not be made here: {error.strerror}") from None
     sync_folder(path.parent)
 
 

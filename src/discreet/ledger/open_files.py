@@ -13,7 +13,7 @@ from discreet.errors import LedgerDamaged
 from discreet.ledger import schema
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.connecting import begun, connect
-from discreet.ledger.files import check_private, create_private, refuse_network
+from discreet.ledger.files import check_private, create_private, reachable, refuse_network
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.rows import SqliteRows
 
@@ -27,7 +27,7 @@ class OpenFiles:
     def __init__(self, path: Path, anchor: Path, *, is_restored: bool = False) -> None:
         self.process, self.path = os.getpid(), path
         refuse_network(path)
-        with ExitStack() as opened:
+        with reachable(), ExitStack() as opened:
             self._lock = _open_lock(path)
             opened.callback(os.close, self._lock)
             with self.locked():

@@ -65,18 +65,18 @@ class FileStore:
     def writing(self) -> Iterator[SqliteRows]:
         with self.turn.taken(), translated():
             files = self._files()
-            with files.locked():
-                try:
+            try:
+                with files.locked():
                     with begun(files.connection, "IMMEDIATE"):
                         rows = SqliteRows(files.connection)
                         files.check(rows)
                         hold_lease(files.connection)
                         yield rows
                         head = rows.head()
-                except sqlite3.Error:
-                    self.drop()  # What a failed write left behind is looked at again from the disk.
-                    raise
-                files.anchor.move(head)
+                    files.anchor.move(head)
+            except sqlite3.Error:
+                self.drop()  # What a failed write left behind is looked at again from the disk.
+                raise
 
     @contextmanager
     def reading(self) -> Iterator[SqliteRows]:
