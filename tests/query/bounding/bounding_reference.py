@@ -47,9 +47,9 @@ class PlainSecret:
 
     def name(self, unit: Hashable) -> bytes:
         if isinstance(unit, float):
-            return aes(self.naming, struct.pack("<dQ", unit + 0.0, 0))
+            return struct.pack("<dQ", unit + 0.0, 0)
         if isinstance(unit, int):
-            return aes(self.naming, struct.pack("<QQ", unit % 2**64, 0))
+            return struct.pack("<QQ", unit % 2**64, 0)
         text = unit.encode() if isinstance(unit, str) else unit
         assert isinstance(text, bytes)
         state = aes(self.naming, struct.pack("<QQ", len(text), 0))
@@ -58,24 +58,23 @@ class PlainSecret:
             state = aes(self.naming, bytes(a ^ b for a, b in zip(state, block, strict=True)))
         return state
 
-    def block(self, name: bytes, stream: int, number: int) -> tuple[int, int]:
+    def block(self, name: bytes, stream: int, number: int) -> bytes:
         first, second = struct.unpack("<QQ", name)
-        place = struct.pack("<QQ", first ^ stream, second ^ number)
-        return struct.unpack("<QQ", aes(self.placing, place))
+        return aes(self.placing, struct.pack("<QQ", first, second ^ (stream << 32 | number)))
 
     def below(self, limit: int, name: bytes, stream: int, turn: int) -> int:
-        attempt = 0
-        while True:
-            word = self.block(name, stream, turn + (attempt << 32))[0]
-            if word < 2**64 // limit * limit:
-                return word % limit
+        word = struct.unpack("<4I", self.block(name, stream, turn // 4))[turn % 4]
+        attempt = 1
+        while word * limit % 2**32 < 2**32 % limit:
+            word = struct.unpack("<4I", self.block(name, stream, attempt * 2**16 + turn))[0]
             attempt += 1
+        return word * limit >> 32
 
     def choose(self, size: int, some: int, name: bytes, stream: int) -> list[int]:
         if size <= some:
             return list(range(size))
         if some > FEW:
-            return sorted(range(size), key=lambda place: self.block(name, stream, place))[:some]
+            return sorted(range(size), key=lambda place: struct.unpack("<QQ", self.block(name, stream, place)))[:some]
         chosen: list[int] = []
         for turn in range(some):
             last = size - some + turn

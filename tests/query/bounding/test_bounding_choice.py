@@ -21,23 +21,35 @@ STREAM = np.zeros(1, np.int64)
 
 
 class Told:
-    """Words that were written down before: word number i at place i."""
+    """Blocks that were written down before: block number i at place i."""
 
-    def __init__(self, words: list[int]) -> None:
-        self.words = words
+    def __init__(self, blocks: Any) -> None:
+        self.told = blocks
 
-    def blocks(self, names: Any, stream: Any, number: Any) -> Any:
-        places = np.broadcast_to(np.asarray(number, np.uint64), stream.shape)
-        first = np.array([self.words[int(place)] for place in places], np.uint64)
-        return np.stack([first, places], axis=1)
+    def blocks(self, names: Any, streams: Any, numbers: Any) -> Any:
+        places = np.broadcast_to(np.asarray(numbers), streams.shape)
+        return np.array([self.told[int(place)] for place in places], np.uint64)
+
+
+def lanes(*words: int) -> tuple[int, int]:
+    """Put words of 32 bits into a block."""
+    first, second, third, fourth = (*words, 0, 0, 0, 0)[:4]
+    return first | second << 32, third | fourth << 32
+
+
+def word_for(place: int, limit: int) -> int:
+    """Return a word that draws `place` below `limit`, in the middle of all that do."""
+    return (2 * place + 1) * 2**31 // limit
 
 
 @pytest.mark.parametrize(("size", "some"), [(2, 1), (3, 1), (3, 2), (4, 2), (5, 3), (6, 3)])
 def test_few_are_chosen_uniformly_over_all_draws(size: int, some: int) -> None:
+    limits = [size - some + turn + 1 for turn in range(some)]
     seen: Counter[frozenset[int]] = Counter()
-    for draws in itertools.product(*(range(size - some + turn + 1) for turn in range(some))):
-        (chosen,) = choosing.choose(np.array([size]), some, NAMES, STREAM, Told(list(draws)))  # type: ignore[arg-type]
-        seen[frozenset(chosen.tolist())] += 1
+    for draws in itertools.product(*map(range, limits)):
+        told = Told([lanes(*map(word_for, draws, limits))])
+        chosen = choosing.choose(np.array([size]), some, NAMES, STREAM, told)  # type: ignore[arg-type]
+        seen[frozenset(chosen[:, 0].tolist())] += 1
     assert all(len(subset) == some for subset in seen)
     assert len(seen) == comb(size, some)
     assert len(set(seen.values())) == 1
@@ -47,29 +59,33 @@ def test_many_are_chosen_uniformly_over_all_orders_of_tags(monkeypatch: pytest.M
     monkeypatch.setattr(choosing, "_FEW", 0)
     seen: Counter[frozenset[int]] = Counter()
     for tags in itertools.permutations(range(5)):
-        (chosen,) = choosing.choose(np.array([5]), 2, NAMES, STREAM, Told(list(tags)))  # type: ignore[arg-type]
-        seen[frozenset(chosen.tolist())] += 1
+        told = Told([(tag, 0) for tag in tags])
+        chosen = choosing.choose(np.array([5]), 2, NAMES, STREAM, told)  # type: ignore[arg-type]
+        seen[frozenset(chosen[:, 0].tolist())] += 1
     assert len(seen) == comb(5, 2)
     assert set(seen.values()) == {12}
 
 
 def test_equal_first_words_of_tags_are_told_apart_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "_FEW", 0)
-    (chosen,) = choosing.choose(np.array([3]), 2, NAMES, STREAM, Told([7, 7, 7]))  # type: ignore[arg-type]
-    assert sorted(chosen.tolist()) == [0, 1]
+    told = Told([(7, 2), (7, 1), (7, 0)])
+    chosen = choosing.choose(np.array([3]), 2, NAMES, STREAM, told)  # type: ignore[arg-type]
+    assert sorted(chosen[:, 0].tolist()) == [1, 2]
 
 
-def test_a_word_of_the_last_short_run_is_drawn_again() -> None:
-    """2^64 = 3 k + 1: the last word would make 0 likelier than 1 and 2."""
-    words = {0: 2**64 - 1, 1 << 32: 2**64 - 2}
-
-    class Short:
-        def blocks(self, names: Any, stream: Any, number: Any) -> Any:
-            return np.full((len(stream), 2), words[int(number)], np.uint64)
-
-    (chosen,) = choosing.choose(np.array([3]), 1, NAMES, STREAM, Short())  # type: ignore[arg-type]
-    assert chosen.tolist() == [(2**64 - 2) % 3]
-    assert (2**64 - 1) % 3 == 0
+@pytest.mark.parametrize("limit", [3, 5, 6, 7, 1000, 2**31 + 1])
+def test_words_that_would_make_a_place_likelier_are_drawn_again(limit: int) -> None:
+    """Near the start of each place, the words that are accepted begin where their number is the same for all."""
+    accepted = 2**32 // limit
+    for place in (0, 1, limit // 2, limit - 1):
+        first = -(-place * 2**32 // limit)
+        start = first if first * limit % 2**32 >= 2**32 % limit else first + 1
+        end = -(-(place + 1) * 2**32 // limit)
+        assert end - start == accepted
+        for word in {first, start, end - 1}:
+            told = {0: lanes(word), 2**16: lanes(-(-2 * 2**32 // limit) - 1)}
+            drawn = choosing._few(np.array([limit]), 1, NAMES, STREAM.astype(np.uint64), Told(told))  # type: ignore[arg-type]
+            assert drawn.tolist() == [[place if word >= start else 1]]
 
 
 def subsets(size: int, some: int, count: int = 60_000) -> list[int]:
@@ -78,7 +94,7 @@ def subsets(size: int, some: int, count: int = 60_000) -> list[int]:
     names = secret.names_of_integers(np.arange(count))
     sizes, streams = np.full(count, size), np.full(count, 3)
     number = {subset: place for place, subset in enumerate(itertools.combinations(range(size), some))}
-    return [number[tuple(sorted(row))] for row in choosing.choose(sizes, some, names, streams, secret).tolist()]
+    return [number[tuple(sorted(row))] for row in choosing.choose(sizes, some, names, streams, secret).T.tolist()]
 
 
 @pytest.mark.statistical
@@ -96,9 +112,8 @@ def test_subsets_follow_the_uniform_law(few: int, monkeypatch: pytest.MonkeyPatc
 def test_drawing_with_replacement_or_without_floyds_rule_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     def repaired(sizes: Any, some: int, names: Any, streams: Any, secret: Any) -> Any:
         """Take the next place if one is taken, instead of the last."""
-        first = choosing._below(sizes, names, streams, 0, secret)
-        second = choosing._below(sizes - 1, names, streams, 1, secret)
-        return np.stack([first, np.where(second == first, (second + 1) % sizes, second)], axis=1)
+        first, second = choosing._below(np.stack([sizes, sizes - 1]), names, streams, secret)
+        return np.stack([first, np.where(second == first, (second + 1) % sizes, second)])
 
     monkeypatch.setattr(choosing, "_few", repaired)
     assert rejects(subsets(4, 2), [1 / 6] * 6)
@@ -128,7 +143,7 @@ def test_kept_rows_follow_the_uniform_law(high: int) -> None:
 
 @pytest.mark.statistical
 def test_first_rows_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_few", lambda sizes, some, *rest: np.tile(np.arange(some), (len(sizes), 1)))
+    monkeypatch.setattr(choosing, "_few", lambda sizes, some, *rest: np.tile(np.arange(some)[:, None], len(sizes)))
     assert rejects(kept_levels(7, Measure(low=0, high=7, values=True)), [1 / 7] * 7)
 
 

@@ -80,10 +80,10 @@ class Counting:
     def _sorted(self, keys: Integers, units: Units, layout: Layout, payload: Payload) -> Tallying:
         """Sort keys; bound and count them in blocks of whole units."""
         sort(keys, self.workers, self.threads)
-        selection = Selection(self.limits, self.secret, units, layout, payload)
         parts = blocks(keys, layout.unit_shift)
         shares = [parts[turn :: self.threads] for turn in range(self.threads)]
-        done = list(self.workers.map(lambda share: self._share(share, selection), shares))
+        chosen = [Selection(self.limits, self.secret.again(), units, layout, payload) for _ in shares]
+        done = list(self.workers.map(self._share, shares, chosen))
         for other in done[1:]:
             done[0].merge(other)
         return done[0]

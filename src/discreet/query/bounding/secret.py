@@ -1,7 +1,7 @@
 """Secret words by place: what is drawn for a unit depends on a fresh key, on the unit and on the draw, nothing else.
 
 A stream of random bytes would have to be shared out among threads and partitions, and a unit more or less would shift
-everybody's share. Instead a word is AES of the place where it is needed: (unit, stream, number). Under a fresh key,
+everybody's share. Instead words are AES of the place where they are needed: (unit, stream, number). Under a fresh key,
 read from the one source of randomness, AES at distinct places is indistinguishable from independent uniform blocks
 without repetition [BKR00]; among 2^40 of them a repetition would be seen with a chance of 2^-49 only.
 """
@@ -17,6 +17,7 @@ from discreet.noise.source import read
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from cryptography.hazmat.primitives.ciphers import CipherContext
 
 __all__ = ["Blocks", "Secret", "Words"]
 
@@ -25,39 +26,46 @@ Blocks: TypeAlias = NDArray[np.uint64]  # two columns: 128 bits a row
 
 _KEY = 32  # bytes
 _BLOCK = 16
+_STREAM = np.uint64(32)  # bits of a number within a stream
 
 
 @final
 class Secret:
-    """Two keys: one turns a unit into its name, the other a name and a place into a block. Never kept, never shown."""
+    """Two keys: one names units that are longer than a word, the other turns a name and a place into a block.
 
-    __slots__ = ("_naming", "_placing")
+    It belongs to one thread; another one takes its own, of the same keys, by `again`. Never stored, never shown.
+    """
 
-    def __init__(self) -> None:
-        self._naming, self._placing = read(_KEY), read(_KEY)
+    __slots__ = ("_keys", "_naming", "_placing")
+
+    def __init__(self, keys: tuple[bytes, bytes] | None = None) -> None:
+        self._keys = (read(_KEY), read(_KEY)) if keys is None else keys
+        self._naming, self._placing = map(_cipher, self._keys)
 
     def __repr__(self) -> str:
         return "Secret()"
 
-    def blocks(self, names: Blocks, stream: Words, number: Words | np.uint64) -> Blocks:
-        """Return 128 bits for each name at (stream, number)."""
-        place = np.empty_like(names)
-        np.bitwise_xor(names[:, 0], stream, out=place[:, 0])
-        np.bitwise_xor(names[:, 1], number, out=place[:, 1])
+    def again(self) -> Secret:
+        return Secret(self._keys)
+
+    def blocks(self, names: Blocks, streams: Words | np.uint64, numbers: Words | np.uint64) -> Blocks:
+        """Return 128 bits for each name at its place; streams and numbers are below 2^32."""
+        place = names.copy()
+        place[:, 1] ^= (streams << _STREAM) | numbers
         return _encrypt(self._placing, place)
 
     def names_of_integers(self, values: NDArray[np.int64]) -> Blocks:
-        """Encrypt each integer: distinct ones get distinct names."""
-        plain = np.zeros((values.size, 2), np.uint64)
-        plain[:, 0] = values.view(np.uint64)
-        return _encrypt(self._naming, plain)
+        """Take the integer itself and leave the second word to the place: distinct units never share a block."""
+        names = np.zeros((values.size, 2), np.uint64)
+        names[:, 0] = values.view(np.uint64)
+        return names
 
     def names_of_bytes(self, values: pa.Array) -> Blocks:
         """Chain the blocks of each value through AES, its length first: CBC-MAC, prefix-free. [PR00]"""
         lengths, blocks = _padded(values)
         state = np.zeros((len(values), 2), np.uint64)
         state[:, 0] = lengths
-        state = _encrypt(self._naming, state).copy()
+        state = _encrypt(self._naming, state)
         counts = -(-lengths // _BLOCK)
         starts = np.cumsum(counts) - counts
         for turn in range(int(counts.max(initial=0))):
@@ -78,10 +86,15 @@ def _padded(values: pa.Array) -> tuple[NDArray[np.int64], Blocks]:
     return lengths, room.view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
 
 
-def _encrypt(key: bytes, blocks: Blocks) -> Blocks:
+def _cipher(key: bytes) -> CipherContext:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    # Every block is a distinct place and is encrypted once; nothing is decrypted, so no mode is needed on top.
-    encryptor = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
-    done = encryptor.update(np.ascontiguousarray(blocks, "<u8").data.cast("B")) if blocks.size else b""
-    return np.frombuffer(done, "<u8").reshape(-1, 2).astype(np.uint64, copy=False)
+    # Every block is a place of its own and is encrypted for its own sake: no mode is needed on top.
+    return Cipher(algorithms.AES(key), modes.ECB()).encryptor()
+
+
+def _encrypt(cipher: CipherContext, blocks: Blocks) -> Blocks:
+    done = np.empty(blocks.nbytes + _BLOCK - 1, np.uint8)
+    if blocks.size:
+        cipher.update_into(np.ascontiguousarray(blocks, "<u8").data.cast("B"), done.data)
+    return done[: blocks.nbytes].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)

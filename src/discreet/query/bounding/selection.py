@@ -23,7 +23,7 @@ from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import Limits
 from discreet.query.bounding.payload import Payload
 from discreet.query.bounding.secret import Secret
-from discreet.query.bounding.spans import lengths, spread, starts_of_runs
+from discreet.query.bounding.spans import lengths, members, starts_of_runs
 
 __all__ = ["Kept", "Selection"]
 
@@ -56,46 +56,38 @@ class Selection:
         """Choose among sorted keys, which hold all rows of every unit in them. May reorder keys within a pair."""
         starts = starts_of_runs(keys, self.layout.payload_bits)
         heads = keys[starts]
-        firsts = starts_of_runs(heads, self.layout.unit_shift)
-        kept = self._pairs(heads, firsts)
-        counts = lengths(starts, keys.size)
-        if kept is not None:
-            starts, counts, pairs = starts[kept], counts[kept], heads[kept]
-        else:
-            kept, pairs = np.arange(starts.size), heads
-        rows = self._rows(keys, starts, counts, kept, firsts)
-        return Kept(self.layout.groups(pairs), self.layout.groups(rows), self.layout.payloads(rows))
+        pairs, ranks = self._pairs(heads)
+        counts = lengths(starts, keys.size)[pairs]
+        rows = self._rows(keys, starts[pairs], counts, ranks)
+        return Kept(self.layout.groups(heads[pairs]), self.layout.groups(rows), self.layout.payloads(rows))
 
-    def _pairs(self, heads: Integers, firsts: Integers) -> Integers | None:
-        """Choose the groups of each unit that has too many; None if no unit has."""
-        sizes = lengths(firsts, heads.size)
+    def _pairs(self, heads: Integers) -> tuple[Integers, Integers]:
+        """Choose the groups of each unit: return their places in `heads`, and their ranks among the unit's groups."""
         most = self.limits.max_groups
-        many = np.flatnonzero(sizes > most)
-        if not many.size:
-            return None
-        kept = np.ones(heads.size, np.bool_)
-        kept[spread(firsts[many], sizes[many])] = False
-        names = self._names(heads[firsts[many]])
-        chosen = choose(sizes[many], most, names, np.full(many.size, _OF_GROUPS), self.secret)
-        kept[(firsts[many][:, None] + chosen).ravel()] = True
-        return np.flatnonzero(kept)
+        firsts = starts_of_runs(heads, self.layout.unit_shift)
+        sizes = lengths(firsts, heads.size)
+        few = sizes <= most
+        if few.all():
+            return members(firsts, sizes, most)
+        places, ranks = members(firsts[few], sizes[few], most)
+        many = np.flatnonzero(~few)
+        starts = firsts[many]
+        streams = np.full(many.size, _OF_GROUPS)
+        chosen = choose(sizes[many], most, self._names(heads[starts]), streams, self.secret)
+        return np.concatenate((places, (starts + chosen).ravel())), np.concatenate((ranks, chosen.ravel()))
 
-    def _rows(self, keys: Integers, starts: Integers, counts: Integers, pairs: Integers, firsts: Integers) -> Integers:
-        """Return the kept keys of kept pairs; `pairs` are their numbers among all pairs."""
+    def _rows(self, keys: Integers, starts: Integers, counts: Integers, ranks: Integers) -> Integers:
+        """Return the kept keys of kept pairs, whose ranks are those among the groups of their unit."""
         most = self.limits.max_rows
-        many = np.flatnonzero(counts > most)
-        if not many.size:
-            return keys[spread(starts, counts)]
-        self.payload.arrange(keys, starts[many], counts[many])
-        unit = np.searchsorted(firsts, pairs[many], side="right") - 1
-        streams = pairs[many] - firsts[unit] + 1
-        names = self._names(keys[starts[many]])
-        chosen = choose(counts[many], most, names, streams, self.secret)
-        limited = np.minimum(counts, most)
-        places = spread(starts, limited)
-        within = np.cumsum(limited) - limited
-        places[(within[many][:, None] + np.arange(most)).ravel()] = (starts[many][:, None] + chosen).ravel()
-        return keys[places]
+        few = counts <= most
+        if few.all():
+            return keys[members(starts, counts, most)[0]]
+        places, _ = members(starts[few], counts[few], most)
+        many = np.flatnonzero(~few)
+        starts, counts = starts[many], counts[many]
+        self.payload.arrange(keys, starts, counts)
+        chosen = choose(counts, most, self._names(keys[starts]), ranks[many] + 1, self.secret)
+        return keys[np.concatenate((places, (starts + chosen).ravel()))]
 
     def _names(self, keys: Integers) -> NDArray[np.uint64]:
         return self.units.names(self.layout.units(keys), self.secret)

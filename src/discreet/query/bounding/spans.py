@@ -7,25 +7,28 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["lengths", "spread", "starts_of_runs"]
+__all__ = ["lengths", "members", "spread", "starts_of_runs"]
 
 Integers: TypeAlias = NDArray[np.int64]
+_SHORT = 4
 
 
 def starts_of_runs(values: Integers, shift: int) -> Integers:
     """Return where values begin that differ from the one before in a bit from `shift` on."""
-    differ = (values[1:] ^ values[:-1]).view(np.uint64) >> np.uint64(shift)
-    starts = np.flatnonzero(differ)
-    starts += 1
-    return np.concatenate(([0], starts))
+    new = np.empty(values.size, np.bool_)
+    new[:1] = True
+    differing = (values[1:] ^ values[:-1]).view(np.uint64)
+    np.greater_equal(differing, np.uint64(1 << shift), out=new[1:])
+    return np.flatnonzero(new)
 
 
 def lengths(starts: Integers, size: int) -> Integers:
     """Return how long each run is, the last of which ends at `size`."""
     ends = np.empty_like(starts)
     ends[:-1] = starts[1:]
-    ends[-1] = size
-    return ends - starts
+    ends[-1:] = size
+    ends -= starts
+    return ends
 
 
 def spread(starts: Integers, counts: Integers) -> Integers:
@@ -34,3 +37,16 @@ def spread(starts: Integers, counts: Integers) -> Integers:
     steps = np.arange(int(ends[-1]) if ends.size else 0)
     steps += np.repeat(starts - ends + counts, counts)
     return steps
+
+
+def members(starts: Integers, counts: Integers, most: int) -> tuple[Integers, Integers]:
+    """Return the places of all members of runs of length 1 to `most`, in any order, and their ranks in their runs."""
+    if most > _SHORT:
+        places = spread(starts, counts)
+        return places, places - np.repeat(starts, counts)
+    parts = [starts]
+    for rank in range(1, most):
+        longer = np.flatnonzero(counts > rank)
+        starts, counts = starts[longer], counts[longer]
+        parts.append(starts + rank)
+    return np.concatenate(parts), np.repeat(np.arange(len(parts)), [part.size for part in parts])

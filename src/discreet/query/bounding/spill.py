@@ -28,6 +28,7 @@ __all__ = ["Spill"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _PARTITIONS = 64
+_STREAM = np.uint64((1 << 32) - 1)  # Not one of those that choose what is kept: there are at most 2^31 groups.
 _PACKED, _LOOSE = "packed", "loose"
 
 
@@ -72,7 +73,8 @@ class Spill:
         """Append each row to the file of its partition."""
         import pyarrow as pa
 
-        partitions = (names[:, 1] % np.uint64(_PARTITIONS)).astype(np.uint8)
+        drawn = self._secret.blocks(names, _STREAM, np.uint64(0))[:, 0]
+        partitions = (drawn % np.uint64(_PARTITIONS)).astype(np.uint8)
         ends = np.cumsum(np.bincount(partitions, minlength=_PARTITIONS))
         order = pa.array(np.argsort(partitions, kind="stable"))
         batch = pa.record_batch(columns, [str(place) for place in range(len(columns))]).take(order)
