@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from threading import Event as Closing
 from typing import final
 
-from discreet.errors import AnswerFailed, BudgetExceeded, Refused
+from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
 from discreet.ledger import Charge, Ledger
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -103,5 +103,8 @@ class Desk:
         self.ledger.charge(event, relation=relation, purpose=purpose, principal=self.principal, project=self.project)
 
     def times_left(self, event: Event) -> int:
-        """Return how often this could be charged."""
-        return self.ledger.times_left(event, principal=self.principal, project=self.project)
+        """Return how often this could be charged; refuse what this ledger has no account for."""
+        try:
+            return self.ledger.times_left(event, principal=self.principal, project=self.project)
+        except UnsupportedEvent as error:
+            raise Refused("this ledger does not take such an answer", reason=str(error)) from None

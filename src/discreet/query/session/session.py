@@ -229,6 +229,7 @@ class Session:
         reading = read(query, known, keys=listed_keys(keys))
         spend = offer.with_clause(reading.options).spend(budget)
         priced = plan_question(reading.question, known, spend, limits=reading.options, pure=budget.kind == "pure")
+        self._desk.times_left(priced.event)  # What the ledger cannot account for is refused here, not at the release.
         self._remember(priced.event)
         return Plan(self._desk, Asked(text=query, priced=priced, key=key), known)
 
