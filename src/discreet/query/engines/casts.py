@@ -15,6 +15,7 @@ __all__ = ["CASTS", "cast"]
 
 WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
 Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
+_TRUTHS = {"true": "TRUE", "t": "TRUE", "1": "TRUE", "false": "FALSE", "f": "FALSE", "0": "FALSE"}
 
 
 def cast(value: str, kind: Kind, to: Kind, writer: Writer) -> str:
@@ -30,17 +31,30 @@ def cast(value: str, kind: Kind, to: Kind, writer: Writer) -> str:
 
 
 def _text_to_integer(value: str, writer: Writer) -> str:
-    # A text with a point or an exponent is read as a real, whose half goes to even; others are read exactly.
+    """Read a text as a real, whose half goes to even; as a whole number where doubles have gaps."""
+
     def body(text: str) -> str:
-        real = " OR ".join(f"contains({text}, '{mark}')" for mark in ".eE")
-        rounded = f"TRY_CAST(TRY_CAST({text} AS DOUBLE) AS BIGINT)"
-        return f"(CASE WHEN {real} THEN {rounded} ELSE TRY_CAST({text} AS BIGINT) END)"
+        double = f"TRY_CAST({text} AS DOUBLE)"
+        small = f"abs({double}) <= {1 << 53}"
+        large = f"isfinite({double}) THEN TRY_CAST({text} AS BIGINT)"
+        read = f"CASE WHEN {small} THEN CAST({double} AS BIGINT) WHEN {large} END"
+        return f"(CASE WHEN NOT contains({text}, '_') THEN {read} END)"
 
     return writer.let(value, body)
 
 
 def _text_to_real(value: str, writer: Writer) -> str:
-    return writer.let(f"TRY_CAST({value} AS DOUBLE)", lambda v: f"(CASE WHEN isfinite({v}) THEN {v} END)")
+    # The engine takes 1_000 for a number, and infinity as well.
+    def body(text: str) -> str:
+        double = f"TRY_CAST({text} AS DOUBLE)"
+        return f"(CASE WHEN isfinite({double}) AND NOT contains({text}, '_') THEN {double} END)"
+
+    return writer.let(value, body)
+
+
+def _text_to_boolean(value: str, _: Writer) -> str:
+    words = " ".join(f"WHEN '{word}' THEN {truth}" for word, truth in _TRUTHS.items())
+    return f"(CASE lower(trim({value})) {words} END)"
 
 
 def _text_to_time(kind: Kind) -> Callable[[str, Writer], str]:
@@ -63,6 +77,7 @@ def _number_to_time(kind: Kind) -> Callable[[str, Writer], str]:
 _SPECIAL: Mapping[tuple[Kind, Kind], Callable[[str, Writer], str]] = {
     (Kind.TEXT, Kind.INTEGER): _text_to_integer,
     (Kind.TEXT, Kind.REAL): _text_to_real,
+    (Kind.TEXT, Kind.BOOLEAN): _text_to_boolean,
     (Kind.REAL, Kind.TEXT): _real_to_text,
     **{(Kind.TEXT, kind): _text_to_time(kind) for kind in (Kind.DATE, Kind.TIMESTAMP)},
     **{

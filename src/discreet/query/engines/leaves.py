@@ -13,7 +13,7 @@ from discreet.query.engines.writing import SQL_TYPES, Writer, quote, real
 from discreet.query.facts import Facts, Kind
 from discreet.query.sources import TableColumn
 
-__all__ = ["kind_of", "layers"]
+__all__ = ["kind_of", "layers", "unit_layers"]
 
 _KINDS = {
     "BOOLEAN": Kind.BOOLEAN,
@@ -54,6 +54,26 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
         bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high)
         return stored, _clamped(name, bounds), _clamped(_filled(_whole(name), facts.kind, column.missing), facts)
     return stored, cast(name, kind, facts.kind, writer), _clamped(_filled(name, facts.kind, column.missing), facts)
+
+
+def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tuple[str, str, str]:
+    """Write how the column is read that identifies the unit: nothing is filled or clamped, which would merge units.
+
+    Who has no exact value of the kind is as if not there.
+    """
+    facts, kind = column.field.facts, kind_of(sql_type)
+    assert kind is not None
+    read = quote(column.column)
+    stored = _stored(read, sql_type, kind)
+    if sql_type != SQL_TYPES[kind] and kind is not Kind.TEXT:
+        stored = f"(CASE WHEN TRY_CAST({stored} AS {sql_type}) = {read} THEN {stored} END)"
+    inside = [
+        f"{name} {sign} {_number(bound, facts.kind)}"
+        for sign, bound in ((">=", facts.low), ("<=", facts.high))
+        if bound is not None
+    ]
+    limited = f"(CASE WHEN {' AND '.join(inside)} THEN {name} END)" if inside else name
+    return stored, cast(name, kind, facts.kind, writer), limited
 
 
 def _whole(value: str) -> str:

@@ -63,12 +63,10 @@ def _divide(node: Apply, writer: Writer, write_as: WriteAs) -> str:
     return writer.let(quotient, lambda v: f"(CASE WHEN isfinite({v}) THEN {v} END)")
 
 
-def _of_two(whole: Callable[[str, str], str], reals: Callable[[str, str], str]) -> Rule:
+def _of_two(body: Callable[[str, str], str]) -> Rule:
     def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-        left, right = _numbers(node, writer, write_as)
-        body = whole if node.facts.kind is Kind.INTEGER else reals
-        text = writer.let(left, lambda x: writer.let(right, lambda y: body(x, y)))
-        return _settled(text, node, writer)
+        left, right = (write_as(argument, Kind.INTEGER, writer) for argument in node.arguments)
+        return _whole(writer.let(left, lambda x: writer.let(right, lambda y: body(x, y))))
 
     return rule
 
@@ -84,14 +82,6 @@ def _floor_divide(x: str, y: str) -> str:
 
 def _modulo(x: str, y: str) -> str:
     return f"(CASE WHEN {y} = 0 THEN NULL WHEN {_uneven(x, y)} THEN {x} % {y} + {y} ELSE {x} % {y} END)"
-
-
-def _real_floor_divide(x: str, y: str) -> str:
-    return f"(CASE WHEN {y} = 0 THEN NULL ELSE floor({x} / {y}) END)"
-
-
-def _real_modulo(x: str, y: str) -> str:
-    return f"(CASE WHEN {y} = 0 THEN NULL ELSE {x} - {y} * floor({x} / {y}) END)"
 
 
 def _prefix(name: str) -> Rule:
@@ -179,8 +169,8 @@ NUMBERS: Mapping[Operator, Rule] = {
     Operator.SUBTRACT: _infix("-"),
     Operator.MULTIPLY: _infix("*"),
     Operator.DIVIDE: _divide,
-    Operator.FLOOR_DIVIDE: _of_two(_floor_divide, _real_floor_divide),
-    Operator.MODULO: _of_two(_modulo, _real_modulo),
+    Operator.FLOOR_DIVIDE: _of_two(_floor_divide),
+    Operator.MODULO: _of_two(_modulo),
     Operator.NEGATE: _prefix("-"),
     Operator.ABSOLUTE: _prefix("abs"),
     Operator.SIGN: _sign,

@@ -8,7 +8,7 @@ from typing import Protocol, final
 
 from discreet.errors import InvalidParameter
 from discreet.query.engines.expressions import write, write_as
-from discreet.query.engines.leaves import layers
+from discreet.query.engines.leaves import layers, unit_layers
 from discreet.query.engines.operators import common_kind
 from discreet.query.engines.totals import total
 from discreet.query.engines.writing import Writer
@@ -64,7 +64,9 @@ def _table(table: Table, relations: Relations, writer: Writer) -> str:
     if any(column.column not in relation.types for column in table.columns):
         raise InvalidParameter("a table lacks a column that its catalogue has")
     written = [
-        layers(column, relation.types[column.column], name, writer)
+        (unit_layers if column.field.name == table.unit else layers)(
+            column, relation.types[column.column], name, writer
+        )
         for column, name in zip(table.columns, names, strict=True)
     ]
     sql = relation.sql

@@ -18,6 +18,7 @@ __all__ = ["TIMES", "days_inside", "in_range"]
 
 WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
 Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
+_DAY = 86_400_000_000  # microseconds
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 
 
@@ -82,8 +83,11 @@ def _add(inside: Callable[[int], tuple[date, date] | None], make: str) -> Rule:
 
 
 def _days_between(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-    first, second = (write_as(argument, argument.facts.kind, writer) for argument in node.arguments)
-    return f"(CAST({second} AS DATE) - CAST({first} AS DATE))"
+    if all(argument.facts.kind is Kind.DATE for argument in node.arguments):
+        first, second = (write_as(argument, Kind.DATE, writer) for argument in node.arguments)
+        return f"({second} - {first})"
+    first, second = (f"epoch_us({write_as(argument, Kind.TIMESTAMP, writer)})" for argument in node.arguments)
+    return f"(({second} - {first}) // {_DAY})"  # Towards zero, as the engine divides.
 
 
 TIMES: Mapping[Operator, Rule] = {
