@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding.identity import Numbers, Units, joined
-from discreet.query.bounding.keys import Layout
+from discreet.query.bounding.keys import KeyBuffer, Layout
 from discreet.query.bounding.limits import Measure
 from discreet.query.bounding.payload import Inside
 from discreet.query.bounding.rows import Clean
 
-__all__ = ["Gathered", "Shape"]
+__all__ = ["Columns", "Gathered", "Shape"]
 
 Integers: TypeAlias = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Rows that are not packed."""
+
+    units: Units
+    groups: Integers
+    levels: tuple[Integers, ...]
+
+    @property
+    def bytes(self) -> int:
+        return 8 * self.groups.size * (2 + len(self.levels))
 
 
 @final
@@ -30,18 +45,15 @@ class Shape:
         self.bits = tuple(measure.bits for measure in measures)
         self.layout = Layout((groups - 1).bit_length(), sum(self.bits))
 
-    def pack(self, units: Units, columns: Sequence[Integers]) -> Integers | None:
-        """Put rows into one word each, or return None if units, groups and levels do not fit."""
-        codes = units.codes
-        if not self.layout.holds(int(codes.min()), int(codes.max())):
-            return None
-        return self.layout.pack(codes, columns[0], list(zip(columns[1:], self.bits, strict=True)))
+    def holds(self, units: Units) -> bool:
+        """Whether units, groups and levels fit into one word."""
+        return self.layout.holds(int(units.codes.min()), int(units.codes.max()))
 
-    def unpack(self, keys: Integers) -> Clean:
-        """Undo `pack` for units that are integers."""
+    def unpack(self, keys: Integers) -> Columns:
+        """Undo the packing of units that are integers."""
         payloads, inside = self.layout.payloads(keys), Inside(self.bits)
-        levels = [inside.levels(payloads, number) for number in range(len(self.bits))]
-        return Clean(Numbers(self.layout.units(keys)), (self.layout.groups(keys), *levels))
+        levels = tuple(inside.levels(payloads, number) for number in range(len(self.bits)))
+        return Columns(Numbers(self.layout.units(keys)), self.layout.groups(keys), levels)
 
 
 @final
@@ -52,28 +64,36 @@ class Gathered:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self.packed: list[Integers] = []
-        self.loose: list[Clean] = []
+        self.packed = KeyBuffer()
+        self.loose: list[Columns] = []
 
-    def add(self, rows: Clean) -> int:
-        """Take rows; return how many bytes they need."""
+    @property
+    def bytes(self) -> int:
+        return 8 * self.packed.size + sum(part.bytes for part in self.loose)
+
+    def add(self, rows: Clean) -> None:
+        """Take the rows of one chunk."""
         # Texts are numbered chunk by chunk, so their codes mean something only once all chunks are there.
-        keys = self._shape.pack(rows.units, rows.columns) if isinstance(rows.units, Numbers) else None
-        if keys is not None:
-            self.packed.append(keys)
-            return keys.nbytes
-        self.loose.append(rows)
-        return 8 * rows.size * (1 + len(rows.columns))
+        if isinstance(rows.units, Numbers) and self._shape.holds(rows.units):
+            self._pack(rows)
+        else:
+            levels = tuple(measure.levels() for measure in rows.measures)
+            self.loose.append(Columns(rows.units, rows.groups.astype(np.int64, copy=False), levels))
 
-    def keys(self) -> Integers:
-        """Return all rows as keys, if all are packed; they are given away."""
-        keys = self.packed[0] if len(self.packed) == 1 else np.concatenate(self.packed)
-        self.packed = []
-        return keys
+    def _pack(self, rows: Clean) -> None:
+        keys = self.packed.more(rows.size)
+        np.left_shift(rows.units.codes, self._shape.layout.group_bits, out=keys)
+        keys |= rows.groups
+        for measure, bits in zip(rows.measures, self._shape.bits, strict=True):
+            keys <<= bits
+            measure.add_to(keys)
 
-    def rows(self) -> Clean:
+    def columns(self) -> Columns:
         """Return all rows as columns; they are given away."""
-        parts = [*self.loose, *map(self._shape.unpack, self.packed)]
-        self.loose, self.packed = [], []
-        columns = zip(*(part.columns for part in parts), strict=True)
-        return Clean(joined([part.units for part in parts]), tuple(np.concatenate(column) for column in columns))
+        parts, self.loose = self.loose, []
+        if self.packed.size:
+            parts.append(self._shape.unpack(self.packed.take()))
+        units = joined([part.units for part in parts])
+        levels = zip(*(part.levels for part in parts), strict=True)
+        groups = np.concatenate([part.groups for part in parts])
+        return Columns(units, groups, tuple(np.concatenate(column) for column in levels))

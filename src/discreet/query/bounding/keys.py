@@ -6,17 +6,18 @@ levels of all measures, if they fit, or the number of the row in columns that st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Layout"]
+__all__ = ["KeyBuffer", "Layout"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _WORD = 64
+_ROOM = 1 << 17  # Keys for which there is room at first.
 
 
 @final
@@ -36,7 +37,7 @@ class Layout:
         width = _WORD - self.unit_shift
         return width > 0 and -(1 << width - 1) <= low and high < 1 << width - 1
 
-    def pack(self, units: Integers, groups: Integers, payloads: Sequence[tuple[Integers, int]]) -> Integers:
+    def pack(self, units: Integers, groups: Integers, payloads: Iterable[tuple[Integers, int]]) -> Integers:
         """Put fields side by side; `payloads` are arrays with their bits, from the top."""
         keys = units << self.group_bits
         keys |= groups
@@ -55,3 +56,28 @@ class Layout:
 
     def payloads(self, keys: Integers) -> Integers:
         return keys & ((1 << self.payload_bits) - 1)
+
+
+@final
+class KeyBuffer:
+    """One array of keys that grows. Large ones grow where they are: memory is mapped anew, not copied."""
+
+    __slots__ = ("_keys", "size")
+
+    def __init__(self) -> None:
+        self._keys = np.empty(0, np.int64)
+        self.size = 0
+
+    def more(self, count: int) -> Integers:
+        """Return room for `count` more keys, to be filled at once."""
+        start, self.size = self.size, self.size + count
+        if self.size > self._keys.size:
+            # No other array shares this memory: what `more` returned before is no longer in use.
+            self._keys.resize(max(self.size + self.size // 4, _ROOM), refcheck=False)
+        return self._keys[start : self.size]
+
+    def take(self) -> Integers:
+        """Give all keys away."""
+        keys = self._keys[: self.size]
+        self._keys, self.size = np.empty(0, np.int64), 0
+        return keys

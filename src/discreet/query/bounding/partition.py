@@ -10,13 +10,12 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.gathered import Gathered, Shape
+from discreet.query.bounding.gathered import Columns, Gathered, Shape
 from discreet.query.bounding.identity import Listed, Numbers, Units, encode
 from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import Limits, Measure
 from discreet.query.bounding.ordering import blocks, sort
 from discreet.query.bounding.payload import Inside, Numbered, Payload
-from discreet.query.bounding.rows import Clean
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.selection import Selection
 from discreet.query.bounding.tallying import Tallying
@@ -40,11 +39,9 @@ class Counting:
 
     def count(self, rows: Gathered) -> Tallying:
         """Count the rows of one partition; they are given away."""
-        if not rows.loose and not rows.packed:
-            return self._nothing()
-        if not rows.loose:
-            return self._packed(rows.keys(), Numbers(np.zeros(0, np.int64)))
-        return self._loose(rows.rows())
+        if rows.loose:
+            return self._loose(rows.columns())
+        return self._packed(rows.packed.take(), Numbers(np.zeros(0, np.int64)))
 
     def _nothing(self) -> Tallying:
         return Tallying(self.shape.groups, self.measures)
@@ -53,28 +50,30 @@ class Counting:
         """Count keys that hold everything."""
         return self._sorted(keys, units, self.shape.layout, Inside(self.shape.bits))
 
-    def _loose(self, rows: Clean) -> Tallying:
+    def _loose(self, rows: Columns) -> Tallying:
         """Number the units anew if that makes everything fit into one word, else number the rows."""
         units = encode(rows.units)
-        keys = self.shape.pack(units, rows.columns)
-        return self._numbered(units, rows.columns) if keys is None else self._packed(keys, units)
+        if not self.shape.holds(units):
+            return self._numbered(units, rows.groups, rows.levels)
+        fields = zip(rows.levels, self.shape.bits, strict=True)
+        return self._packed(self.shape.layout.pack(units.codes, rows.groups, fields), units)
 
-    def _numbered(self, units: Listed, columns: Sequence[Integers]) -> Tallying:
+    def _numbered(self, units: Listed, groups: Integers, levels: Sequence[Integers]) -> Tallying:
         """Sort by unit, group and the number of the row; if even that is too wide, one half of the units at a time."""
         size = units.codes.size
         layout = Layout(self.shape.layout.group_bits, (size - 1).bit_length())
         if not layout.holds(0, len(units.values) - 1):
-            return self._halves(units, columns)
-        keys = layout.pack(units.codes, columns[0], [(np.arange(size), layout.payload_bits)])
-        return self._sorted(keys, units, layout, Numbered(columns[1:], layout.payload_bits))
+            return self._halves(units, groups, levels)
+        keys = layout.pack(units.codes, groups, [(np.arange(size), layout.payload_bits)])
+        return self._sorted(keys, units, layout, Numbered(levels, layout.payload_bits))
 
-    def _halves(self, units: Listed, columns: Sequence[Integers]) -> Tallying:
+    def _halves(self, units: Listed, groups: Integers, levels: Sequence[Integers]) -> Tallying:
         tallying, many = self._nothing(), len(units.values)
         for first, last in ((0, many // 2), (many // 2, many)):
             rows = (units.codes >= first) & (units.codes < last)
             if rows.any():
                 half = units.part(first, last, rows)
-                tallying.merge(self._numbered(half, [column[rows] for column in columns]))
+                tallying.merge(self._numbered(half, groups[rows], [column[rows] for column in levels]))
         return tallying
 
     def _sorted(self, keys: Integers, units: Units, layout: Layout, payload: Payload) -> Tallying:

@@ -16,9 +16,10 @@ from discreet.query.bounding.limits import Measure
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Clean", "Integers", "Rows", "clean"]
+__all__ = ["Clean", "Indices", "Rows", "clean"]
 
 Integers: TypeAlias = NDArray[np.int64]
+AnyIntegers: TypeAlias = NDArray[np.integer[Any]]
 
 
 @final
@@ -32,22 +33,53 @@ class Rows:
     """
 
     units: pa.Array | pa.ChunkedArray
-    groups: NDArray[np.integer[Any]] | None = None
-    measures: tuple[NDArray[np.integer[Any]], ...] = ()
+    groups: AnyIntegers | None = None
+    measures: tuple[AnyIntegers, ...] = ()
     valid: tuple[NDArray[np.bool_] | None, ...] = ()
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
+class Indices:
+    """The indices of one measure, all within its range where they are present.
+
+    The level of an index is its place in the range, from 1 on; that of NULL is 0.
+    """
+
+    values: AnyIntegers
+    low: int
+    present: NDArray[np.bool_] | None
+
+    def levels(self) -> Integers:
+        levels = np.subtract(self.values, self.low - 1, dtype=np.int64)
+        if self.present is not None:
+            levels *= self.present
+        return levels
+
+    def add_to(self, keys: Integers) -> None:
+        """Add levels to keys whose lowest bits are free, without a copy where that is possible."""
+        if self.present is None:
+            keys += self.values
+            keys -= self.low - 1
+        else:
+            keys += self.levels()
+
+    def where(self, rows: NDArray[np.bool_]) -> Indices:
+        return Indices(self.values[rows], self.low, None if self.present is None else self.present[rows])
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
 class Clean:
-    """Rows that may count. The first of `columns` are groups, the others the levels of each measure."""
+    """Rows that may count: each has a unit and a group."""
 
     units: Units
-    columns: tuple[Integers, ...]
+    groups: AnyIntegers
+    measures: tuple[Indices, ...]
 
     @property
     def size(self) -> int:
-        return len(self.columns[0])
+        return len(self.groups)
 
 
 def clean(rows: Rows, groups: int, measures: Sequence[Measure]) -> Clean:
@@ -55,36 +87,29 @@ def clean(rows: Rows, groups: int, measures: Sequence[Measure]) -> Clean:
     size = len(rows.units)
     _check_lengths(rows, size, len(measures))
     units, known = read_units(rows.units)
-    codes = np.zeros(size, np.int64) if rows.groups is None else rows.groups.astype(np.int64, copy=False)
+    codes = np.zeros(size, np.int8) if rows.groups is None else rows.groups
     if size and not (codes.min() >= 0 and codes.max() < groups):
         inside = (codes >= 0) & (codes < groups)
         known = inside if known is None else known & inside
-    columns = (codes, *_levels(rows, measures))
+    columns = tuple(_indices(rows, measure, number) for number, measure in enumerate(measures))
     if known is None or known.all():
-        return Clean(units, columns)
-    return Clean(units.where(known), tuple(column[known] for column in columns))
+        return Clean(units, codes, columns)
+    return Clean(units.where(known), codes[known], tuple(column.where(known) for column in columns))
 
 
-def _levels(rows: Rows, measures: Sequence[Measure]) -> list[Integers]:
-    valid = rows.valid or (None,) * len(measures)
-    triples = zip(measures, rows.measures, valid, strict=True)
-    return [_level(measure, indices, present) for measure, indices, present in triples]
-
-
-def _level(measure: Measure, indices: NDArray[np.integer[Any]], present: NDArray[np.bool_] | None) -> Integers:
-    """Count an index from the low end, from 1 on; 0 is NULL. What lies outside is clamped: a level has its bits."""
-    level = indices.astype(np.int64, copy=False)
-    if level.size and not (level.min() >= measure.low and level.max() <= measure.high):
-        level = np.clip(level, measure.low, measure.high)
-    level = level - (measure.low - 1)
-    if present is not None:
-        level *= present
-    return level
+def _indices(rows: Rows, measure: Measure, number: int) -> Indices:
+    """Clamp what lies outside of the range: a level has its bits and no more."""
+    values, present = rows.measures[number], rows.valid[number] if rows.valid else None
+    if values.size and not (values.min() >= measure.low and values.max() <= measure.high):
+        values = np.clip(values.astype(np.int64), measure.low, measure.high)
+    return Indices(values, measure.low, present)
 
 
 def _check_lengths(rows: Rows, size: int, measures: int) -> None:
     if len(rows.measures) != measures or (rows.valid and len(rows.valid) != measures):
         raise InvalidParameter("a chunk needs one array for each measure")
-    arrays = [rows.groups, *rows.measures, *rows.valid]
-    if any(array is not None and array.shape != (size,) for array in arrays):
+    arrays = [array for array in (rows.groups, *rows.measures, *rows.valid) if array is not None]
+    if any(array.shape != (size,) for array in arrays):
         raise InvalidParameter("all arrays of a chunk must be as long as its units")
+    if not all(np.can_cast(array.dtype, np.int64) for array in arrays):
+        raise InvalidParameter("groups and measures must be integers that fit 64 bits with a sign")

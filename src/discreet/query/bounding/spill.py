@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.gathered import Gathered, Shape
+from discreet.query.bounding.gathered import Columns, Gathered, Shape
 from discreet.query.bounding.identity import Listed, Units, read_units
-from discreet.query.bounding.rows import Clean
 from discreet.query.bounding.secret import Blocks, Secret
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ __all__ = ["Spill"]
 Integers: TypeAlias = NDArray[np.int64]
 _PARTITIONS = 64
 _STREAM = np.uint64((1 << 32) - 1)  # Not one of those that choose what is kept: there are at most 2^31 groups.
+_ROWS = 1 << 20  # Shared out at a time.
 _PACKED, _LOOSE = "packed", "loose"
 
 
@@ -46,13 +46,13 @@ class Spill:
 
     def write(self, rows: Gathered) -> None:
         """Write rows to the files of their partitions; they are given away."""
-        while rows.packed:
-            keys = rows.packed.pop()
-            codes = self._shape.layout.units(keys)
-            self._share(_PACKED, self._secret.names_of_integers(codes), [_column(keys)])
+        packed = rows.packed.take()
+        for start in range(0, packed.size, _ROWS):
+            keys = packed[start : start + _ROWS]
+            self._share(_PACKED, self._secret.names_of_integers(self._shape.layout.units(keys)), [_column(keys)])
         while rows.loose:
             part = rows.loose.pop()
-            columns = [_stored(part.units), *map(_column, part.columns)]
+            columns = [_stored(part.units), _column(part.groups), *map(_column, part.levels)]
             self._share(_LOOSE, part.units.row_names(self._secret), columns)
 
     def partitions(self) -> Iterator[Gathered]:
@@ -60,8 +60,9 @@ class Spill:
         self._open.close()
         for number in range(_PARTITIONS):
             gathered = Gathered(self._shape)
-            gathered.packed += [np.array(batch.column(0)) for batch in self._batches(_PACKED, number)]
-            gathered.loose += [_clean(batch) for batch in self._batches(_LOOSE, number)]
+            for batch in self._batches(_PACKED, number):
+                gathered.packed.more(batch.num_rows)[:] = batch.column(0)
+            gathered.loose += [_columns(batch) for batch in self._batches(_LOOSE, number)]
             yield gathered
 
     def remove(self) -> None:
@@ -118,6 +119,7 @@ def _stored(units: Units) -> pa.Array:
     return _column(units.codes)
 
 
-def _clean(batch: pa.RecordBatch) -> Clean:
+def _columns(batch: pa.RecordBatch) -> Columns:
     units, _ = read_units(batch.column(0))
-    return Clean(units, tuple(np.asarray(column) for column in batch.columns[1:]))
+    groups, *levels = (np.asarray(column) for column in batch.columns[1:])
+    return Columns(units, groups, tuple(levels))

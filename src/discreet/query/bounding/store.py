@@ -18,12 +18,11 @@ __all__ = ["Store"]
 class Store:
     """Rows of all chunks. What it gives back are partitions: all rows of a unit are in one of them."""
 
-    __slots__ = ("_bytes", "_gathered", "_memory", "_secret", "_shape", "_spill")
+    __slots__ = ("_gathered", "_memory", "_secret", "_shape", "_spill")
 
     def __init__(self, shape: Shape, secret: Secret, memory: int) -> None:
         self._shape, self._secret, self._memory = shape, secret, memory
         self._gathered = Gathered(shape)
-        self._bytes = 0
         self._spill: Spill | None = None
 
     def __enter__(self) -> Store:
@@ -39,9 +38,9 @@ class Store:
         """Take the rows of one chunk."""
         if not rows.size:
             return
-        self._bytes += self._gathered.add(rows)
+        self._gathered.add(rows)
         # Sorting and joining need as much again.
-        if 2 * self._bytes > self._memory:
+        if 2 * self._gathered.bytes > self._memory:
             self._flush()
 
     def partitions(self) -> Iterator[Gathered]:
@@ -56,4 +55,4 @@ class Store:
         if self._spill is None:
             self._spill = Spill(self._shape, self._secret)
         self._spill.write(self._gathered)
-        self._gathered, self._bytes = Gathered(self._shape), 0
+        self._gathered = Gathered(self._shape)
