@@ -1,0 +1,8 @@
+"""From SQL to a question: an allow-list, facts by rule, and refusals that say where, why and what to do instead."""
+
+from __future__ import annotations
+
+from discreet.query.reading.options import Options
+from discreet.query.reading.reader import Reading, read
+
+__all__ = ["Options", "Reading", "read"]

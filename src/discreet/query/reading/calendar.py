@@ -1,0 +1,72 @@
+"""Dates and timestamps as numbers and back: days, or microseconds, since the first of January 1970."""
+
+from __future__ import annotations
+
+import calendar
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+
+from discreet.query.facts import Kind
+from discreet.query.policy import time_number
+
+__all__ = ["DAY", "add_months", "parse_time", "time_of", "time_or_none", "truncate"]
+
+DAY = 86_400_000_000  # microseconds
+_EPOCH = datetime(1970, 1, 1)
+
+
+def time_of(kind: Kind, number: Fraction) -> date | datetime | None:
+    """Return the time that a number stands for; None outside of the years 1 to 9999."""
+    try:
+        if kind is Kind.DATE:
+            return date.fromordinal(_EPOCH.toordinal() + int(number))
+        return _EPOCH + timedelta(microseconds=int(number))
+    except (OverflowError, ValueError):
+        return None
+
+
+def time_or_none(value: date | datetime | None) -> Fraction | None:
+    """Return the number of a time, or pass None on."""
+    return None if value is None else time_number(value)
+
+
+def parse_time(text: str, kind: Kind) -> date | datetime | None:
+    """Read a date or a timestamp as ISO 8601 writes it; None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    if moment.tzinfo is not None:
+        return None
+    return moment.date() if kind is Kind.DATE else moment
+
+
+def add_months(value: date, months: int) -> date | None:
+    """Move by whole months; a day that the new month lacks becomes its last."""
+    year, month = divmod(value.year * 12 + value.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        return None
+    return value.replace(year=year, month=month + 1, day=min(value.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def truncate(unit: str, value: date) -> date:
+    """Return the first moment of the year, quarter, month, week (from Monday), day, hour or minute."""
+    if unit == "week":
+        start = value - timedelta(days=value.weekday()) if value.toordinal() > value.weekday() else value
+        return truncate("day", start)
+    clock = dict.fromkeys(("hour", "minute", "second", "microsecond"), 0) if isinstance(value, datetime) else {}
+    if unit in ("hour", "minute"):
+        kept = ("hour",) if unit == "hour" else ("hour", "minute")
+        return value.replace(**{name: 0 for name in clock if name not in kept})
+    return value.replace(**_first_day(unit, value), **clock)
+
+
+def _first_day(unit: str, value: date) -> dict[str, int]:
+    match unit:
+        case "year":
+            return {"month": 1, "day": 1}
+        case "quarter":
+            return {"month": (value.month - 1) // 3 * 3 + 1, "day": 1}
+        case "month":
+            return {"day": 1}
+    return {}

@@ -1,0 +1,238 @@
+"""What an expression is for given values, in Python: the meaning of every operator, and the engines' reference.
+
+Used on public values only: to fold constants, to list the values that a key can take, and on released answers.
+"""
+
+from __future__ import annotations
+
+import math
+import operator as python
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+from discreet.query.expressions import Apply, Case, Expression, Field, Literal
+from discreet.query.facts import Kind
+from discreet.query.operators import Operator
+from discreet.query.reading.calendar import add_months, parse_time, truncate
+
+__all__ = ["compute", "evaluate"]
+
+_O = Operator
+_INT64 = 1 << 63
+
+
+def evaluate(expression: Expression, row: Mapping[str, Any]) -> Any:
+    """Compute an expression of one row, given by the names of its fields."""
+    match expression:
+        case Field():
+            return row[expression.name]
+        case Literal():
+            return literal_value(expression)
+        case Apply():
+            values = [evaluate(argument, row) for argument in expression.arguments]
+            return _as_kind(compute(expression.operator, values), expression.facts.kind)
+        case Case():
+            for condition, value in expression.branches:
+                if evaluate(condition, row) is True:
+                    return evaluate(value, row)
+            return evaluate(expression.otherwise, row)
+
+
+def literal_value(literal: Literal) -> Any:
+    """Return a constant as the engine sees it: a real is a double."""
+    return _as_kind(literal.value, literal.facts.kind)
+
+
+def _as_kind(value: Any, kind: Kind) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if kind is Kind.REAL:
+        return float(value)
+    return int(value) if kind is Kind.INTEGER else value
+
+
+def compute(operator: Operator, values: Sequence[Any]) -> Any:
+    """Apply an operator to values; None is NULL. What cannot be computed is None."""
+    if operator in _OF_NULLS:
+        return _OF_NULLS[operator](values)
+    if any(value is None for value in values):
+        return None
+    try:
+        return _finite(_STRICT[operator](*values))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _and(values: Sequence[Any]) -> bool | None:
+    if any(value is False for value in values):
+        return False
+    return None if any(value is None for value in values) else True
+
+
+def _or(values: Sequence[Any]) -> bool | None:
+    if any(value is True for value in values):
+        return True
+    return None if any(value is None for value in values) else False
+
+
+def _known(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+_OF_NULLS: Mapping[Operator, Callable[[Sequence[Any]], Any]] = {
+    _O.AND: _and,
+    _O.OR: _or,
+    _O.IS_NULL: lambda values: values[0] is None,
+    _O.COALESCE: lambda values: next(iter(_known(values)), None),
+    _O.LEAST: lambda values: min(_known(values), default=None),
+    _O.GREATEST: lambda values: max(_known(values), default=None),
+}
+
+
+def _divide(one: Any, other: Any) -> Any:
+    if isinstance(one, float) or isinstance(other, float):
+        return float(one) / float(other)
+    return Fraction(one) / Fraction(other)
+
+
+def _round(value: Any, decimals: int) -> Any:
+    if isinstance(value, int):
+        return value if decimals >= 0 else int(_round(Fraction(value), decimals))
+    exact = Fraction(value)
+    scaled = abs(exact) * Fraction(10) ** decimals
+    rounded = math.floor(scaled + Fraction(1, 2)) * (1 if exact >= 0 else -1)
+    result = Fraction(rounded) / Fraction(10) ** decimals
+    return float(result) if isinstance(value, float) else result
+
+
+def _power(value: Any, exponent: int) -> Any:
+    return value**exponent
+
+
+def _like(text: str, pattern: str, *, flags: int = 0) -> bool:
+    wild = {"%": ".*", "_": "."}
+    regex = "".join(wild.get(letter) or re.escape(letter) for letter in pattern)
+    return re.fullmatch(regex, text, flags | re.DOTALL) is not None
+
+
+def _days_between(first: date, last: date) -> int:
+    if isinstance(first, datetime) != isinstance(last, datetime):
+        raise ValueError
+    return (last - first) // timedelta(days=1) if last >= first else -((first - last) // timedelta(days=1))
+
+
+def _add_days(value: date, days: int) -> date:
+    return value + timedelta(days=int(days))
+
+
+def _to_integer(value: Any) -> int | None:
+    if isinstance(value, str):
+        number = _number(value)
+        return None if number is None else _to_integer(number)
+    whole = round(value)
+    return whole if -_INT64 <= whole < _INT64 else None
+
+
+def _number(text: str) -> Fraction | None:
+    plain = text.strip()
+    if not re.fullmatch(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", plain, re.ASCII):
+        return None
+    return Fraction(plain)
+
+
+def _to_real(value: Any) -> float | None:
+    number = _number(value) if isinstance(value, str) else value
+    return None if number is None else float(number)
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.isoformat(sep=" ") if isinstance(value, datetime) else str(value)
+
+
+def _to_date(value: Any) -> date | datetime | None:
+    if isinstance(value, str):
+        return parse_time(value, Kind.DATE)
+    return value.date() if isinstance(value, datetime) else value
+
+
+def _to_timestamp(value: Any) -> date | datetime | None:
+    if isinstance(value, str):
+        return parse_time(value, Kind.TIMESTAMP)
+    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+
+
+def _to_boolean(value: Any) -> bool | None:
+    if isinstance(value, str):
+        return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(value.strip().lower())
+    return bool(value)
+
+
+def _clock(name: str) -> Callable[[date], int]:
+    return lambda value: int(getattr(value, name, 0))
+
+
+_STRICT: Mapping[Operator, Callable[..., Any]] = {
+    _O.ADD: python.add,
+    _O.SUBTRACT: python.sub,
+    _O.MULTIPLY: python.mul,
+    _O.DIVIDE: _divide,
+    _O.FLOOR_DIVIDE: lambda one, other: math.floor(Fraction(one) / Fraction(other)),
+    _O.MODULO: lambda one, other: one - other * math.floor(Fraction(one) / Fraction(other)),
+    _O.NEGATE: python.neg,
+    _O.ABSOLUTE: abs,
+    _O.SIGN: lambda value: (value > 0) - (value < 0),
+    _O.FLOOR: math.floor,
+    _O.CEILING: math.ceil,
+    _O.ROUND: _round,
+    _O.SQUARE_ROOT: math.sqrt,
+    _O.LOGARITHM: math.log,
+    _O.EXPONENTIAL: math.exp,
+    _O.POWER: _power,
+    _O.EQUAL: python.eq,
+    _O.NOT_EQUAL: python.ne,
+    _O.LESS: python.lt,
+    _O.LESS_OR_EQUAL: python.le,
+    _O.GREATER: python.gt,
+    _O.GREATER_OR_EQUAL: python.ge,
+    _O.IN: lambda value, *others: value in others,
+    _O.NOT: python.not_,
+    _O.LOWER: str.lower,
+    _O.UPPER: str.upper,
+    _O.LENGTH: len,
+    _O.TRIM: lambda text: text.strip(" "),
+    _O.SUBSTRING: lambda text, start, length: text[int(start) - 1 : int(start) - 1 + int(length)],
+    _O.CONCAT: lambda *texts: "".join(texts),
+    _O.LIKE: _like,
+    _O.LIKE_ANY_CASE: lambda text, pattern: _like(text, pattern, flags=re.IGNORECASE),
+    _O.STARTS_WITH: str.startswith,
+    _O.REPLACE: str.replace,
+    _O.YEAR: lambda value: value.year,
+    _O.QUARTER: lambda value: (value.month + 2) // 3,
+    _O.MONTH: lambda value: value.month,
+    _O.WEEK: lambda value: value.isocalendar().week,
+    _O.DAY: lambda value: value.day,
+    _O.WEEKDAY: lambda value: value.isoweekday() % 7,
+    _O.DAY_OF_YEAR: lambda value: value.timetuple().tm_yday,
+    _O.HOUR: _clock("hour"),
+    _O.MINUTE: _clock("minute"),
+    _O.SECOND: _clock("second"),
+    _O.TRUNCATE_TIME: truncate,
+    _O.ADD_DAYS: _add_days,
+    _O.ADD_MONTHS: lambda value, months: add_months(value, int(months)),
+    _O.DAYS_BETWEEN: _days_between,
+    _O.TO_INTEGER: _to_integer,
+    _O.TO_REAL: _to_real,
+    _O.TO_TEXT: _to_text,
+    _O.TO_DATE: _to_date,
+    _O.TO_TIMESTAMP: _to_timestamp,
+    _O.TO_BOOLEAN: _to_boolean,
+}

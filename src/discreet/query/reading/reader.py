@@ -1,0 +1,47 @@
+"""Read a query: text in, a question out, or a refusal that says where, why and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from discreet.errors import InvalidParameter
+from discreet.query.catalogue import Catalogue
+from discreet.query.question import Question
+from discreet.query.reading.options import Options
+from discreet.query.reading.parse import parse
+from discreet.query.reading.questions import read_question
+from discreet.query.reading.refusals import Script
+from discreet.query.reading.scopes import new_context
+from discreet.query.reading.tokens import lift, tokenize
+
+__all__ = ["Reading", "read"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A question, and what BigQuery's clause asks for beside it."""
+
+    question: Question
+    options: Options
+
+
+def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable]] | None = None) -> Reading:
+    """Read one SELECT. `keys` lists public values of keys, by the name of an output or a column."""
+    if not isinstance(sql, str):
+        raise InvalidParameter("a query is a text")
+    script = Script(sql)
+    lifted = lift(script, tokenize(script), catalogue.unit)
+    context = new_context(script, catalogue, lifted.bounds)
+    try:
+        question = read_question(context, parse(script, lifted), keys or {})
+    except RecursionError:
+        raise script.refuse(
+            None,
+            "this query nests too deep",
+            reason="it costs time before anything is paid",
+            way_out="split it, or put long lists into a public table",
+        ) from None
+    return Reading(question=question, options=lifted.options or Options())

@@ -1,0 +1,157 @@
+"""What names mean at one place of a query: the tables in FROM and their columns."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, final
+
+from discreet.query.catalogue import Catalogue
+from discreet.query.expressions import Expression, Field
+from discreet.query.reading.refusals import Place, Script
+from discreet.query.reading.tokens import Bounds
+from discreet.query.sources import Source, fields_of, unit_of
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+__all__ = ["Column", "Context", "Part", "Rows", "Scope", "new_context", "unknown"]
+
+_MOST_FIELDS = 20_000  # in one question; a chain of WITH that doubles at each link would make millions
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What stays the same while one query is read."""
+
+    script: Script
+    catalogue: Catalogue
+    bounds: Mapping[int, Bounds]
+    names: Iterator[int]
+    queries: Mapping[str, tuple[exp.Expr, Context]]  # of WITH, each with what it may refer to itself
+
+    def fresh(self) -> str:
+        """Return a name that occurs nowhere else. No name of the analyst's ever reaches an engine."""
+        number = next(self.names)
+        if number > _MOST_FIELDS:
+            raise self.script.refuse(
+                None,
+                "this query has too many columns",
+                reason="it costs time before anything is paid",
+                way_out="name the columns that are needed instead of *, and use each WITH query once",
+            )
+        return f"f{number}"
+
+    def knowing(self, queries: Mapping[str, tuple[exp.Expr, Context]]) -> Context:
+        return replace(self, queries=queries)
+
+
+def new_context(script: Script, catalogue: Catalogue, bounds: Mapping[int, Bounds]) -> Context:
+    return Context(script, catalogue, bounds, count(1), {})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that can be named. `origin` is its name in the data, if it comes from there unchanged."""
+
+    name: str
+    field: Field
+    origin: str | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A table, sub-query or join partner in FROM, under the name it has there."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The result of a sub-query or a table: rows, what their columns are called, and where the unit is."""
+
+    source: Source
+    columns: tuple[Column, ...]
+    units: frozenset[str]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The rows of FROM and what their columns are called."""
+
+    source: Source
+    parts: tuple[Part, ...]
+    shared: frozenset[str] = frozenset()  # names joined by USING: they mean one column, that of the first part
+    units: frozenset[str] = frozenset()  # fields that hold the unit, unchanged
+    settled: Mapping[int, Expression] | None = None  # after grouping: what nodes stand for, by identity
+    aliases: Mapping[str, Expression] = field(default_factory=dict)  # after grouping: outputs that can be named
+
+    @property
+    def unit_field(self) -> Field | None:
+        """The column of the unit, if there is one."""
+        name = unit_of(self.source)
+        return next((found for found in fields_of(self.source) if found.name == name), None)
+
+    @property
+    def columns(self) -> Iterator[Column]:
+        """What `*` stands for: all columns, those of USING once."""
+        seen: set[str] = set()
+        for part in self.parts:
+            for column in part.columns:
+                name = column.name.lower()
+                if name not in seen or name not in self.shared:
+                    yield column
+                seen.add(name)
+
+    def look_up(self, script: Script, name: str, table: str | None, place: Place) -> Column:
+        """Find the one column of a name, without regard to case."""
+        parts = self.parts if table is None else self._part(script, table, place)
+        found = [column for part in parts for column in part.columns if column.name.lower() == name.lower()]
+        if not found:
+            raise unknown(script, "column", name, [column.name for part in parts for column in part.columns], place)
+        if len(found) > 1 and name.lower() not in self.shared:
+            raise script.refuse(
+                place,
+                f"more than one column is called {name}",
+                reason="only what is understood in full is answered",
+                way_out="write the table in front of it: table.column",
+            )
+        return found[0]
+
+    def _part(self, script: Script, table: str, place: Place) -> Sequence[Part]:
+        found = [part for part in self.parts if part.name.lower() == table.lower()]
+        if not found:
+            raise unknown(script, "table", table, [part.name for part in self.parts], place)
+        return found
+
+    def find(self, name: str, table: str | None) -> Column | None:
+        """Find a column that may not be there, or is there twice."""
+        found = [
+            column
+            for part in self.parts
+            if table is None or part.name.lower() == table.lower()
+            for column in part.columns
+            if column.name.lower() == name.lower()
+        ]
+        return found[0] if found and (len(found) == 1 or name.lower() in self.shared) else None
+
+
+def unknown(script: Script, what: str, name: str, names: Sequence[str], place: Place) -> Exception:
+    """Refuse a name that is not there, and list what is."""
+    close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=1)
+    meant = next((known for known in names if close and known.lower() == close[0]), None)
+    listed = ", ".join(dict.fromkeys(names[:30])) + (", …" if len(names) > 30 else "")
+    return script.refuse(
+        place,
+        f"there is no {what} of this name here",
+        reason=f"the policy and the query name these: {listed or 'none'}",
+        way_out=f"did you mean {meant}?" if meant else f"use one of them, or ask the custodian to add the {what}",
+    )
