@@ -66,11 +66,11 @@ class Selection:
         most = self.limits.max_groups
         firsts = starts_of_runs(heads, self.layout.unit_shift)
         sizes = lengths(firsts, heads.size)
-        few = sizes <= most
-        if few.all():
+        many = np.flatnonzero(sizes > most)
+        if not many.size:
             return members(firsts, sizes, most)
+        few = np.flatnonzero(sizes <= most)
         places, ranks = members(firsts[few], sizes[few], most)
-        many = np.flatnonzero(~few)
         starts = firsts[many]
         streams = np.full(many.size, _OF_GROUPS)
         chosen = choose(sizes[many], most, self._names(heads[starts]), streams, self.secret)
@@ -79,11 +79,11 @@ class Selection:
     def _rows(self, keys: Integers, starts: Integers, counts: Integers, ranks: Integers) -> Integers:
         """Return the kept keys of kept pairs, whose ranks are those among the groups of their unit."""
         most = self.limits.max_rows
-        few = counts <= most
-        if few.all():
+        many = np.flatnonzero(counts > most)
+        if not many.size:
             return keys[members(starts, counts, most)[0]]
+        few = np.flatnonzero(counts <= most)
         places, _ = members(starts[few], counts[few], most)
-        many = np.flatnonzero(~few)
         starts, counts = starts[many], counts[many]
         self.payload.arrange(keys, starts, counts)
         chosen = choose(counts, most, self._names(keys[starts]), ranks[many] + 1, self.secret)
