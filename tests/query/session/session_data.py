@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import pandas as pd
-import polars as pl
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 import discreet as dp
 
@@ -38,14 +33,17 @@ def shop(customers: int = CUSTOMERS) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def as_pandas(table: pa.Table, folder: Path) -> pd.DataFrame:
+# Libraries are imported where they are used: processes that are killed start sooner.
+
+
+def as_pandas(table: pa.Table, folder: Path) -> Any:
     return table.to_pandas()
 
 
-def as_polars(table: pa.Table, folder: Path) -> pl.DataFrame:
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+def as_polars(table: pa.Table, folder: Path) -> Any:
+    import polars as pl
+
+    return pl.from_arrow(table)
 
 
 def as_arrow(table: pa.Table, folder: Path) -> pa.Table:
@@ -53,18 +51,24 @@ def as_arrow(table: pa.Table, folder: Path) -> pa.Table:
 
 
 def as_parquet(table: pa.Table, folder: Path) -> Path:
+    import pyarrow.parquet
+
     path = folder / "orders.parquet"
     pyarrow.parquet.write_table(table, path)
     return path
 
 
 def as_csv(table: pa.Table, folder: Path) -> Path:
+    import pyarrow.csv
+
     path = folder / "orders.csv"
     pyarrow.csv.write_csv(table, path)
     return path
 
 
 def as_duckdb(table: pa.Table, folder: Path) -> Path:
+    import duckdb
+
     path = folder / "shop.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.register("given", table)

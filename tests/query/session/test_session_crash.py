@@ -20,7 +20,11 @@ def run(folder: Path, step: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("step", STEPS)
+SOON = ("before the charge", "after the charge", "after the draw", "after storing")
+LATER = [pytest.param(step, marks=pytest.mark.slow) for step in STEPS if step not in SOON]
+
+
+@pytest.mark.parametrize("step", [*SOON, *LATER])
 def test_a_kill_at_any_step_loses_no_charge_and_releases_nothing_twice(step, tmp_path):
     died = run(tmp_path, step)
     assert died.returncode == (0 if step == "nowhere" else -signal.SIGKILL), died.stderr

@@ -144,7 +144,7 @@ def test_quotas_hold_below_the_budget(tmp_path):
 
 def test_a_data_set_keeps_its_unit_and_budget(tmp_path):
     opened(tmp_path).close()
-    for change in ({"unit": "row"}, {"unit": dp.Unit("city")}, {"budget": dp.Budget(epsilon=5)}):
+    for change in ({"unit": "row"}, {"unit": dp.Unit("city"), "columns": {}}, {"budget": dp.Budget(epsilon=5)}):
         with pytest.raises(dp.Refused):
             opened(tmp_path, **change)
     opened(tmp_path, unit=dp.Unit("customer")).close()  # Limits are a matter of each question.
