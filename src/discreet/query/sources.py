@@ -26,6 +26,7 @@ __all__ = [
     "UnionAll",
     "UnitStatistic",
     "UnitTotal",
+    "column_names",
     "fields_of",
     "is_private",
     "unit_of",
@@ -195,3 +196,31 @@ def is_private(source: Source) -> bool:
             return is_private(source.left) or is_private(source.right)
         case UnionAll():
             return any(is_private(part) for part in source.sources)
+
+
+def column_names(source: Source) -> dict[str, str]:
+    """Return what people call the fields that are columns of tables, unchanged; computed ones have no such name."""
+    match source:
+        case Table():
+            return {column.field.name: column.column for column in source.columns}
+        case Filter():
+            return column_names(source.source)
+        case Project() | PerUnit():
+            inside = column_names(source.source)
+            named = source.columns if isinstance(source, Project) else source.keys
+            plain = {one.field.name: one.expression.name for one in named if isinstance(one.expression, Field)}
+            return {field: inside[name] for field, name in plain.items() if name in inside}
+        case Join():
+            return column_names(source.left) | column_names(source.right)
+        case UnionAll():
+            parts = [(column_names(part), fields_of(part)) for part in source.sources]
+            found = [{names.get(fields[place].name) for names, fields in parts} for place in range(len(source.columns))]
+            return {
+                field.name: str(min(names, key=str))
+                for field, names in zip(source.columns, found, strict=True)
+                if _one(names)
+            }
+
+
+def _one(names: set[str | None]) -> bool:
+    return len(names) == 1 and None not in names

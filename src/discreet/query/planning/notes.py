@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from discreet.mechanisms.text import plain
 from discreet.query.expressions import Field
@@ -10,9 +10,12 @@ from discreet.query.facts import Kind
 from discreet.query.planning.draft import Draft, Picked, QuantilePick
 from discreet.query.planning.measurements import plain_value
 from discreet.query.question import Measure, Statistic
+from discreet.query.sources import column_names
 from discreet.query.stage import StageColumn
 
 __all__ = ["notes"]
+
+_IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
 
 
 def notes(draft: Draft) -> tuple[str, ...]:
@@ -53,13 +56,14 @@ def _threshold(draft: Draft) -> Iterator[str]:
 def _clamps(draft: Draft) -> Iterator[str]:
     for column in draft.columns:
         if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
-            yield _clamp(column)
+            yield _clamp(column, column_names(draft.question.source))
 
 
-def _clamp(column: StageColumn) -> str:
+def _clamp(column: StageColumn, names: Mapping[str, str]) -> str:
     grid, kind = column.grid, column.expression.facts.kind
     assert grid is not None
-    name = column.expression.name if isinstance(column.expression, Field) else "a computed value"
+    name = names.get(column.expression.name) if isinstance(column.expression, Field) else None
+    name = name or "a computed value"
     if kind.is_time:
         low, high = plain_value(grid.low, kind), plain_value(grid.high, kind)
         return f"{name} is clamped to {low} … {high}; NULL is left out"
@@ -90,7 +94,7 @@ def _quantile(measure: Measure) -> Iterator[str]:
 
 
 def _called(measure: Measure) -> str:
-    return measure.called or measure.statistic.name
+    return measure.called or _IN_SQL.get(measure.statistic, measure.statistic.name)
 
 
 def _after(draft: Draft) -> Iterator[str]:
