@@ -5,9 +5,8 @@ A domain never contains NULL, unless somebody lists it: rows whose key is NULL, 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, datetime
-from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import Any
@@ -17,11 +16,13 @@ from discreet.query.expressions import Apply, Case, Expression, Field, Literal, 
 from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.calendar import DAY, add_months, time_of
-from discreet.query.reading.evaluation import compute, evaluate
+from discreet.query.reading.evaluation import evaluate, literal_value, result_of
 
 __all__ = ["domain_of", "listed_domain"]
 
-_MOST = 100_000  # values that are listed, and combinations that are tried to find them
+_MOST = 100_000  # values that are listed
+_MANY = 20_000  # combinations that are tried to find them
+_FEW = 2_000
 _MOST_LISTED = 1_000_000
 _TYPES: dict[Kind, type | tuple[type, ...]] = {
     Kind.BOOLEAN: bool,
@@ -30,81 +31,86 @@ _TYPES: dict[Kind, type | tuple[type, ...]] = {
     Kind.DATE: date,
     Kind.TIMESTAMP: datetime,
 }
+_PARTS = frozenset({Operator.YEAR, Operator.QUARTER, Operator.MONTH, Operator.WEEK, Operator.DAY, Operator.WEEKDAY})
 _STEPS = {"year": 12, "quarter": 3, "month": 1}  # months
 _MICROSECONDS = {"week": 7 * DAY, "day": DAY, "hour": DAY // 24, "minute": DAY // 1440}
 
 
 def domain_of(expression: Expression) -> tuple[Hashable, ...] | None:
     """Return all values that an expression can take apart from NULL, in order; None if data must tell them."""
-    if isinstance(expression, Field):
-        return _of_facts(expression.facts)
     if expression.facts.kind is Kind.REAL:
         return None
-    found = _by_fields(expression) or _by_parts(expression)
-    return None if found is None else _in_order(expression, found)
+    found = _values(expression)
+    if found is None or isinstance(expression, Field):
+        return None if found is None else tuple(found)
+    distinct = dict.fromkeys(value for value in found if value is not None)
+    return tuple(distinct) if _written(expression) is not None else tuple(sorted(distinct))
 
 
-def _of_facts(facts: Facts) -> tuple[Hashable, ...] | None:
+def _values(expression: Expression) -> Sequence[Any] | None:
+    match expression:
+        case Field():
+            return _of_facts(expression.facts)
+        case Literal():
+            return [literal_value(expression)]
+        case Case():
+            return _written(expression) or _by_fields(expression) or _by_branches(expression)
+        case Apply():
+            return _starts_of_time(expression) or _by_arguments(expression) or _of_facts(expression.facts)
+
+
+def _of_facts(facts: Facts) -> tuple[Any, ...] | None:
     if facts.members is not None:
         return facts.members
-    if facts.low is None or facts.high is None:
+    if facts.low is None or facts.high is None or facts.high - facts.low >= _MOST:
         return None
-    if facts.kind is Kind.INTEGER and facts.high - facts.low < _MOST:
-        return tuple(range(-(-facts.low // 1), int(facts.high // 1) + 1))
-    if facts.kind is Kind.DATE and facts.high - facts.low < _MOST:
-        return tuple(time_of(Kind.DATE, Fraction(day)) for day in range(int(facts.low), int(facts.high) + 1))
+    if facts.kind is Kind.INTEGER:
+        return tuple(range(-int(-facts.low // 1), int(facts.high // 1) + 1))
+    if facts.kind is Kind.DATE:
+        first = date(1970, 1, 1).toordinal()
+        return tuple(map(date.fromordinal, range(first + int(facts.low), first + int(facts.high) + 1)))
     return None
 
 
-def _by_fields(expression: Expression) -> list[Any] | None:
+def _by_arguments(expression: Apply) -> Sequence[Any] | None:
+    """Compute the operator for all that its arguments can be; NULL among it, for COALESCE of NULL is something."""
+    if expression.operator in _PARTS and isinstance(expression.arguments[0], Field):
+        return _of_facts(expression.facts)
+    varying = [argument for argument in expression.arguments if not isinstance(argument, Literal)]
+    # Columns that occur twice are tried together, or else too much would be listed; unless that takes long.
+    few = _by_fields(expression, _FEW) if len(varying) > 1 else None
+    return few or _combined(expression) or (_by_fields(expression) if len(varying) > 1 else None)
+
+
+def _by_fields(expression: Expression, most: int = _MANY) -> Sequence[Any] | None:
     """Try all combinations of the columns below, if they are few."""
     fields = {part.name: part for part in walk(expression) if isinstance(part, Field)}
     domains = [_of_facts(field.facts) for field in fields.values()]
+    rows = _rows(domains, most)
+    return None if rows is None else [evaluate(expression, dict(zip(fields, row, strict=True))) for row in rows]
+
+
+def _rows(domains: Sequence[Sequence[Any] | None], most: int) -> Iterable[tuple[Any, ...]] | None:
+    """Return all combinations of values, with NULL among them; None if they are too many to try."""
+    known = [(*dict.fromkeys(domain), None) for domain in domains if domain is not None]
+    if len(known) < len(domains) or prod(len(domain) for domain in known) > most:
+        return None
+    return product(*known)
+
+
+def _combined(expression: Apply) -> Sequence[Any] | None:
+    rows = _rows([_values(argument) for argument in expression.arguments], _MANY)
+    return None if rows is None else list(dict.fromkeys(result_of(expression, row) for row in rows))
+
+
+def _by_branches(expression: Case) -> Sequence[Any] | None:
+    results = [value for _, value in expression.branches] + [expression.otherwise]
+    domains = [_values(value) for value in results]
     known = [domain for domain in domains if domain is not None]
-    if len(known) < len(domains) or prod(len(domain) for domain in known) > _MOST:
-        return None
-    # A column may be NULL, and an expression of NULL may be something else, as COALESCE is.
-    values = [(*domain, None) for domain in known]
-    if prod(len(domain) for domain in values) > 2 * _MOST:
-        return None
-    return [evaluate(expression, dict(zip(fields, row, strict=True))) for row in product(*values)]
+    return [value for domain in known for value in domain] if len(known) == len(domains) else None
 
 
-def _by_parts(expression: Expression) -> list[Any] | None:
-    """Combine what each argument can be, or list what lies between the bounds."""
-    match expression:
-        case Literal():
-            return [expression.value]
-        case Case():
-            results = [value for _, value in expression.branches] + [expression.otherwise]
-            domains = [domain_of(value) if not _is_null(value) else () for value in results]
-            if any(domain is None for domain in domains):
-                return None
-            return [value for domain in domains for value in domain or ()]
-        case Apply():
-            return _truncated(expression) or _listed(expression.facts) or _combined(expression)
-        case Field():
-            return None
-
-
-def _is_null(expression: Expression) -> bool:
-    return isinstance(expression, Literal) and expression.value is None
-
-
-def _listed(facts: Facts) -> list[Any] | None:
-    found = _of_facts(facts)
-    return None if found is None else list(found)
-
-
-def _combined(expression: Apply) -> list[Any] | None:
-    parts = [domain_of(argument) for argument in expression.arguments]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts) or prod(len(part) for part in known) > _MOST:
-        return None
-    return [compute(expression.operator, row) for row in product(*known)]
-
-
-def _truncated(expression: Apply) -> list[Any] | None:
+def _starts_of_time(expression: Apply) -> Sequence[Any] | None:
     """List the starts of years, months or days between the bounds of a time."""
     if expression.operator is not Operator.TRUNCATE_TIME:
         return None
@@ -127,14 +133,6 @@ def _starts(unit: str, facts: Facts, first: date, last: date) -> list[Any] | Non
     assert facts.high is not None
     count = int((facts.high - facts.low) // size) + 1
     return [time_of(facts.kind, facts.low + step * size) for step in range(count)] if count < _MOST else None
-
-
-def _in_order(expression: Expression, values: Sequence[Any]) -> tuple[Hashable, ...]:
-    distinct = list(dict.fromkeys(value for value in values if value is not None))
-    order = _written(expression)
-    if order is not None and set(distinct) <= set(order):
-        return tuple(value for value in order if value in set(distinct))
-    return tuple(sorted(distinct))
 
 
 def _written(expression: Expression) -> list[Any] | None:

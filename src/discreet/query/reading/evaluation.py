@@ -18,7 +18,7 @@ from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.calendar import add_months, parse_time, truncate
 
-__all__ = ["compute", "evaluate"]
+__all__ = ["compute", "evaluate", "literal_value", "result_of"]
 
 _O = Operator
 _INT64 = 1 << 63
@@ -32,13 +32,17 @@ def evaluate(expression: Expression, row: Mapping[str, Any]) -> Any:
         case Literal():
             return literal_value(expression)
         case Apply():
-            values = [evaluate(argument, row) for argument in expression.arguments]
-            return _as_kind(compute(expression.operator, values), expression.facts.kind)
+            return result_of(expression, [evaluate(argument, row) for argument in expression.arguments])
         case Case():
             for condition, value in expression.branches:
                 if evaluate(condition, row) is True:
                     return evaluate(value, row)
             return evaluate(expression.otherwise, row)
+
+
+def result_of(expression: Apply, values: Sequence[Any]) -> Any:
+    """Compute a node from the values of its arguments."""
+    return _as_kind(compute(expression.operator, values), expression.facts.kind)
 
 
 def literal_value(literal: Literal) -> Any:

@@ -14,6 +14,7 @@ from discreet.query.expressions import Apply, Expression, Field, walk
 from discreet.query.operators import Operator
 from discreet.query.reading.expressions import chain, read_condition
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
+from discreet.query.reading.memberships import is_membership, keep_members
 from discreet.query.reading.rules import apply
 from discreet.query.reading.scopes import Column, Context, Part, Rows, Scope
 from discreet.query.reading.statements import read_query, read_table, renamed_columns
@@ -59,10 +60,22 @@ def read_from(context: Context, node: exp.Expr) -> Scope:
     partners, shared = _partners(context, node)
     parts = tuple(partner.part for partner in partners)
     naming = Scope(partners[0].rows.source, parts, shared)
-    conditions = [] if node.args.get("where") is None else _conjuncts(context, naming, node.args["where"].this)
+    nodes = _where(context, node)
+    conditions = [read_condition(context, naming, part) for part in nodes if not is_membership(part)]
     joined, rest = _join_all(context, partners, conditions)
-    source = _filtered(joined.source, rest)
-    return Scope(source, parts, shared, joined.units)
+    scope = Scope(_filtered(joined.source, rest), parts, shared, joined.units)
+    for part in nodes:
+        if is_membership(part):
+            scope = replace(scope, source=keep_members(context, scope, part))
+    return scope
+
+
+def _where(context: Context, node: exp.Expr) -> list[exp.Expr]:
+    clause = node.args.get("where")
+    if clause is None:
+        return []
+    check_slots(context.script, clause, frozenset({"this"}))
+    return chain(clause.this) if class_of(clause.this) == "And" else [clause.this]
 
 
 def _conjuncts(context: Context, scope: Scope, node: exp.Expr) -> list[Expression]:

@@ -8,17 +8,24 @@ from typing import TYPE_CHECKING, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.expressions import Expression, Field
-from discreet.query.question import Key, Limit, Measure, Order, Output, Post, Question, Side, Statistic
+from discreet.query.facts import Kind
+from discreet.query.question import Key, Measure, Order, Output, Post, Question, Side, Statistic
 from discreet.query.reading.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
 from discreet.query.reading.domains import domain_of, listed_domain
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
 from discreet.query.reading.grouping import keys_of, settle
 from discreet.query.reading.joins import read_from
+from discreet.query.reading.measures import PerGroup, measure_of
+from discreet.query.reading.ordering import place_in, read_limit
 from discreet.query.reading.posts import Released, post_of
+from discreet.query.reading.pruning import prune
+from discreet.query.reading.released import Shown, inner_question, read_around
+from discreet.query.reading.rules import clamp
 from discreet.query.reading.scopes import Context, Scope
 from discreet.query.reading.statements import SELECT_SLOTS, Item, items_of, with_queries
-from discreet.query.sources import is_private
+from discreet.query.reading.tokens import Per
+from discreet.query.sources import Named, PerUnit, is_private
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["read_question"]
 
 _S = Statistic
-_BOUNDED = frozenset({_S.SUM, _S.MEAN, _S.VARIANCE, _S.DEVIATION, _S.QUANTILE})
 _MOST_OUTPUTS = 200
 _ENDS = {"dp_low": Side.LOW, "dp_high": Side.HIGH}
 
@@ -42,6 +48,8 @@ class _Draft:
     items: Sequence[Item]
     released: Released = field(default_factory=Released)
     aliases: dict[str, Expression] = field(default_factory=dict)
+    kinds: list[Kind] = field(default_factory=list)
+    per_group: PerGroup | None = None
 
     def key_field(self, expression: Expression) -> Expression | None:
         return self.released.key(self.keys.index(expression), expression) if expression in self.keys else None
@@ -70,7 +78,7 @@ class _Draft:
     def _measure(self, node: exp.Expr) -> Measure:
         asked = read_aggregate(self.context, self.scope, node)
         try:
-            return measure_of(asked)
+            return measure_of(_by_row(asked)) if self.per_group is None else self.per_group.measure(asked)
         except Refused as refused:
             raise self.context.script.point(refused, node) from None
 
@@ -86,39 +94,19 @@ class _Draft:
         return replace(self.scope, settled=settled, aliases=self.aliases)
 
 
-def measure_of(asked: Aggregate) -> Measure:
-    """Check that an aggregate has what its noise depends on."""
-    argument = asked.argument
-    if asked.statistic in _BOUNDED and argument is not None and not _is_bounded(argument):
-        raise Refused(
-            "this expression has no bounds",
-            reason="the noise must hide the largest change that one unit can make, and here there is none",
-            way_out="declare the column with dp.between(low, high), clamp it with LEAST(GREATEST(x, 0), 100), "
-            "or give contribution_bounds_per_row => (0, 100)",
-        )
-    if asked.statistic is _S.MODE and argument is not None:
-        argument = _listed(argument)
-    return Measure(asked.statistic, argument, asked.quantile, asked.sample, asked.called)
-
-
-def _is_bounded(argument: Expression) -> bool:
-    facts = argument.facts
-    return facts.is_bounded and facts.low != facts.high
-
-
-def _listed(argument: Expression) -> Expression:
-    domain = domain_of(argument)
-    if domain is None:
-        raise Refused(
-            "MODE needs a public list of values",
-            reason="the value that is shown would otherwise be somebody's own",
-            way_out="declare the column with dp.categories([...]), or GROUP BY it and ORDER BY COUNT(*)",
-        )
-    return replace(argument, facts=replace(argument.facts, members=domain))
+def _by_row(asked: Aggregate) -> Aggregate:
+    """Bound a row instead of all rows of a unit in a group, where each row is a unit of its own."""
+    if asked.per_group is None or asked.argument is None or not asked.argument.facts.kind.is_number:
+        return asked
+    return replace(asked, argument=clamp(asked.argument, asked.per_group.low, asked.per_group.high))
 
 
 def read_question(context: Context, node: exp.Expr, keys: Mapping[str, Sequence[Hashable]]) -> Question:
     """Read the outermost SELECT."""
+    return prune(_read(context, node, keys).question)
+
+
+def _read(context: Context, node: exp.Expr, keys: Mapping[str, Sequence[Hashable]]) -> Shown:
     while class_of(node) == "Subquery":
         check_slots(context.script, node, frozenset({"this", "with_"}))
         context, node = with_queries(context, node), node.this
@@ -126,28 +114,50 @@ def read_question(context: Context, node: exp.Expr, keys: Mapping[str, Sequence[
         raise refuse_form(context.script, node, "a question")
     check_slots(context.script, node, SELECT_SLOTS | {"order", "limit", "offset"})
     inner = with_queries(context, node)
-    scope = read_from(inner, node)
-    return _read_select(inner, scope, node, keys)
+    inside = inner_question(inner, node)
+    if inside is not None:
+        return read_around(inner, node, inside[2], _read(inside[0], inside[1], keys))
+    return _read_select(inner, read_from(inner, node), node, keys)
 
 
-def _read_select(context: Context, scope: Scope, node: exp.Expr, keys: Mapping[str, Sequence[Hashable]]) -> Question:
+def _read_select(context: Context, scope: Scope, node: exp.Expr, keys: Mapping[str, Sequence[Hashable]]) -> Shown:
     items = items_of(context, scope, node)
     _check(context, scope, node, items)
-    draft = _Draft(context, scope, keys_of(context, scope, node, items), items)
+    draft = _draft(context, scope, node, items)
     _check_keys(draft, node)
     outputs = _outputs(draft)
     having = node.args.get("having")
     condition = None if having is None else draft.condition(having.this)
     order = _order(draft, node, outputs)
-    return Question(
+    question = Question(
         source=scope.source,
         keys=_keys(draft, outputs, keys),
         measures=_measures(draft),
         outputs=outputs,
         having=condition,
         order=order,
-        limit=_limit(context, node),
+        limit=read_limit(context, node),
     )
+    return Shown(_by_unit(draft, question), tuple(draft.kinds))
+
+
+def _draft(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]) -> _Draft:
+    keys = keys_of(context, scope, node, items)
+    grouped = any(bounds.per is Per.GROUP for bounds in context.bounds.values())
+    per_group = PerGroup(context) if grouped and scope.units else None
+    return _Draft(context, scope, keys, items, per_group=per_group)
+
+
+def _by_unit(draft: _Draft, question: Question) -> Question:
+    """Group by unit and key first where contributions to a group are bounded as a whole."""
+    unit = draft.scope.unit_field
+    if draft.per_group is None or unit is None:
+        return question
+    named = tuple(Named(Field(draft.context.fresh(), key.expression.facts), key.expression) for key in question.keys)
+    own = Field(draft.context.fresh(), unit.facts)
+    source = PerUnit(question.source, own, named, tuple(draft.per_group.totals.values()))
+    keys = tuple(replace(key, expression=entry.field) for key, entry in zip(question.keys, named, strict=True))
+    return replace(question, source=source, keys=keys)
 
 
 def _measures(draft: _Draft) -> tuple[Measure, ...]:
@@ -211,6 +221,7 @@ def _outputs(draft: _Draft) -> tuple[Output, ...]:
             name = f"{name}_{place}"
         taken.add(name.lower())
         outputs.append(Output(name, post_of(draft.released, expression)))
+        draft.kinds.append(expression.facts.kind)
         if item.name:
             draft.aliases.setdefault(name.lower(), expression)
     return tuple(outputs)
@@ -282,43 +293,6 @@ def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> tuple[Or
 
 
 def _ordered(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> Order:
-    check_slots(draft.context.script, node, frozenset({"this", "desc"}))
-    descending = bool(node.args.get("desc"))
-    inside = node.this
-    if class_of(inside) == "Literal" and not inside.args.get("is_string"):
-        text = str(inside.this)
-        if not text.isdecimal() or not 1 <= int(text[:6]) <= len(outputs):
-            raise draft.context.script.refuse(
-                node,
-                f"a place in the SELECT list is a whole number from 1 to {len(outputs)}",
-                reason="there is no such column",
-                way_out="count the columns, or write the name",
-            )
-        return Order(outputs[int(text) - 1].value, descending)
-    if class_of(inside) == "Column" and inside.args.get("table") is None:
-        named = next((output for output in outputs if output.name.lower() == str(inside.name).lower()), None)
-        if named is not None:
-            return Order(named.value, descending)
-    return Order(post_of(draft.released, draft.read(inside)), descending)
-
-
-def _limit(context: Context, node: exp.Expr) -> Limit | None:
-    limit, offset = node.args.get("limit"), node.args.get("offset")
-    if limit is None and offset is None:
-        return None
-    count = None if limit is None else _whole(context, limit)
-    return Limit(count, 0 if offset is None else _whole(context, offset))
-
-
-def _whole(context: Context, node: exp.Expr) -> int:
-    check_slots(context.script, node, frozenset({"expression"}))
-    inside = node.args.get("expression")
-    text = str(inside.this) if class_of(inside) == "Literal" and inside is not None else ""
-    if not text.isdecimal() or len(text) > 9:
-        raise context.script.refuse(
-            node,
-            "LIMIT and OFFSET take a constant whole number",
-            reason="how many rows are shown must follow from the text alone",
-            way_out="write the number",
-        )
-    return int(text)
+    found = place_in(draft.context, node, outputs)
+    value = post_of(draft.released, draft.read(node.this)) if found is None else found
+    return Order(value, bool(node.args.get("desc")))

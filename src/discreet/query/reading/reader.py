@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue
 from discreet.query.question import Question
 from discreet.query.reading.options import Options
@@ -37,6 +37,8 @@ def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable
     context = new_context(script, catalogue, lifted.bounds)
     try:
         question = read_question(context, parse(script, lifted), keys or {})
+    except Refused as refused:
+        raise script.point(refused, None) from None
     except RecursionError:
         raise script.refuse(
             None,
