@@ -1,0 +1,252 @@
+"""What the tests of planning share: a small table, questions about it, and an engine that adds up by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+
+from discreet.mechanisms.exponential import exponential_outcomes
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.privacy import outcomes
+from discreet.privacy.events import Event
+from discreet.privacy.outcomes import Outcomes
+from discreet.privacy.relation import Relation
+from discreet.query.bounding import MeasureTally, Tally, Values
+from discreet.query.catalogue import Catalogue, CatalogueTable
+from discreet.query.engine import Tallied
+from discreet.query.expressions import Field
+from discreet.query.facts import Facts, Kind
+from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning.draft import ModePick
+from discreet.query.planning.drawing import exact_numbers
+from discreet.query.planning.picking import mode_scores, quantile_of
+from discreet.query.policy import Unit
+from discreet.query.question import Answer, Key, KeyValue, Measure, Output, Question, Statistic
+from discreet.query.reading.evaluation import evaluate
+from discreet.query.sources import Table, TableColumn
+from discreet.query.stage import Stage, StageColumn
+
+X = Field("x", Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4)))
+SURE = Field("sure", Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4), nullable=False))
+LATER = Field("later", Facts(kind=Kind.INTEGER, low=Fraction(3), high=Fraction(5)))
+PAY = Field("pay", Facts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)))
+FLAG = Field("flag", Facts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
+WORD = Field("word", Facts(kind=Kind.TEXT, members=("p", "q")))
+FREE = Field("free", Facts(kind=Kind.TEXT))
+CITY = Field("city", Facts(kind=Kind.TEXT, members=("a", "b", "c")))
+WHO = Field("who", Facts(kind=Kind.TEXT))
+FIELDS = (X, SURE, LATER, PAY, FLAG, WORD, FREE, CITY, WHO)
+CITIES = ("a", "b", "c")
+
+Row = tuple[str, int | None]  # the city, and a value from which all columns follow
+People = tuple[tuple[Row, ...], ...]  # by unit
+
+
+def table(unit: str | None = "who") -> Table:
+    return Table("people", True, tuple(TableColumn(field.name, field) for field in FIELDS), unit)
+
+
+def catalogue(max_groups: int = 1, max_rows: int = 1, *, rows: bool = False) -> Catalogue:
+    unit = Unit("row") if rows else Unit("who", max_groups, max_rows)
+    listed = CatalogueTable(name="people", private=True, columns={}, unit=None if rows else "who")
+    return Catalogue(tables={"people": listed}, unit=unit)
+
+
+def question(*measures: Measure, keys: str = "none", **more: Any) -> Question:
+    """Ask for some measures, named m0, m1, …, with no keys, with known or with unknown ones."""
+    asked = {"none": (), "known": (Key("city", CITY, CITIES),), "unknown": (Key("city", CITY),)}[keys]
+    outputs = [Output("city", KeyValue(0))] if asked else []
+    outputs += [Output(f"m{place}", Answer(place)) for place in range(len(measures))]
+    defaults: dict[str, Any] = {"source": table(), "keys": asked, "measures": measures, "outputs": tuple(outputs)}
+    return Question(**(defaults | more))
+
+
+def priced(
+    *measures: Measure, keys: str = "none", limits: tuple[int, int] = (1, 1), pure: bool = False, **spend: Any
+) -> Priced:
+    return plan(question(*measures, keys=keys), catalogue(*limits), Spend(**spend), pure=pure)
+
+
+EVERY = {
+    "rows": Measure(Statistic.ROWS),
+    "units": Measure(Statistic.UNITS),
+    "count": Measure(Statistic.COUNT, X),
+    "count of sure": Measure(Statistic.COUNT, SURE),
+    "distinct": Measure(Statistic.DISTINCT, X),
+    "sum": Measure(Statistic.SUM, X),
+    "sum of later": Measure(Statistic.SUM, LATER),
+    "mean": Measure(Statistic.MEAN, X),
+    "mean of later": Measure(Statistic.MEAN, LATER),
+    "mean of flag": Measure(Statistic.MEAN, FLAG),
+    "variance": Measure(Statistic.VARIANCE, X),
+    "deviation": Measure(Statistic.DEVIATION, X, sample=False),
+}
+
+
+# An engine by hand: rows are dictionaries, and every unit is within its limits already.
+
+
+def _values(row: Row) -> dict[str, Any]:
+    city, value = row
+    known: dict[str, Any] = {field.name: value for field in FIELDS}
+    known["flag"] = None if value is None else value in (1, True, 4)
+    known["word"] = "p" if value == 0 else "q" if value == 4 else None
+    known["sure"] = 0 if value is None else value
+    known["later"] = None if value is None else value + 1
+    return known | {"city": city}
+
+
+def tallied(stage: Stage, people: People) -> Tallied:
+    """Add up rows group by group, as the text of `Stage` says."""
+    rows = [(unit, _values(row)) for unit, rows in enumerate(people) for row in rows]
+    keys = _groups(stage, [row for _, row in rows])
+    place = {key: number for number, key in enumerate(keys)}
+    inside = [(unit, place[key], row) for unit, row in rows if (key := _key(stage, row)) in place]
+    groups = range(len(keys))
+    tally = Tally(
+        units=np.array([len({unit for unit, group, _ in inside if group == g}) for g in groups], dtype=np.int64),
+        rows=np.array([sum(group == g for _, group, _ in inside) for g in groups], dtype=np.int64),
+        measures=tuple(_measure(column, [(g, row) for _, g, row in inside], len(keys)) for column in stage.columns),
+    )
+    return Tallied(groups=len(keys), tally=tally, keys=lambda some: [keys[g] for g in some])
+
+
+def _key(stage: Stage, row: dict[str, Any]) -> tuple[Hashable, ...]:
+    return tuple(evaluate(key.expression, row) for key in stage.keys)
+
+
+def _groups(stage: Stage, rows: Sequence[dict[str, Any]]) -> list[tuple[Hashable, ...]]:
+    if all(key.domain is not None for key in stage.keys):
+        return list(product(*(key.domain or () for key in stage.keys)))
+    return sorted({_key(stage, row) for row in rows})
+
+
+def index(column: StageColumn, row: dict[str, Any]) -> Any:
+    """Place a value on the grid, or among the members; None is NULL."""
+    value = evaluate(column.expression, row)
+    if value is None:
+        return None
+    if column.members is not None:
+        return column.members.index(value) if value in column.members else None
+    if column.grid is None:
+        return value
+    return min(max(round(Fraction(value) / column.grid.step), column.grid.first), column.grid.last)
+
+
+def _measure(column: StageColumn, rows: list[tuple[int, dict[str, Any]]], groups: int) -> MeasureTally:
+    found: list[list[Any]] = [[] for _ in range(groups)]
+    for group, row in rows:
+        if (placed := index(column, row)) is not None:
+            found[group].append(placed)
+    numeric = column.grid is not None
+    moved = [[value - column.centre for value in values] if numeric else [] for values in found]
+    starts = np.concatenate(([0], np.cumsum([len(values) for values in found]))).astype(np.int64)
+    listed = [value for values in found for value in sorted(values)] if column.wants.values else []
+    return MeasureTally(
+        counts=np.array([len(values) for values in found], dtype=np.int64),
+        total=np.array([sum(values) for values in moved], dtype=object) if column.wants.total else None,
+        squares=np.array([sum(v * v for v in values) for values in moved], dtype=object)
+        if column.wants.squares
+        else None,
+        distinct=np.array([len(set(values)) for values in found], dtype=np.int64) if column.wants.distinct else None,
+        values=Values(starts=starts, indices=np.array(listed, dtype=np.int64)) if column.wants.values else None,
+    )
+
+
+# All that one unit may give within its limits.
+
+
+def units(max_groups: int, max_rows: int, values: Sequence[int | None] = (0, 2, 4, None)) -> Iterator[tuple[Row, ...]]:
+    """List all sets of rows of one unit: at most so many groups, and so many rows in each; at least one row."""
+    in_one = [rows for size in range(1, max_rows + 1) for rows in combinations_with_replacement(values, size)]
+    for size in range(1, max_groups + 1):
+        for cities in combinations(CITIES, size):
+            for chosen in product(in_one, repeat=size):
+                yield tuple((city, value) for city, rows in zip(cities, chosen, strict=True) for value in rows)
+
+
+def exact_by_group(plan: Priced, people: People) -> dict[Hashable, tuple[int, ...]]:
+    """Return the exact numbers by key; a group that is not there has only zeros."""
+    found = tallied(plan.stage, people)
+    arrays = exact_numbers(plan.draft, found.tally)
+    keys = found.keys(list(range(found.groups)))
+    return {key: tuple(int(array[g]) for array in arrays) for g, key in enumerate(keys)}
+
+
+def changes(plan: Priced, others: People, unit: tuple[Row, ...]) -> list[list[int]]:
+    """Return how much each number changes in each group when a unit comes."""
+    before, after = exact_by_group(plan, others), exact_by_group(plan, (*others, unit))
+    nothing = (0,) * len(plan.draft.numbers)
+    return [[b - a for a, b in zip(before.get(key, nothing), after[key], strict=True)] for key in after]
+
+
+# The law of a release, listed outcome by outcome.
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan whose law on tiny data can be listed, so that it can be verified."""
+
+    plan: Priced
+    shared: bool = False  # a mutant: groups are shown by the noise of their first value
+    lower: int = 0  # a mutant: by so much the threshold is too low
+    claim: Event | None = None
+    relation: Relation = Relation.ADD_REMOVE
+    symmetric: bool = True
+
+    @property
+    def event(self) -> Event:
+        return self.plan.event if self.claim is None else self.claim
+
+    def distribution(self, people: People) -> Outcomes:
+        draft, found = self.plan.draft, tallied(self.plan.stage, people)
+        numbers = exact_numbers(draft, found.tally)
+        cells = [self._group(found, [int(array[g]) for array in numbers], g) for g in range(found.groups)]
+        whole = outcomes.product(*cells)
+        return outcomes.map(whole, lambda row: tuple(cell for cell in row if cell is not None))
+
+    def _group(self, found: Tallied, numbers: list[int], group: int) -> Outcomes:
+        """The law of one group: None if it is not shown, else its key and values."""
+        noising = self.plan.draft.noising
+        assert noising is not None
+        key = found.keys([group])[0]
+        parts = [outcomes.from_law(one.law, exact) for one, exact in zip(noising.numbers, numbers, strict=True)]
+        values = outcomes.product(
+            *parts, *(self._pick(found, place, group) for place in range(len(self.plan.draft.picks)))
+        )
+        if noising.selection is None:
+            return outcomes.map(values, lambda row: (key, row))
+        least = noising.selection.threshold - self.lower
+        if self.shared:
+            return outcomes.map(values, lambda row: (key, row) if row[0] > least else None)
+        chosen = outcomes.from_law(noising.selection.law, int(found.tally.units[group]))
+        flags = outcomes.map(chosen, lambda noisy: noisy > least)
+        both = outcomes.product(flags, values)
+        return outcomes.map(both, lambda pair: (key, pair[1]) if pair[0] else None)
+
+    def _pick(self, found: Tallied, place: int, group: int) -> Outcomes:
+        draft = self.plan.draft
+        asked, chooser = draft.picks[place], draft.choosers[place]
+        kept = found.tally.measures[asked.column].values
+        assert kept is not None
+        if not isinstance(asked, ModePick):
+            mechanism = quantile_of(draft, asked, chooser)
+            return mechanism.distribution([int(i) * asked.grid.step for i in kept.of(group)])
+        scores: Any = mode_scores(asked, kept.of(group))
+        factor = chooser.epsilon / draft.max_rows
+        if not chooser.flips:
+            return exponential_outcomes(dict(enumerate(scores.tolist())), factor=factor)
+        flip = PermuteAndFlip(
+            epsilon=factor, sensitivity=Fraction(1), candidates=len(scores), relation=self.relation, monotone=True
+        )
+        return flip.distribution(scores)
+
+
+def people(unit_states: Sequence[tuple[Row, ...]], most: int) -> list[People]:
+    """List all data sets of up to so many units."""
+    return [row for size in range(most + 1) for row in combinations_with_replacement(unit_states, size)]

@@ -1,0 +1,298 @@
+"""Noise on answers: the laws that are promised, intervals that hold, and what is computed from released values."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from planning_worlds import CITY, EVERY, FLAG, LATER, PAY, WORD, X, catalogue, priced, question, tallied, units
+from statistical import fits, rejects
+
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.query.bounding import MeasureTally, Tally, Values
+from discreet.query.engine import Tallied
+from discreet.query.expressions import Literal
+from discreet.query.facts import Facts, Kind
+from discreet.query.operators import Operator
+from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning.combined import reach_of_sum
+from discreet.query.planning.noises import NumberNoise
+from discreet.query.planning.predicted import predicted
+from discreet.query.question import (
+    Answer,
+    Choose,
+    Combine,
+    End,
+    Key,
+    KeyValue,
+    Limit,
+    Measure,
+    Order,
+    Output,
+    Side,
+    Statistic,
+)
+
+ONE = Fraction(1)
+NUMBER = Facts(kind=Kind.INTEGER)
+MANY = 10_000
+
+
+def number(value: int | Fraction) -> Literal:
+    return Literal(value, NUMBER)
+
+
+def repeated(made: Priced, groups: int, *, rows: int, **columns: tuple[int, int]) -> Tallied:
+    """Tally `groups` equal groups of `rows` rows; sums of indices less the centre and of squares by column."""
+    total, squares = columns.get("sums", (0, 0))
+    same = np.full(groups, rows, dtype=np.int64)
+    measures = tuple(
+        MeasureTally(
+            counts=same,
+            total=np.full(groups, total, dtype=object),
+            squares=np.full(groups, squares, dtype=object),
+            distinct=same,
+            values=Values(starts=np.arange(groups + 1) * 0, indices=np.empty(0, np.int64)),
+        )
+        for _ in made.stage.columns
+    )
+    tally = Tally(units=same, rows=same, measures=measures)
+    return Tallied(groups=groups, tally=tally, keys=lambda some: [(f"g{g}",) for g in some])
+
+
+def many(*measures: Measure, groups: int = MANY, limits: tuple[int, int] = (1, 1), **spend: Any) -> Priced:
+    """Plan for many known groups, so that one answer has many draws of one law."""
+    keys = (Key("city", CITY, tuple(range(groups))),)
+    asked = question(*measures, keys="known")
+    asked = type(asked)(source=asked.source, keys=keys, measures=asked.measures, outputs=asked.outputs)
+    return plan(asked, catalogue(*limits), Spend(**spend), pure=False)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("limits", [(1, 1), (3, 2)])
+def test_noise_follows_the_law_of_the_plan(limits: tuple[int, int]) -> None:
+    spends: list[dict[str, Any]] = [{"epsilon": ONE}, {"rho": Fraction(1, 2)}]
+    for spend in spends:
+        made = many(EVERY["rows"], EVERY["sum"], limits=limits, **spend)
+        noising = made.draft.noising
+        assert noising is not None
+        table = made.draw(repeated(made, MANY, rows=7, sums=(11, 0)))
+        for name, one, exact in zip(("m0", "m1"), noising.numbers, (7, 11), strict=True):
+            sample = np.array([int(table[name].values[row]) for row in range(MANY)]) - exact
+            assert fits(sample, one.law)
+            assert rejects(sample, _scaled(one.law, Fraction(7, 10)))
+
+
+def _scaled(law: Any, factor: Fraction) -> Any:
+    if isinstance(law, DiscreteLaplaceLaw):
+        return DiscreteLaplaceLaw(law.scale * factor)
+    return RoundedGaussianLaw(law.variance * factor**2)
+
+
+@pytest.mark.statistical
+def test_numbers_and_groups_have_noise_of_their_own() -> None:
+    """The wrong neighbour: one draw for two numbers would make their noises equal in every group."""
+    made = many(EVERY["rows"], EVERY["count"], epsilon=ONE)
+    table = made.draw(repeated(made, MANY, rows=9))
+    first, second = (np.array([float(table[name].values[row]) for row in range(MANY)]) - 9 for name in ("m0", "m1"))
+    # Under independence the correlation is below 6.5 / sqrt(n) with a chance above 1 - 1e-9.
+    assert abs(np.corrcoef(first, second)[0, 1]) < 6.5 / math.sqrt(MANY)
+    assert np.corrcoef(first, first)[0, 1] > 0.99
+
+
+def exact_inside(law: Any, reach: Fraction) -> Fraction:
+    from discreet.balls import bounds, precision
+
+    with precision(128):
+        return bounds(1 - 2 * law.survival(int(reach)))[0]
+
+
+@pytest.mark.parametrize("name", ["rows", "count", "sum", "distinct"])
+@pytest.mark.parametrize("spend", [{"epsilon": ONE}, {"rho": Fraction(1, 2)}, {"epsilon": Fraction(1, 7)}])
+def test_plus_minus_of_a_number_is_the_least_on_the_grid_with_its_coverage(name: str, spend: dict[str, Any]) -> None:
+    made = priced(EVERY[name], keys="known", limits=(2, 3), **spend)
+    noising = made.draft.noising
+    assert noising is not None
+    reach = predicted(made.draft, made.question.outputs[1], None)
+    assert reach is not None
+    assert exact_inside(noising.numbers[0].law, reach) >= Fraction(95, 100)
+    assert exact_inside(noising.numbers[0].law, reach - 1) < Fraction(95, 100)
+    cell = made.draw(tallied(made.stage, ((("a", 4),),)))["m0"][0]
+    assert cell.plus_minus == reach
+
+
+def laws(spend: dict[str, Any], limits: tuple[int, int]) -> tuple[NumberNoise, NumberNoise]:
+    made = priced(EVERY["mean of later"], limits=limits, **spend)
+    assert made.draft.noising is not None
+    total, count = made.draft.noising.numbers
+    return total, count
+
+
+@pytest.mark.parametrize("weight", [Fraction(0), ONE, Fraction(3), Fraction(5, 2)])
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(2)}, {"rho": Fraction(1, 2)}])
+def test_the_reach_of_two_noises_is_the_least_with_its_coverage(weight: Fraction, spend: dict[str, Any]) -> None:
+    """By listing both laws, which the code under test does for one of them only."""
+    total, count = laws(spend, (1, 2))
+    reach = reach_of_sum([(ONE, total), (weight, count)], Fraction(95, 100))
+    inside, grain = listed_inside(total.law, count.law, weight), Fraction(1, 2 * weight.denominator)
+    assert inside(reach) >= 0.95
+    assert inside(reach - grain) < 0.95 + 1e-6
+
+
+def listed_inside(one: Any, other: Any, weight: Fraction) -> Any:
+    from discreet.balls import precision
+
+    with precision(64):
+        far = 200
+        chances = [float(one.pmf(k)) for k in range(-far, far + 1)]
+        others = [float(other.pmf(k)) for k in range(-far, far + 1)]
+    places = np.arange(-far, far + 1)
+    sums = places[:, None] + float(weight) * places[None, :]
+    masses = np.array(chances)[:, None] * np.array(others)[None, :]
+    return lambda reach: float(masses[np.abs(sums) <= float(reach) + 1e-9].sum())
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("spend", [{"epsilon": ONE}, {"rho": Fraction(1, 4)}])
+@pytest.mark.parametrize("rows", [3, 40, 400])
+def test_intervals_of_means_sums_and_variances_cover_what_they_say(rows: int, spend: dict[str, Any]) -> None:
+    """n rows, all at one end of the grid: the mean is far from the centre, where intervals are at their worst."""
+    groups = 4000
+    measures = (
+        Measure(Statistic.MEAN, LATER),
+        Measure(Statistic.SUM, LATER),
+        Measure(Statistic.VARIANCE, LATER),
+        Measure(Statistic.DEVIATION, LATER),
+    )
+    made = many(*measures, groups=groups, limits=(2, 2), **spend)
+    # Later runs from 3 to 5, its centre is 4: every row one step above.
+    table = made.draw(repeated(made, groups, rows=rows, sums=(rows, rows)))
+    for name, exact in (("m0", 5), ("m1", 5 * rows), ("m2", 0), ("m3", 0)):
+        cells = [table[name][row] for row in range(groups)]
+        covered = sum(cell.low <= exact <= cell.high for cell in cells)
+        assert covered >= 0.95 * groups - 6.5 * math.sqrt(groups * 0.95 * 0.05)
+    widths = [cell.plus_minus for cell in (table["m1"][row] for row in range(10))]
+    assert len(set(widths)) == 1
+    assert widths[0] == predicted(made.draft, made.question.outputs[2], None)
+
+
+@pytest.mark.statistical
+def test_a_reach_a_third_shorter_would_be_seen() -> None:
+    """The wrong neighbour of the test above: it has the power to see an interval that is too short."""
+    groups = 4000
+    made = many(Measure(Statistic.SUM, LATER), Measure(Statistic.MEAN, LATER), groups=groups, epsilon=ONE)
+    table = made.draw(repeated(made, groups, rows=10, sums=(10, 10)))
+    cells = [table["m0"][row] for row in range(groups)]
+    covered = sum(abs(cell.value - 50) <= cell.plus_minus * Fraction(2, 3) for cell in cells)
+    assert covered < 0.95 * groups - 6.5 * math.sqrt(groups * 0.95 * 0.05)
+
+
+def test_a_mean_of_nobody_is_anything_between_the_bounds() -> None:
+    made = many(Measure(Statistic.MEAN, LATER), groups=200, epsilon=Fraction(1, 10))
+    cells = [made.draw(repeated(made, 200, rows=0))["m0"][row] for row in range(200)]
+    assert any((cell.low, cell.high) == (3, 5) for cell in cells)
+    assert all(3 <= cell.low <= cell.high <= 5 for cell in cells)
+
+
+def test_quantiles_and_modes_are_near_where_the_data_are() -> None:
+    crowd = tuple((("a", 4),) for _ in range(400))
+    measures = (
+        Measure(Statistic.QUANTILE, X, Fraction(1, 2)),
+        Measure(Statistic.MODE, WORD),
+        Measure(Statistic.MODE, FLAG),
+        Measure(Statistic.MODE, X),
+    )
+    spends: list[dict[str, Any]] = [{"epsilon": Fraction(8)}, {"rho": Fraction(8)}]
+    for spend in spends:
+        made = priced(*measures, **spend)
+        row = made.draw(tallied(made.stage, crowd))[0]
+        assert [row[f"m{place}"].value for place in range(4)] == [4, "q", True, 4]
+        assert row["m0"].plus_minus is None
+        assert "rank" in made.draw(tallied(made.stage, crowd))["m0"].no_interval
+
+
+def test_groups_that_are_not_public_are_hidden_or_shown_by_their_units() -> None:
+    made = priced(EVERY["rows"], keys="unknown", epsilon=ONE, delta=Fraction(1, 10**6))
+    noising = made.draft.noising
+    assert noising is not None
+    assert noising.selection is not None
+    crowd = tuple((("a", 4),) for _ in range(4 * noising.selection.reliable_count()))
+    table = made.draw(tallied(made.stage, (*crowd, (("b", 4),))))
+    assert [row["city"] for row in table] == ["a"]
+    assert len(made.draw(tallied(made.stage, ()))) == 0
+
+
+def released(**more: Any) -> Any:
+    """A table of three known cities with 300, 200 and 100 rows and little noise."""
+    crowd = tuple(((city, 4),) for city, times in zip("abc", (300, 200, 100), strict=True) for _ in range(times))
+    asked = question(EVERY["rows"], EVERY["sum"], keys="known", **more)
+    made = plan(asked, catalogue(), Spend(epsilon=Fraction(4)), pure=True)
+    return made.draw(tallied(made.stage, crowd))
+
+
+def test_having_order_and_limit_look_at_released_values() -> None:
+    above = Combine(Operator.GREATER, (Answer(0), number(150)))
+    assert [row["city"] for row in released(having=above)] == ["a", "b"]
+    assert [row["city"] for row in released(order=(Order(Answer(0)),))] == ["c", "b", "a"]
+    down = (Order(Answer(0), descending=True),)
+    assert [row["city"] for row in released(order=down, limit=Limit(1, 1))] == ["b"]
+    assert any("HAVING or LIMIT" in note for note in released(having=above).notes)
+    assert not any("HAVING or LIMIT" in note for note in released().notes)
+
+
+def test_computed_columns_come_with_boxes() -> None:
+    share = Combine(Operator.DIVIDE, (Answer(1), Answer(0)))
+    shown = (
+        Output("share", share),
+        Output("low", End(0, Side.LOW)),
+        Output("large", Combine(Operator.GREATER, (Answer(0), number(150)))),
+        Output("word", Choose(((Combine(Operator.GREATER, (Answer(0), number(150))), KeyValue(0)),), number(0))),
+        Output("nothing", Combine(Operator.DIVIDE, (Answer(0), number(0)))),
+    )
+    table = released(outputs=shown)
+    first = table[0]
+    assert first["share"].low <= 4 <= first["share"].high
+    assert 0 < first["share"].plus_minus < 1
+    assert first["low"].value < 300
+    assert [row["large"].value for row in table] == [True, True, False]
+    assert [row["word"].value for row in table] == ["a", "b", 0]
+    assert first["nothing"].value is None
+
+
+def test_a_box_covers_at_least_what_it_says() -> None:
+    groups = 3000
+    made = many(EVERY["rows"], EVERY["sum"], groups=groups, epsilon=Fraction(4))
+    asked = made.question
+    share = (Output("share", Combine(Operator.DIVIDE, (Answer(1), Answer(0)))),)
+    made = plan(
+        type(asked)(source=asked.source, keys=asked.keys, measures=asked.measures, outputs=share),
+        catalogue(),
+        Spend(epsilon=Fraction(4)),
+        pure=True,
+    )
+    table = made.draw(repeated(made, groups, rows=50, sums=(100, 0)))
+    cells = [table["share"][row] for row in range(groups)]
+    assert sum(cell.low <= 2 <= cell.high for cell in cells) >= 0.95 * groups
+
+
+def test_wide_noise_is_drawn_in_a_public_unit_and_still_covered() -> None:
+    """Squares of fine grids have noise that no sampler takes in single steps."""
+    made = many(Measure(Statistic.VARIANCE, PAY), groups=500, limits=(10, 10), epsilon=Fraction(1, 100))
+    noising = made.draft.noising
+    assert noising is not None
+    squares = noising.numbers[next(p for p, n in enumerate(made.draft.numbers) if n.fold)]
+    assert squares.unit > 1
+    table = made.draw(repeated(made, 500, rows=10, sums=(0, 0)))
+    assert all(cell.low == 0 for cell in (table["m0"][row] for row in range(500)))
+
+
+def test_every_statistic_is_drawn_for_every_kind_of_groups() -> None:
+    crowd = tuple(unit for unit in units(1, 2) for _ in range(30))
+    for keys, more in (("none", {}), ("known", {}), ("unknown", {"delta": Fraction(1, 1000)})):
+        made = priced(*EVERY.values(), keys=keys, limits=(2, 2), epsilon=Fraction(40), **more)  # type: ignore[arg-type]
+        table = made.draw(tallied(made.stage, crowd))
+        assert len(table) == (1 if keys == "none" else 3)
+        assert all(cell.low <= cell.high for row in table for name, cell in row.items() if name != "city")

@@ -1,0 +1,188 @@
+"""What one unit changes: every statistic, with no, known and unknown groups, against all that one unit can give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from planning_worlds import CITY, EVERY, SURE, X, changes, priced, units
+
+from discreet.mechanisms.cost import pure_epsilon
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy.events import ApproxDP, Composed, Gaussian
+from discreet.query.expressions import Apply, Case, Literal
+from discreet.query.facts import Facts, Kind
+from discreet.query.operators import Operator
+from discreet.query.planning import Priced
+from discreet.query.planning.choice import choose_noise
+from discreet.query.planning.draft import Draft, Tallying
+from discreet.query.question import Measure, Statistic
+
+LIMITS = ((1, 1), (2, 1), (1, 2), (2, 2))
+KEYS = ("none", "known", "unknown")
+TWO = Fraction(2)
+DELTA = Fraction(1, 1000)
+
+
+def others_for(measure: str) -> tuple[tuple[tuple[tuple[str, int], ...], ...], ...]:
+    """Distinct values depend on what the others have; all else does not."""
+    crowd = ((("a", 0), ("b", 4)),)
+    return ((), crowd) if measure == "distinct" else ((),)
+
+
+def all_changes(plan: Priced, measure: str, limits: tuple[int, int], keys: str) -> Iterator[list[list[int]]]:
+    groups = limits[0] if keys != "none" else 1
+    for others in others_for(measure):
+        for unit in units(groups, limits[1], (0, 4, None) if groups * limits[1] > 2 else (0, 2, 4, None)):
+            yield changes(plan, others, unit)
+
+
+def made(measure: str, keys: str, limits: tuple[int, int], **spend: Any) -> Priced:
+    asked: dict[str, Any] = {"delta": DELTA} if keys == "unknown" else {}
+    return priced(EVERY[measure], keys=keys, limits=limits, **(asked | spend))
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("measure", EVERY)
+def test_each_sensitivity_is_reached_and_not_exceeded(measure: str, keys: str, limits: tuple[int, int]) -> None:
+    plan = made(measure, keys, limits, epsilon=TWO)
+    groups = plan.draft.max_groups
+    seen = list(all_changes(plan, measure, limits, keys))
+    for place, claimed in enumerate(plan.draft.changes):
+        assert max(sum(abs(row[place]) for row in found) for found in seen) == groups * claimed
+        assert max(sum(row[place] ** 2 for row in found) for found in seen) == groups * claimed**2
+
+
+def spent_at_most(plan: Priced, seen: list[list[list[int]]]) -> Fraction:
+    """The largest loss of all numbers together: in l1 for Laplace, in squared l2 for Gaussian noise."""
+    noising = plan.draft.noising
+    assert noising is not None
+
+    def loss(found: list[list[int]]) -> Fraction:
+        total = Fraction(0)
+        for row in found:
+            for one, moved in zip(noising.numbers, row, strict=True):
+                if isinstance(one.law, DiscreteLaplaceLaw):
+                    total += Fraction(abs(moved)) / one.law.scale
+                else:
+                    total += Fraction(moved**2) / one.law.variance
+        return total
+
+    return max(loss(found) for found in seen)
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("keys", KEYS)
+@pytest.mark.parametrize("measure", EVERY)
+def test_the_joint_worst_case_is_what_is_charged(measure: str, keys: str, limits: tuple[int, int]) -> None:
+    for spend in ({"epsilon": TWO}, {"rho": Fraction(1)}):
+        plan = made(measure, keys, limits, **spend)
+        seen = list(all_changes(plan, measure, limits, keys))
+        bundles = len(plan.draft.bundles)
+        share = Fraction(bundles, bundles + (keys == "unknown"))
+        assert spent_at_most(plan, seen) == charged(plan) * share
+
+
+def charged(plan: Priced) -> Fraction:
+    """What the event says of all noise on numbers and groups: epsilon, or the square of mu."""
+    parts = plan.event.events if isinstance(plan.event, Composed) else (plan.event,)
+    normal = [part.mu_squared for part in parts if isinstance(part, Gaussian)]
+    if normal:
+        return sum(normal, Fraction(0))
+    losses = [pure_epsilon(part) for part in parts if not isinstance(part, ApproxDP)]
+    total = sum((loss for loss in losses if loss is not None), Fraction(0))
+    assert total == plan.spend.epsilon
+    return total
+
+
+def test_all_statistics_together_are_one_vector_that_is_charged_tightly() -> None:
+    measures = [EVERY[name] for name in ("rows", "units", "count", "sum", "mean", "variance")]
+    plan = priced(*measures, keys="known", limits=(2, 2), epsilon=Fraction(3))
+    seen = [changes(plan, (), unit) for unit in units(2, 2)]
+    assert {number.tallying for number in plan.draft.numbers} == set(Tallying) - {Tallying.DISTINCT}
+    assert len(plan.draft.numbers) == 5  # The count and the total of x are paid once.
+    assert spent_at_most(plan, seen) == 3
+
+
+def _case(city: str, value: object, otherwise: object) -> Case:
+    text, boolean = Facts(kind=Kind.TEXT), Facts(kind=Kind.BOOLEAN)
+    number = Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))
+    test = Apply(Operator.EQUAL, (CITY, Literal(city, text)), boolean)
+    branch = X if value == "x" else Literal(1, number)
+    return Case(((test, branch),), Literal(otherwise, number), number)  # type: ignore[arg-type]
+
+
+PIVOTS = {
+    "counts": [Measure(Statistic.COUNT, _case(city, 1, None)) for city in "abc"],
+    "sums": [Measure(Statistic.SUM, _case(city, "x", 0)) for city in "abc"],
+    "both": [Measure(Statistic.COUNT, _case("a", 1, None)), Measure(Statistic.SUM, _case("b", "x", 0))],
+}
+
+
+@pytest.mark.parametrize("limits", LIMITS)
+@pytest.mark.parametrize("name", PIVOTS)
+def test_numbers_that_exclude_each_other_are_charged_as_one(name: str, limits: tuple[int, int]) -> None:
+    """A pivot: one unit's rows of the one group may be of several cities, M of them at most."""
+    spends: list[dict[str, Any]] = [{"epsilon": TWO}, {"rho": Fraction(1)}]
+    for spend in spends:
+        plan = priced(*PIVOTS[name], limits=limits, **spend)
+        assert len(plan.draft.bundles) == 1 < len(plan.draft.numbers)
+        rows = [unit for unit in units(3, limits[1]) if len(unit) <= limits[1]]
+        seen = [changes(plan, (), unit) for unit in rows]
+        assert spent_at_most(plan, seen) == 2
+
+
+def test_sums_about_a_centre_do_not_exclude_each_other() -> None:
+    """The wrong neighbour: a row of another city adds minus the centre to a centred sum."""
+    sums = PIVOTS["sums"]
+    means = [Measure(Statistic.MEAN, measure.argument) for measure in sums]
+    assert all(len(bundle) == 1 for bundle in priced(*means, epsilon=TWO).draft.bundles)
+
+
+def test_the_same_constant_twice_excludes_nothing() -> None:
+    twice = [Measure(Statistic.COUNT, _case("a", 1, None)), Measure(Statistic.SUM, _case("A ", "x", 0))]
+    assert all(len(bundle) == 1 for bundle in priced(*twice, epsilon=TWO).draft.bundles)
+
+
+# Mutants: each is a slip that somebody made once, and each must be caught by the comparison above.
+
+
+def _with_changes(plan: Priced, rule: object) -> Draft:
+    return choose_noise(replace(plan.draft, changes=tuple(rule(plan.draft))))  # type: ignore[operator]
+
+
+MUTANTS = {
+    "without the rows of a unit": ("count", lambda d: [1 for _ in d.changes]),
+    "a total without its reach": ("sum", lambda d: [d.max_rows for _ in d.changes]),
+    "a mean whose centre is twice as far": ("mean", lambda d: [max(1, s // 2) for s in d.changes]),
+    "squares without the square": ("variance", lambda d: [min(s, 2 * d.max_rows - 1) for s in d.changes]),
+    "distinct values as if they were units": ("distinct", lambda d: [1 for _ in d.changes]),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_rule_is_caught(name: str) -> None:
+    measure, rule = MUTANTS[name]
+    right = made(measure, "known", (2, 2), epsilon=TWO)
+    seen = list(all_changes(right, measure, (2, 2), "known"))
+    assert spent_at_most(right, seen) == 2
+    assert spent_at_most(Priced(_with_changes(right, rule)), seen) > 2
+
+
+def test_forgetting_how_many_groups_a_unit_is_in_is_caught() -> None:
+    right = made("count", "known", (2, 2), epsilon=TWO)
+    wrong = Priced(choose_noise(replace(right.draft, max_groups=1)))
+    seen = list(all_changes(right, "count", (2, 2), "known"))
+    assert spent_at_most(wrong, seen) > 2
+
+
+def test_numbers_that_only_seem_to_exclude_each_other_are_caught() -> None:
+    """The same row moves both: one bundle for the two would be charged half."""
+    plan = priced(Measure(Statistic.COUNT, X), Measure(Statistic.SUM, SURE), epsilon=TWO)
+    wrong = Priced(choose_noise(replace(plan.draft, bundles=((0, 1),))))
+    seen = [changes(plan, (), unit) for unit in units(1, 1)]
+    assert spent_at_most(plan, seen) == 2 < spent_at_most(wrong, seen)

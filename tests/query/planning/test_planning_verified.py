@@ -1,0 +1,118 @@
+"""Plans on tiny worlds: the exact law of the whole release, for all pairs of neighbours, against the charged event."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
+
+from discreet.balls import ball, precision
+from discreet.privacy.events import DiscreteLaplace
+from discreet.query.question import Measure, Statistic
+from discreet.verify import check
+
+BIG = Fraction(8)
+DELTA = Fraction(1, 20)
+ONE = (1, 1)
+MEDIAN = Measure(Statistic.QUANTILE, X, Fraction(1, 2))
+TOP = Measure(Statistic.QUANTILE, X, Fraction(1))
+MODE = Measure(Statistic.MODE, WORD)
+
+CASES: dict[str, tuple[list[Measure], str, tuple[int, int], dict[str, Any]]] = {
+    "two counts of one unit": ([EVERY["rows"], EVERY["count"]], "none", (1, 2), {"epsilon": 2 * BIG}),
+    "a mean": ([EVERY["mean"]], "none", ONE, {"epsilon": BIG}),
+    "counts of known groups": ([EVERY["rows"]], "known", (2, 1), {"epsilon": 3 * BIG}),
+    "a sum by rho": ([EVERY["sum"]], "none", ONE, {"rho": Fraction(2)}),
+    "two numbers by rho": ([EVERY["rows"], EVERY["sum"]], "none", ONE, {"rho": Fraction(4)}),
+    "a median": ([MEDIAN], "none", (1, 2), {"epsilon": Fraction(2)}),
+    "a maximum and a mode": ([TOP, MODE], "none", (1, 2), {"epsilon": Fraction(2)}),
+    "a mode by rho": ([MODE], "known", (2, 1), {"rho": Fraction(1, 2)}),
+    "unknown groups": ([EVERY["rows"]], "unknown", ONE, {"epsilon": BIG, "delta": DELTA}),
+    "unknown groups, two a unit": ([EVERY["rows"]], "unknown", (2, 1), {"epsilon": 2 * BIG, "delta": DELTA}),
+    "unknown groups by rho": ([EVERY["rows"]], "unknown", ONE, {"rho": Fraction(6), "delta": DELTA}),
+    "unknown groups and a mode": ([MODE], "unknown", ONE, {"epsilon": BIG, "delta": DELTA}),
+}
+
+
+def planned(name: str, **changes: Any) -> tuple[Planned, list[Any]]:
+    measures, keys, limits, spend = CASES[name]
+    plan = priced(*measures, keys=keys, limits=limits, **spend)
+    groups = 1 if keys == "none" else limits[0]
+    states = [unit for unit in units(groups, limits[1], (0, 4)) if all(city != "c" for city, _ in unit)]
+    return Planned(plan, **changes), people(states, 2)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_pair_of_neighbours_exceeds_what_is_charged(name: str) -> None:
+    mechanism, worlds = planned(name)
+    epsilons = [Fraction(part, 2) * 4 for part in (0, 1, 2)]
+    assert check(mechanism, worlds, epsilons=epsilons).holds
+
+
+@pytest.mark.parametrize("name", ["two counts of one unit", "a mean", "counts of known groups"])
+def test_the_charge_of_pure_noise_is_reached(name: str) -> None:
+    """The wrong neighbour: a claim a tenth smaller is refuted, so nothing is paid for nothing."""
+    mechanism, worlds = planned(name)
+    claim = mechanism.plan.spend.epsilon
+    assert claim is not None
+    assert check(mechanism, worlds, claim=claim).holds
+    assert check(mechanism, worlds, claim=claim * Fraction(9, 10)).violated
+
+
+def coverage_once_shown(mechanism: Planned, count: int) -> float:
+    """The chance of the interval of a shown group to hold its exact count, given that it is shown."""
+    plan = mechanism.plan
+    reach = plan.draft.noising.numbers[0].reach(plan.spend.confidence)  # type: ignore[union-attr]
+    with precision(128):
+        found = mechanism.distribution(((("a", 0),),) * count)
+        shown = [(value, mass) for outcome, mass in found.masses.items() for _, (value,) in outcome]
+        inside = sum((mass for value, mass in shown if abs(value - count) <= reach), ball(0))
+        return float(inside / sum((mass for _, mass in shown), ball(0)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 20])
+def test_intervals_hold_for_groups_that_were_shown_whatever_their_size(count: int) -> None:
+    """The wrong neighbour: were groups shown by the noise of their values, small ones would be shown only if wrong."""
+    honest, _ = planned("unknown groups")
+    assert coverage_once_shown(honest, count) >= 0.95
+    mutant, _ = planned("unknown groups", shared=True)
+    assert count > 1 or coverage_once_shown(mutant, count) < 0.5
+
+
+def test_a_threshold_one_too_low_is_caught() -> None:
+    mechanism, worlds = planned("unknown groups", lower=1)
+    assert check(planned("unknown groups")[0], worlds, epsilons=[BIG]).holds
+    assert check(mechanism, worlds, epsilons=[BIG]).violated
+
+
+@pytest.mark.parametrize("limits", [(1, 1), (8, 1), (8, 5)])
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(1)}, {"rho": Fraction(1, 8)}])
+def test_a_lone_unit_is_named_with_chance_delta_at_most(limits: tuple[int, int], spend: dict[str, Fraction]) -> None:
+    """C14: all groups of one lone unit together, exactly; one step lower and it would be more."""
+    delta = Fraction(1, 10**5)
+    plan = priced(EVERY["rows"], keys="unknown", limits=limits, delta=delta, **spend)  # type: ignore[arg-type]
+    noising = plan.draft.noising
+    assert noising is not None
+    selection = noising.selection
+    assert selection is not None
+    with precision(256):
+        hidden = (1 - selection.release_probability(1)) ** limits[0]
+        assert 1 - hidden <= ball(delta)
+        assert 1 - hidden <= ball(selection.delta)
+        lower = (1 - selection.law.survival(selection.threshold - 2)) ** limits[0]
+        assert 1 - lower > ball(selection.delta)
+
+
+def test_the_composition_is_what_the_analyst_offered() -> None:
+    """Whatever is asked together, the account of the event never exceeds the spend."""
+    from discreet.privacy import Relation, epsilon
+
+    measures = [EVERY["rows"], EVERY["mean"], MEDIAN, MODE]
+    for keys, limits in (("known", (2, 2)), ("unknown", (3, 1)), ("unknown", (8, 4))):
+        plan = priced(*measures, keys=keys, limits=limits, epsilon=Fraction(1), delta=Fraction(1, 10**6))
+        assert epsilon(plan.event, Fraction(1, 10**6), relation=Relation.ADD_REMOVE) <= 1
+    pure = priced(*measures, keys="known", limits=(3, 2), epsilon=Fraction(1), pure=True)
+    assert epsilon(pure.event, 0, relation=Relation.ADD_REMOVE) <= 1
+    assert isinstance(priced(EVERY["rows"], epsilon=Fraction(1)).event, DiscreteLaplace)

@@ -1,0 +1,196 @@
+"""Tables of answers: exact, the same when written twice, and harmless wherever they are shown."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.errors import InvalidParameter
+from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
+from discreet.privacy.relation import Relation
+from discreet.query.results import Cell, Column, Numbers, ReleaseTable
+
+HUGE = 1 << 80
+
+
+def counts(*values: int, reach: int = 3, name: str = "n") -> Column:
+    numbers = Numbers(np.array(values, dtype=np.int64))
+    return Column(
+        name=name,
+        values=numbers,
+        low=numbers.plus(Fraction(-reach)),
+        high=numbers.plus(Fraction(reach)),
+        limits=(Fraction(0), None),
+        grain=Fraction(1),
+    )
+
+
+def keys(*values: Any, name: str = "key") -> Column:
+    return Column(name=name, values=values, measured=False)
+
+
+def table(*columns: Column, notes: tuple[str, ...] = ("a note",)) -> ReleaseTable:
+    return ReleaseTable(
+        columns=columns,
+        rows_shown=len(columns[0]),
+        notes=notes,
+        event=Composed([DiscreteLaplace(scale=Fraction(7, 3), sensitivity=2), Gaussian(variance=3)]),
+        relation=Relation.ADD_REMOVE,
+        cost="ε = 1",
+        confidence=Fraction(95, 100),
+    )
+
+
+def everything() -> ReleaseTable:
+    """A table with a column of every kind."""
+    means = Numbers(np.array([7, -5, 11]), np.array([3, 1, 7], dtype=np.int64), Fraction(1, 3), Fraction(1, 2))
+    wide = Numbers(np.array([HUGE, -HUGE, 1], dtype=object), step=Fraction(1, 7))
+    return table(
+        keys("a", None, "ü<b>", name="text"),
+        keys(date(2020, 2, 29), date(1969, 1, 1), None, name="day"),
+        keys(datetime(2020, 2, 29, 1, 2, 3, 456789), None, datetime(1, 1, 1), name="time"),
+        keys(True, False, None, name="flag"),
+        keys(1, -5, HUGE, name="whole"),
+        counts(5, -7, 1_000_000),
+        Column(name="mean", values=means, low=means.plus(Fraction(-1, 9)), high=means.plus(Fraction(1, 9))),
+        Column(name="wide", values=wide, no_interval="there is none"),
+        Column(
+            name="box",
+            values=(Fraction(1, 3), None, Fraction(2)),
+            low=(Fraction(0), None, None),
+            high=(ONE, None, None),
+        ),
+    )
+
+
+ONE = Fraction(1)
+
+
+def test_a_table_is_written_exactly_and_the_same_again() -> None:
+    first = everything()
+    text = first.to_json()
+    again = ReleaseTable.from_json(text)
+    assert again.to_json() == text
+    assert again.rows() == first.rows()
+    assert (again.event, again.relation, again.notes, again.cost) == (first.event, first.relation, first.notes, "ε = 1")
+    assert str(again) == str(first)
+    assert again.tidy.to_json() == first.tidy.to_json()
+    assert "." not in "".join(json.dumps(part["values"]) for part in json.loads(text)["columns"][5:])  # No float.
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1}', "null", "x" * 10])
+def test_what_is_no_table_is_refused(text: str) -> None:
+    with pytest.raises(InvalidParameter):
+        ReleaseTable.from_json(text)
+
+
+def test_a_table_with_columns_of_different_lengths_is_refused() -> None:
+    document = json.loads(table(counts(1, 2)).to_json())
+    document["rows"] = 3
+    with pytest.raises(InvalidParameter):
+        ReleaseTable.from_json(json.dumps(document))
+
+
+def test_cells_rows_and_columns() -> None:
+    found = everything()
+    assert len(found) == 3
+    assert found[0]["n"] == Cell(Fraction(5), Fraction(3), Fraction(2), Fraction(8))
+    assert found[1]["n"] == Cell(Fraction(-7), Fraction(3), Fraction(0), Fraction(0))  # Ends are where answers can be.
+    assert found[-1]["whole"] == HUGE
+    assert found["mean"][0].value == Fraction(1, 2) + Fraction(7, 9)
+    assert found[1]["box"] == Cell(None)
+    assert found[0]["wide"].plus_minus is None
+    assert [row["text"] for row in found] == ["a", None, "ü<b>"]
+    with pytest.raises(IndexError):
+        _ = found[3]
+    with pytest.raises(InvalidParameter, match="text, day"):
+        _ = found["nothing"]
+
+
+def test_tidy_values_could_be_exact_answers_and_raw_ones_stay() -> None:
+    found = table(counts(5, -7))
+    assert [row["n"].value for row in found.tidy] == [5, 0]
+    assert [row["n"].value for row in found] == [5, -7]
+    halves = Column(name="s", values=Numbers(np.array([3, 5]), step=Fraction(1, 2)), grain=ONE)
+    assert [row["s"].value for row in table(halves).tidy] == [2, 2]
+    assert found.tidy.is_tidy
+
+
+def test_a_single_value_is_there_for_the_asking() -> None:
+    assert table(counts(5)).single().value == 5
+    for several in (table(counts(5, 6)), table(counts(5), counts(6, name="m"))):
+        with pytest.raises(InvalidParameter):
+            several.single()
+
+
+def test_data_frames_have_errors_beside_values() -> None:
+    found = everything()
+    frame = found.to_pandas()
+    assert list(frame["n"]) == [5, -7, 1_000_000]
+    assert list(frame["n_low"]) == [2, 0, 999_997]
+    assert frame["n"].dtype == np.int64
+    assert frame["mean"].iloc[0] == pytest.approx(0.5 + 7 / 9)
+    polars = found.to_polars()
+    assert polars["text"].to_list() == ["a", None, "ü<b>"]
+    assert polars["day"].to_list()[0] == date(2020, 2, 29)
+    assert polars["box"].to_list() == [pytest.approx(1 / 3), None, 2.0]
+    arrow = found.to_arrow()
+    assert arrow.num_rows == 3
+    assert arrow.column("time").to_pylist()[0] == datetime(2020, 2, 29, 1, 2, 3, 456789)
+    empty = table(keys(), counts())
+    assert empty.to_arrow().num_rows == len(empty) == 0
+
+
+def test_names_that_would_collide_are_kept_apart() -> None:
+    names = table(counts(1), counts(2, name="n_low")).to_arrow().column_names
+    assert len(set(names)) == len(names) == 8
+
+
+def test_text_is_aligned_and_carries_notes() -> None:
+    lines = str(table(keys("a", "long"), counts(5, -7))).splitlines()
+    assert lines == [
+        "key        n",
+        "────  ──────",
+        "a      5 ± 3",
+        "long  -7 ± 3",
+        "± at 95 %, ε = 1, add-remove",
+        "· a note",
+    ]
+    assert "no ±: there is none" in str(everything())
+    assert "… 5 more rows" in str(table(counts(*range(35))))
+
+
+def test_nothing_that_is_shown_can_break_out() -> None:
+    wicked = "<script>alert(1)</script>\x1b[31m\n"
+    found = table(keys(wicked, name=wicked), counts(1, name='"><img src=x>'), notes=(wicked,))
+    html = found._repr_html_()
+    assert "<script>" not in html
+    assert "<img" not in html
+    assert "\x1b" not in str(found).split("·")[0]
+    assert all(wicked not in line for line in str(found).split("·")[0].splitlines())
+
+
+def test_a_plot_has_a_bar_for_each_row_and_labels_are_no_code() -> None:
+    wicked = "</script><script>alert(1)</script>"
+    chart = table(keys("a", wicked), counts(5, 9)).plot().to_json()
+    assert "</script>" not in chart
+    assert json.loads(chart)["data"]["values"][1] == {"row": 1, "value": 9.0, "low": 6.0, "high": 12.0}
+    with pytest.raises(InvalidParameter, match="rows"):
+        table(counts(*range(100))).plot()
+    with pytest.raises(InvalidParameter, match="error bars"):
+        table(keys("a")).plot()
+
+
+def test_numbers_are_exact_and_compact() -> None:
+    numbers = Numbers(np.array([1, 2]), np.array([3, 4]), Fraction(1, 5), Fraction(-1))
+    assert [numbers[row] for row in range(2)] == [Fraction(1, 15) - 1, Fraction(1, 10) - 1]
+    assert numbers.floats().tolist() == pytest.approx([1 / 15 - 1, 0.1 - 1])
+    assert numbers.integers() is None
+    whole = Numbers(np.array([3, HUGE], dtype=object), step=Fraction(2))
+    assert whole.integers() is None
+    assert Numbers(np.array([3, 4]), step=Fraction(2), offset=ONE).integers().tolist() == [7, 9]  # type: ignore[union-attr]
