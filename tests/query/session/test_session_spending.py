@@ -29,7 +29,9 @@ def test_a_target_error_is_absolute_or_relative_to_what_is_expected():
     relative = Offer(relative_error=0.1, expected=500).spend(PURE)
     assert (relative.error, relative.relative, relative.expected) == (Fraction(1, 10), True, 500)
     by_column = Offer(relative_error=0.1, expected={"n": 40}).spend(PURE)
-    assert by_column.sizes == {"n": 40}
+    assert (by_column.sizes, by_column.expected) == ({"n": 40}, None)
+    with_rows = Offer(relative_error=0.1, expected={"*": 500, "n": 40}).spend(PURE)
+    assert (with_rows.sizes, with_rows.expected) == ({"n": 40}, 500)
 
 
 @pytest.mark.parametrize(

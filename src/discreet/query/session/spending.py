@@ -17,6 +17,7 @@ from discreet.query.results import ReleaseTable
 __all__ = ["Expectation", "Offer"]
 
 Expectation: TypeAlias = int | Mapping[str, Number] | ReleaseTable
+_ROWS = "*"  # In a dictionary of expected values: the rows of a typical group, as in COUNT(*).
 _WORDS = ("epsilon", "rho", "share", "error", "relative_error")
 _USUAL = Fraction(95, 100)
 
@@ -26,8 +27,8 @@ _USUAL = Fraction(95, 100)
 class Offer:
     """Exactly one of epsilon, rho, a share of the lifetime budget, a largest ±, or a largest ± relative to `expected`.
 
-    `expected` is what the analyst believes: how many rows a typical group has, or the value of each column, or an
-    earlier answer, of which the middle of each column is taken. It is never read from the data.
+    `expected` is what the analyst believes: how many rows a typical group has; or the value of each column by name, with
+    the rows under "*"; or an earlier answer, of which the middle of each column is taken. It is never read from the data.
     """
 
     epsilon: Number | None = None
@@ -60,7 +61,7 @@ class Offer:
         if self.relative_error is not None and self.expected is None:
             raise InvalidParameter(
                 "relative_error needs to know relative to what, and that is never read from the data: say expected=… "
-                "(how many rows a typical group has, or a value for each column), or give an absolute error="
+                '(how many rows a typical group has, or {"*": rows, "column": value}), or give an absolute error='
             )
 
     def spend(self, budget: Budget) -> Spend:
@@ -102,7 +103,9 @@ def _expectation(expected: Expectation | None) -> tuple[int | None, Mapping[str,
     if isinstance(expected, ReleaseTable):
         return None, dict(_released_sizes(expected))
     if isinstance(expected, Mapping):
-        return None, {name: positive(size, name="an expected value") for name, size in expected.items()}
+        sizes = {name: positive(size, name="an expected value") for name, size in expected.items()}
+        rows = sizes.pop(_ROWS, None)
+        return None if rows is None else max(1, round(rows)), sizes
     return expected, {}
 
 
