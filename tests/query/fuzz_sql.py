@@ -110,13 +110,16 @@ class Sql:
             ),
             ("(SELECT * FROM people UNION ALL SELECT * FROM people) AS t", False),
             (
-                "(SELECT id, city, MIN(name) AS name, LEAST(COUNT(*), 9) AS age, AVG(pay) AS pay, MAX(day) AS day, "
+                "(SELECT id, city, CASE WHEN COUNT(*) > 1 THEN 'Bo' ELSE 'Ada' END AS name, "
+                "LEAST(COUNT(*), 9) AS age, AVG(pay) AS pay, MAX(day) AS day, "
                 "MAX(age) > 50 AS flag FROM people GROUP BY id, city) AS t",
                 False,
             ),
             (
-                "(SELECT id, MAX(city) AS city, MIN(name) AS name, MAX(age) AS age, "
-                "LEAST(GREATEST(SUM(pay), -9), 99) AS pay, MIN(day) AS day, COUNT(DISTINCT name) > 1 AS flag FROM people GROUP BY id) AS t",
+                "(SELECT id, CASE WHEN MAX(age) > 60 THEN 'Rome' END AS city, "
+                "CASE WHEN COUNT(*) > 1 THEN 'Bo' ELSE 'Ada' END AS name, MAX(age) AS age, "
+                "LEAST(GREATEST(SUM(pay), -9), 99) AS pay, MIN(day) AS day, "
+                "COUNT(DISTINCT name) > 1 AS flag FROM people GROUP BY id) AS t",
                 False,
             ),
         ]
