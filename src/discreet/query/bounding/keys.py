@@ -17,7 +17,7 @@ __all__ = ["KeyBuffer", "Layout"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _WORD = 64
-_ROOM = 1 << 17  # Keys for which there is room at first.
+_ROOMS = (1 << 17, 1 << 24)  # Keys for which there is room at first, and then.
 
 
 @final
@@ -60,7 +60,7 @@ class Layout:
 
 @final
 class KeyBuffer:
-    """One array of keys that grows. Large ones grow where they are: memory is mapped anew, not copied."""
+    """One array of keys that grows. Room that is not filled is address space only."""
 
     __slots__ = ("_keys", "size")
 
@@ -72,8 +72,10 @@ class KeyBuffer:
         """Return room for `count` more keys, to be filled at once."""
         start, self.size = self.size, self.size + count
         if self.size > self._keys.size:
-            # No other array shares this memory: what `more` returned before is no longer in use.
-            self._keys.resize(max(self.size + self.size // 4, _ROOM), refcheck=False)
+            room = next((room for room in _ROOMS if room >= self.size), 4 * self.size)
+            grown = np.empty(room, np.int64)
+            grown[:start] = self._keys[:start]
+            self._keys = grown
         return self._keys[start : self.size]
 
     def take(self) -> Integers:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 __all__ = ["blocks", "sort"]
 
 Integers: TypeAlias = NDArray[np.int64]
-_BLOCK = 1 << 15  # Keys looked at together: they and what is made of them stay in the cache.
+_BLOCK = 1 << 16  # Keys looked at together: they and what is made of them stay in the cache.
 _WORTH = 1 << 16  # Keys for which a second thread pays.
 
 

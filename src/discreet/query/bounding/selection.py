@@ -11,7 +11,7 @@ Proof       Keys are sorted, so the rows of a unit are one run, and its groups a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 import numpy as np
@@ -23,7 +23,7 @@ from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import Limits
 from discreet.query.bounding.payload import Payload
 from discreet.query.bounding.secret import Secret
-from discreet.query.bounding.spans import lengths, members, starts_of_runs
+from discreet.query.bounding.spans import Runs, lengths, members
 
 __all__ = ["Kept", "Selection"]
 
@@ -44,17 +44,18 @@ class Kept:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """How to keep: the limits, the secret, and what a key is made of."""
+    """How to keep: the limits, the secret, and what a key is made of. It belongs to one thread."""
 
     limits: Limits
     secret: Secret
     units: Units
     layout: Layout
     payload: Payload
+    runs: Runs = field(default_factory=Runs)
 
     def keep(self, keys: Integers) -> Kept:
         """Choose among sorted keys, which hold all rows of every unit in them. May reorder keys within a pair."""
-        starts = starts_of_runs(keys, self.layout.payload_bits)
+        starts = self.runs.starts(keys, self.layout.payload_bits)
         heads = keys[starts]
         pairs, ranks = self._pairs(heads)
         counts = lengths(starts, keys.size)[pairs]
@@ -64,7 +65,7 @@ class Selection:
     def _pairs(self, heads: Integers) -> tuple[Integers, Integers]:
         """Choose the groups of each unit: return their places in `heads`, and their ranks among the unit's groups."""
         most = self.limits.max_groups
-        firsts = starts_of_runs(heads, self.layout.unit_shift)
+        firsts = self.runs.starts(heads, self.layout.unit_shift)
         sizes = lengths(firsts, heads.size)
         many = np.flatnonzero(sizes > most)
         if not many.size:

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["lengths", "members", "spread", "starts_of_runs"]
+__all__ = ["Runs", "lengths", "members", "spread"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _SHORT = 4
 
 
-def starts_of_runs(values: Integers, shift: int) -> Integers:
-    """Return where values begin that differ from the one before in a bit from `shift` on."""
-    new = np.empty(values.size, np.bool_)
-    new[:1] = True
-    differing = (values[1:] ^ values[:-1]).view(np.uint64)
-    np.greater_equal(differing, np.uint64(1 << shift), out=new[1:])
-    return np.flatnonzero(new)
+@final
+class Runs:
+    """Finds where runs start. It keeps its working memory: fresh memory for every block would cost more than the work.
+
+    It belongs to one thread.
+    """
+
+    __slots__ = ("_differing", "_new")
+
+    def __init__(self) -> None:
+        self._differing = np.empty(0, np.int64)
+        self._new = np.empty(0, np.bool_)
+
+    def starts(self, values: Integers, shift: int) -> Integers:
+        """Return where values begin that differ from the one before in a bit from `shift` on."""
+        size = values.size
+        if size > self._new.size:
+            self._differing, self._new = np.empty(size, np.int64), np.empty(size, np.bool_)
+        differing, new = self._differing[: max(size - 1, 0)], self._new[:size]
+        new[:1] = True
+        np.bitwise_xor(values[1:], values[:-1], out=differing)
+        np.greater_equal(differing.view(np.uint64), np.uint64(1 << shift), out=new[1:])
+        return np.flatnonzero(new)
 
 
 def lengths(starts: Integers, size: int) -> Integers:
