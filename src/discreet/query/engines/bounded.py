@@ -120,7 +120,9 @@ def _chunks(
 def _codes(columns: list[pa.Array], keys: GroupKeys | None, *, has_group: bool) -> NDArray[np.integer[Any]] | None:
     if keys is not None:
         return keys.codes(columns)
-    return np.asarray(columns[0]) if has_group else None
+    if not has_group:
+        return None
+    return np.asarray(columns[0].fill_null(-1) if columns[0].null_count else columns[0])
 
 
 def _numbers(array: pa.Array, values: KeyColumn | None) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:

@@ -57,7 +57,12 @@ def _range(value: str, facts: Facts, known: dict[Any, int]) -> Domain | None:
     if any(place - first != member - low for member, place in numbers.items()) or high - low + 1 != len(numbers):
         return None
     plain_number = number(value, facts.kind)
-    code = f"CAST({plain_number} - {low - first} AS INTEGER)"
+    shift = low - first
+    code = (
+        f"CAST({plain_number} AS INTEGER)"
+        if not shift
+        else f"CAST(CAST({plain_number} AS BIGINT) - {shift} AS INTEGER)"
+    )
     if facts.low is not None and facts.high is not None and low <= facts.low and facts.high <= high:
         return Domain(code=code)
     return Domain(code=f"(CASE WHEN {plain_number} BETWEEN {low} AND {high} THEN {code} END)")

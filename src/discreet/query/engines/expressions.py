@@ -35,6 +35,8 @@ def write_as(expression: Expression, kind: Kind, writer: Writer) -> str:
     if isinstance(expression, Literal) and kind is Kind.REAL and isinstance(expression.value, (int, Fraction)):
         return real(Fraction(expression.value))
     text = write(expression, writer)
+    if isinstance(expression, Field) and kind is Kind.INTEGER and expression.facts.kind is kind:
+        return f"CAST({text} AS BIGINT)"  # It may be stored in a narrower type, which would overflow.
     return text if expression.facts.kind is kind else f"TRY_CAST({text} AS {SQL_TYPES[kind]})"
 
 

@@ -1,6 +1,7 @@
 """How a column is read: from the type it is stored in to its kind, missing values filled, clamped to its bounds.
 
-So the bounds of a column hold whatever the data are, and everything that is computed from them holds as well.
+So the bounds of a column hold whatever the data are, and everything that is computed from them holds as well. A whole
+number may keep a narrower type than that of its kind; whoever computes with it casts it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ _KINDS = {
     "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMP,
 }
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+_NARROW = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT")  # Kept as they are: half of the memory.
+_WHOLE = (*_NARROW, "UINTEGER", "BIGINT")
 _LARGEST = (1 << 63) - 1
+_LARGEST_REAL = "1.7976931348623157e308"
+_LARGEST_DOUBLE = Fraction(float(_LARGEST_REAL))
 
 
 def kind_of(sql_type: str) -> Kind | None:
@@ -48,12 +53,29 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     """
     facts, kind = column.field.facts, kind_of(sql_type)
     assert kind is not None
-    stored = _stored(quote(column.column), sql_type, kind)
+    read = quote(column.column)
+    if kind is facts.kind and facts.is_bounded and (kind is Kind.REAL or sql_type in _WHOLE):
+        return _filled(_inside(read, sql_type, facts), kind, column.missing), name, name
+    stored = _stored(read, sql_type, kind)
     if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
         # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
         bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high)
         return stored, _clamped(name, bounds), _clamped(_filled(_whole(name), facts.kind, column.missing), facts)
     return stored, cast(name, kind, facts.kind, writer), _clamped(_filled(name, facts.kind, column.missing), facts)
+
+
+def _inside(read: str, sql_type: str, facts: Facts) -> str:
+    """Read a number within its bounds at once: most values pass the first test, and nothing else is done to them."""
+    assert facts.low is not None
+    assert facts.high is not None
+    value = read if sql_type in ("DOUBLE", *_WHOLE) else f"CAST({read} AS {SQL_TYPES[facts.kind]})"
+    low, high = _number(facts.low, facts.kind), _number(facts.high, facts.kind)
+    above, below = f"{value} > {high}", f"{value} < {low}"
+    if facts.kind is Kind.REAL:
+        # The engine takes NaN for larger than everything: it must not end up at the upper bound.
+        above, below = f"{above} AND {value} <= {_LARGEST_REAL}", f"{below} AND {value} >= -{_LARGEST_REAL}"
+    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
+    return f"(CASE {inside} WHEN {above} THEN {high} WHEN {below} THEN {low} END)"
 
 
 def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tuple[str, str, str]:
@@ -65,7 +87,7 @@ def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -
     assert kind is not None
     read = quote(column.column)
     stored = _stored(read, sql_type, kind)
-    if sql_type != SQL_TYPES[kind] and kind is not Kind.TEXT:
+    if sql_type not in (SQL_TYPES[kind], *_NARROW) and kind is not Kind.TEXT:
         stored = f"(CASE WHEN TRY_CAST({stored} AS {sql_type}) = {read} THEN {stored} END)"
     inside = [
         f"{name} {sign} {_number(bound, facts.kind)}"
@@ -89,7 +111,7 @@ def _stored(value: str, sql_type: str, kind: Kind) -> str:
         return f"(CASE WHEN isfinite({double}) THEN {double} END)"
     if kind.is_time:
         return _time(value, sql_type, kind)
-    return value if sql_type == SQL_TYPES[kind] else f"CAST({value} AS {SQL_TYPES[kind]})"
+    return value if sql_type in (SQL_TYPES[kind], *_NARROW) else f"CAST({value} AS {SQL_TYPES[kind]})"
 
 
 def _time(value: str, sql_type: str, kind: Kind) -> str:
@@ -126,10 +148,10 @@ def _clamped(value: str, facts: Facts) -> str:
 def _number(value: Fraction, kind: Kind) -> str:
     """Print a bound: a number, or the time that it counts to."""
     if kind is Kind.REAL:
-        return real(value)
-    whole = round(value)
+        return real(max(-_LARGEST_DOUBLE, min(_LARGEST_DOUBLE, value)))
+    whole = max(-_LARGEST, min(_LARGEST, round(value)))
     if kind is Kind.DATE:
         return f"(DATE '1970-01-01' + {whole})"
     if kind is Kind.TIMESTAMP:
         return f"make_timestamp({whole})"
-    return f"CAST({whole} AS BIGINT)"
+    return str(whole) if whole >= 0 else f"({whole})"

@@ -31,7 +31,7 @@ def place(value: str, facts: Facts, step: Fraction, first: int, last: int, write
     narrow = "INTEGER" if first > -_NARROW and last < _NARROW else "BIGINT"
     if facts.kind is Kind.REAL:
         return _real(value, facts, step, (first, last), narrow, writer)
-    whole = number(value, facts.kind)
+    whole = f"CAST({number(value, facts.kind)} AS BIGINT)"
     if step.numerator == 1:
         return _fine(whole, step.denominator, (first, last), narrow, writer)
     if step.denominator == 1:

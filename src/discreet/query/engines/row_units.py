@@ -1,7 +1,7 @@
 """A stage whose units are rows: there is nothing to bound, so the engine adds up itself, in whole numbers.
 
-Levels count from 0 at the low end of a grid. A sum of levels or of their products is at most 2^54 a row and a data set
-has fewer than 2^35 rows, so every sum fits 128 bits.
+Levels count from 0 at the low end of a grid. Whatever is added up, an index or the product of two levels or of their
+parts, is below 2^63 a row, and a data set has fewer than 2^35 rows: every sum fits 128 bits, and none wraps around.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Exact: TypeAlias = NDArray[np.object_]
 Place: TypeAlias = Callable[[Any], Integers]  # from the key columns of a result to groups
 _LIMB = 27
 _MASK = (1 << _LIMB) - 1
-_SPLIT = 1 << 40
+_BATCH = 1 << 17
 
 
 def run_rows(stage: Stage, scan: Scan, connection: Any) -> Tallied:
@@ -90,26 +90,34 @@ def _grouped(connection: Any, parts: Sequence[str], scan: Scan) -> Any:
     names = ", ".join(f"o{number}" for number in range(1, len(keys) + 1))
     columns = [*keys, *(f"{part} AS a{number}" for number, part in enumerate(parts, 1))]
     tail = f" GROUP BY {names}" if keys else ""
-    return select(connection, columns, scan, tail=tail).to_arrow_table()
+    return _in_groups(select(connection, columns, scan, tail=tail).to_arrow_table(), scan)
+
+
+def _in_groups(rows: Any, scan: Scan) -> Any:
+    """Leave out what is in no group."""
+    if scan.group is None:
+        return rows
+    groups = rows.column("o1")
+    return rows.filter(groups.is_valid()) if groups.null_count else rows
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Sums:
-    """What is asked of the engine for one column: how many there are, then sums of levels, then of squares."""
+    """What is asked of the engine for one column: how many there are, their sum, then sums of squares of levels."""
 
     parts: tuple[str, ...]
-    has_levels: bool
+    has_sum: bool
     squares: int
 
 
 def _sums(column: StageColumn, index: Index) -> _Sums:
     count = f"count({index.sql})"
     if not (column.wants.total or column.wants.squares):
-        return _Sums((count,), has_levels=False, squares=0)
+        return _Sums((count,), has_sum=False, squares=0)
     level = f"(CAST({index.sql} AS BIGINT) - {index.low})"
     squares = _squares(level, index.high - index.low) if column.wants.squares else []
-    return _Sums((count, f"sum({level})", *squares), has_levels=True, squares=len(squares))
+    return _Sums((count, f"sum({index.sql})", *squares), has_sum=True, squares=len(squares))
 
 
 def _squares(level: str, highest: int) -> list[str]:
@@ -137,13 +145,13 @@ def _measured(
     scan: Scan,
     connection: Any,
 ) -> MeasureTally:
-    """Turn sums of levels into sums of indices less the centre: each is its level plus `offset`."""
+    """Turn sums of indices and of levels into those of indices less the centre: each is its level plus `offset`."""
     counts, rest = numbers[0], numbers[1:]
     offset = index.low - column.centre
-    levels = rest[0] if sums.has_levels else counts
-    total = levels + offset * counts if column.wants.total else None
+    total = rest[0] - column.centre * counts if column.wants.total else None
     squares = None
     if column.wants.squares:
+        levels = rest[0] - index.low * counts
         own = rest[1] if sums.squares == 1 else rest[1] + rest[2] * (2 << _LIMB) + rest[3] * (1 << 2 * _LIMB)
         squares = own + 2 * offset * levels + offset * offset * counts
     return MeasureTally(
@@ -157,13 +165,14 @@ def _measured(
 
 def _distinct(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Integers:
     pairs = select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan, distinct=True).to_arrow_table()
-    pairs = pairs.filter(pairs.column("x").is_valid())
+    pairs = _in_groups(pairs.filter(pairs.column("x").is_valid()), scan)
     return np.bincount(keys.place(pairs), minlength=keys.groups)
 
 
 def _values(column: StageColumn, index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:
     kept = KeptValues(keys.groups, Measure(low=index.low, high=index.high, values=True))
-    for batch in select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan).to_arrow_reader(1 << 17):
+    rows = select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan).to_arrow_reader(_BATCH)
+    for batch in (_in_groups(one, scan) for one in rows):
         values = batch.column("x")
         levels = np.asarray(values.fill_null(index.low - 1)).astype(np.int64) - (index.low - 1)
         kept.add(keys.place(batch), np.minimum(levels, index.high - index.low + 1))

@@ -36,7 +36,7 @@ class Scan:
 
     origin: str  # FROM and WHERE
     unit: str | None
-    group: str | None  # the code of a group; None without keys, or where data must tell them
+    group: str | None  # the code of a group, NULL if it is in none; None without keys, or where data must tell them
     groups: int  # 0 where data must tell them
     keys: tuple[str, ...]  # the keys themselves, where data must tell them
     columns: tuple[Index, ...]
@@ -45,7 +45,7 @@ class Scan:
 
 
 def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
-    """Write a stage. Rows without a unit, or outside of the public domain of a key, are left out."""
+    """Write a stage. Rows without a unit are left out; those outside of the public domain of a key have no group."""
     rows = write_source(stage.source, relations, writer)
     keys = [_key(key.expression, writer) for key in stage.keys]
     columns = [_key(column.expression, writer) for column in stage.columns]
@@ -59,10 +59,11 @@ def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
     ]
     indices = [_index(column, f"c{number}", writer) for number, column in enumerate(stage.columns, 1)]
     used = [domain for domain in [*domains, *(domain for _, domain in indices)] if domain is not None]
-    needed = [] if unit is None else ["u IS NOT NULL"]
-    needed += [f"{domain.code} IS NOT NULL" for domain in domains if domain is not None]
     sizes = [len(key.domain) for key in stage.keys if key.domain is not None]
     is_known = len(sizes) == len(stage.keys)
+    needed = [] if unit is None else ["u IS NOT NULL"]
+    if not is_known:
+        needed += [f"{domain.code} IS NOT NULL" for domain in domains if domain is not None]
     return Scan(
         origin=f"FROM ({inner}){''.join(domain.join for domain in used)}{_where(needed)}",
         unit=None if unit is None else "u",
