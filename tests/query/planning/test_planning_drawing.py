@@ -95,7 +95,7 @@ def _scaled(law: Any, factor: Fraction) -> Any:
 @pytest.mark.statistical
 def test_numbers_and_groups_have_noise_of_their_own() -> None:
     """The wrong neighbour: one draw for two numbers would make their noises equal in every group."""
-    made = many(EVERY["rows"], EVERY["count"], epsilon=ONE)
+    made = many(EVERY["rows"], EVERY["distinct"], epsilon=ONE)
     table = made.draw(repeated(made, MANY, rows=9))
     first, second = (np.array([float(table[name].values[row]) for row in range(MANY)]) - 9 for name in ("m0", "m1"))
     # Under independence the correlation is below 6.5 / sqrt(n) with a chance above 1 - 1e-9.

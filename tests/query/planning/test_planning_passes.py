@@ -212,7 +212,10 @@ def test_what_is_needed_twice_is_paid_once() -> None:
     assert tallied_names("mean", "sum") == ["total", "count"]
     assert tallied_names("variance", "deviation", "mean", "sum", "count") == ["total", "squares", "count"]
     assert tallied_names("rows", "count of sure") == ["rows"]
-    assert tallied_names("rows", "count") == ["rows", "count"]  # Where x is NULL, the two differ.
+    assert tallied_names("rows", "count") == ["count", "nulls"]  # A row is one or the other: one price for both.
+    assert tallied_names("rows", "mean") == ["count", "nulls", "total"]
+    assert tallied_names("rows", "count", "count of sure") == ["rows", "count"]
+    assert tallied_names("rows", "count", "units", limits=(1, 1)) == ["rows", "count"]
     assert tallied_names("rows", "units") == ["rows", "units"]
     assert tallied_names("rows", "units", limits=(1, 1)) == ["rows"]
 

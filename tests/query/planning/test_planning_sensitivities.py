@@ -103,8 +103,9 @@ def test_all_statistics_together_are_one_vector_that_is_charged_tightly() -> Non
     measures = [EVERY[name] for name in ("rows", "units", "count", "sum", "mean", "variance")]
     plan = priced(*measures, keys="known", limits=(2, 2), epsilon=Fraction(3))
     seen = [changes(plan, (), unit) for unit in units(2, 2)]
-    assert {number.tallying for number in plan.draft.numbers} == set(Tallying) - {Tallying.DISTINCT}
+    assert {number.tallying for number in plan.draft.numbers} == set(Tallying) - {Tallying.DISTINCT, Tallying.ROWS}
     assert len(plan.draft.numbers) == 5  # The count and the total of x are paid once.
+    assert len(plan.draft.bundles) == 4  # So are values and NULLs.
     assert spent_at_most(plan, seen) == 3
 
 

@@ -179,7 +179,8 @@ def test_a_plot_has_a_bar_for_each_row_and_labels_are_no_code() -> None:
     wicked = "</script><script>alert(1)</script>"
     chart = table(keys("a", wicked), counts(5, 9)).plot().to_json()
     assert "</script>" not in chart
-    assert json.loads(chart)["data"]["values"][1] == {"row": 1, "value": 9.0, "low": 6.0, "high": 12.0}
+    (rows,) = json.loads(chart)["datasets"].values()
+    assert rows[1] == {"row": 1, "value": 9.0, "low": 6.0, "high": 12.0}
     with pytest.raises(InvalidParameter, match="rows"):
         table(counts(*range(100))).plot()
     with pytest.raises(InvalidParameter, match="error bars"):

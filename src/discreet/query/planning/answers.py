@@ -23,7 +23,7 @@ from discreet.query.question import Measure
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers, compact, wide
 
-__all__ = ["Released", "answer", "noise_of"]
+__all__ = ["Released", "answer", "counted_terms", "noise_of"]
 
 Array: TypeAlias = NDArray[Any]
 _ZERO = Fraction(0)
@@ -63,9 +63,16 @@ def noise_of(draft: Draft, number: int) -> NumberNoise:
 
 
 def _counted(draft: Draft, recipe: Counted, released: Released, confidence: Fraction) -> Column:
-    values = Numbers(released.numbers[recipe.number])
-    reach = noise_of(draft, recipe.number).reach(confidence)
-    return _about(values, reach, limits=(_ZERO, None), grain=Fraction(1))
+    over, terms = released.numbers[recipe.number], counted_terms(draft, recipe)
+    if recipe.also is not None:
+        over = over + released.numbers[recipe.also]
+    return _about(Numbers(over), reach_of_sum(terms, confidence), limits=(_ZERO, None), grain=Fraction(1))
+
+
+def counted_terms(draft: Draft, recipe: Counted) -> list[tuple[Fraction, NumberNoise]]:
+    """Return the noises of a count, with their weights."""
+    places = (recipe.number,) if recipe.also is None else (recipe.number, recipe.also)
+    return [(Fraction(1), noise_of(draft, place)) for place in places]
 
 
 def _about(

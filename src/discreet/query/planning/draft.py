@@ -50,6 +50,7 @@ class Tallying(Enum):
     ROWS = "rows"
     UNITS = "units"
     COUNT = "count"  # values that are not NULL
+    NULLS = "nulls"  # rows whose value is NULL
     TOTAL = "total"
     SQUARES = "squares"
     DISTINCT = "distinct"
@@ -93,9 +94,10 @@ Pick: TypeAlias = QuantilePick | ModePick
 @final
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A noisy number itself."""
+    """A noisy number itself, or the sum of two."""
 
     number: int
+    also: int | None = None
 
 
 @final

@@ -49,6 +49,8 @@ def _exact(number: Number, tally: Tally) -> NDArray[Any]:
     match number.tallying:
         case Tallying.COUNT | Tallying.ROWS | Tallying.UNITS:
             return _there(column.counts)
+        case Tallying.NULLS:
+            return _there(tally.rows - column.counts)
         case Tallying.TOTAL:
             return compact(_there(column.total))
         case Tallying.SQUARES:

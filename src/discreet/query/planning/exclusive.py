@@ -1,4 +1,4 @@
-"""Which numbers no row moves together: those of CASE expressions whose conditions exclude each other.
+"""Which numbers no row moves together: values and NULLs, and CASE expressions whose conditions exclude each other.
 
 A unit's rows are spread over such numbers: with r_i rows for number i and M rows in all, the sum of r_i s_i / b_i is at
 most M times the largest s_i / b_i, and the sum of the squares of r_i s_i / b_i is at most M^2 times the largest square.
@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from discreet.query.expressions import Apply, Case, Expression, Literal
 from discreet.query.operators import Operator
-from discreet.query.planning.draft import Draft, Tallying
+from discreet.query.planning.draft import Draft, Number, Tallying
 from discreet.query.stage import StageColumn
 
 __all__ = ["exclusive"]
@@ -23,8 +23,16 @@ def exclusive(draft: Draft, one: int, other: int) -> bool:
     """Whether a row surely leaves one of two numbers unchanged."""
     if max(one, other) >= _LONGEST:
         return False
+    if _are_halves(draft.numbers[one], draft.numbers[other]):
+        return True
     first, second = _condition(draft, one), _condition(draft, other)
     return first is not None and second is not None and _contradict(first, second)
+
+
+def _are_halves(one: Number, other: Number) -> bool:
+    """Whether two numbers count the values and the NULLs of one column."""
+    halves = {Tallying.COUNT, Tallying.NULLS}
+    return one.column is not None and one.column == other.column and {one.tallying, other.tallying} == halves
 
 
 def _condition(draft: Draft, place: int) -> Expression | None:

@@ -9,11 +9,13 @@ from html import escape
 from typing import final
 
 from discreet.mechanisms.text import plain, significant_up
-from discreet.query.planning.draft import Draft, Number
+from discreet.query.expressions import Field
+from discreet.query.planning.draft import Draft, Number, Tallying
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import reason
 from discreet.query.planning.predicted import needs_rows, predicted
 from discreet.query.question import Answer, Output
+from discreet.query.sources import column_names
 
 __all__ = ["Explanation", "explain"]
 
@@ -54,7 +56,7 @@ def explain(draft: Draft, *, cost: str, notes: tuple[str, ...], left: str | None
         ("price", cost),
         ("protects", _protects(draft)),
         ("noise", _noise(draft)),
-        *((f"noise of {_named(draft, number)}", _scale(one)) for number, one in _numbers(draft)),
+        *((f"noise of {_named(draft, number)}", _scale(draft, number, one)) for number, one in _numbers(draft)),
         *_groups(draft),
     ]
     if left is not None:
@@ -87,14 +89,27 @@ def _noise(draft: Draft) -> str:
 
 
 def _named(draft: Draft, number: Number) -> str:
+    """Call a number by what it counts and, where it has a name, by its column."""
     if number.column is None:
         return number.tallying.value
-    return f"{number.tallying.value} of column {number.column + 1}" if len(draft.columns) > 1 else number.tallying.value
+    expression = draft.columns[number.column].expression
+    names = column_names(draft.question.source)
+    name = names.get(expression.name) if isinstance(expression, Field) else None
+    return f"{number.tallying.value} of {name or f'value {number.column + 1}'}"
 
 
-def _scale(one: NumberNoise) -> str:
-    sd = significant_up(Fraction(one.law.standard_deviation) * one.unit)
-    return f"standard deviation {sd} grid steps, for a change of {one.change * one.unit:,} by one unit in one group"
+def _scale(draft: Draft, number: Number, one: NumberNoise) -> str:
+    """Tell the noise as people count, not in grid steps."""
+    step = one.unit * _step(draft, number)
+    sd, change = significant_up(Fraction(one.law.standard_deviation) * step), significant_up(one.change * step)
+    return f"standard deviation {sd}, for a change of {change} by one unit in one group"
+
+
+def _step(draft: Draft, number: Number) -> Fraction:
+    grid = None if number.column is None else draft.columns[number.column].grid
+    if grid is None or number.tallying not in (Tallying.TOTAL, Tallying.SQUARES):
+        return Fraction(1)
+    return grid.step if number.tallying is Tallying.TOTAL else grid.step**2
 
 
 def _groups(draft: Draft) -> list[tuple[str, str]]:

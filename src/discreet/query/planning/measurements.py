@@ -62,7 +62,7 @@ class _Work:
     def recipe(self, measure: Measure) -> Recipe:
         match measure.statistic:
             case Statistic.ROWS:
-                return Counted(self._number(Number(Tallying.ROWS)))
+                return self._rows()
             case Statistic.UNITS:
                 return Counted(self._units())
             case Statistic.COUNT:
@@ -80,6 +80,25 @@ class _Work:
                 return self._quantile(measure)
             case Statistic.MODE:
                 return self._mode(measure)
+
+    def _rows(self) -> Recipe:
+        """Count rows; beside a count of values, as values and NULLs.
+
+        A row is one or the other, so that both are paid like one, where rows and values would be paid twice.
+        """
+        argument = self._counted_beside_rows()
+        if argument is None:
+            return Counted(self._number(Number(Tallying.ROWS)))
+        count = self._count(argument)
+        return Counted(count, self._number(Number(Tallying.NULLS, self.numbers[count].column)))
+
+    def _counted_beside_rows(self) -> Expression | None:
+        """Find values that are counted, may be NULL, and so are not the rows; None if rows are needed by themselves."""
+        counted = [m.argument for m in self.draft.question.measures if m.statistic in _ABOUT_A_COUNT]
+        units = any(m.statistic is Statistic.UNITS for m in self.draft.question.measures)
+        if any(e is not None and not e.facts.nullable for e in counted) or (units and self.draft.max_rows == 1):
+            return None
+        return next((e for e in counted if e is not None), None)
 
     def _units(self) -> int:
         # With one row a group at most, rows are units.

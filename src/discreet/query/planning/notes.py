@@ -85,7 +85,7 @@ def _statistics(draft: Draft) -> Iterator[str]:
 
 
 def _quantile(measure: Measure) -> Iterator[str]:
-    if measure.quantile in (0, 1):
+    if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
         yield (
             f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.query.planning.answers import noise_of
+from discreet.query.planning.answers import counted_terms, noise_of
 from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.draft import Added, Averaged, Counted, Draft, Picked, Spread
 from discreet.query.planning.grids import reach_of
@@ -25,7 +25,7 @@ def predicted(draft: Draft, output: Output, rows: int | None) -> Fraction | None
     recipe, confidence = draft.recipes[output.value.measure], draft.spend.confidence
     match recipe:
         case Counted():
-            return noise_of(draft, recipe.number).reach(confidence)
+            return reach_of_sum(counted_terms(draft, recipe), confidence)
         case Added():
             return _added(draft, recipe, confidence)
         case Averaged():

@@ -30,7 +30,7 @@ def change(draft: Draft, number: Number) -> int:
     match number.tallying:
         case Tallying.UNITS:
             return 1
-        case Tallying.ROWS | Tallying.COUNT | Tallying.DISTINCT:
+        case Tallying.ROWS | Tallying.COUNT | Tallying.NULLS | Tallying.DISTINCT:
             return draft.max_rows
         case Tallying.TOTAL:
             return draft.max_rows * _reach(draft, number)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidParameter
 from discreet.query.results.columns import Column
-from discreet.query.results.text import cell_text
+from discreet.query.results.text import shown
 
 if TYPE_CHECKING:
     import altair as alt
@@ -43,4 +43,4 @@ def _measured(table: ReleaseTable, name: str | None) -> Column:
 
 def _labels(table: ReleaseTable, by: str | None) -> list[str]:
     keys = [table.column(by)] if by is not None else [column for column in table.columns if not column.measured]
-    return [", ".join(cell_text(key[row]) for key in keys) or "all" for row in range(len(table))]
+    return [", ".join(shown(key, row) for key in keys) or "all" for row in range(len(table))]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from discreet.query.results.columns import Cell, Column
     from discreet.query.results.table import ReleaseTable
 
-__all__ = ["cell_text", "html", "text"]
+__all__ = ["cell_text", "html", "shown", "text"]
 
 _SHOWN = 30  # Rows; the rest is counted.
 _LONGEST = 60  # Characters of a cell.
@@ -30,6 +30,13 @@ def cell_text(cell: Cell) -> str:
     return f"{decimal(cell.value, places)} ± {decimal_up(cell.plus_minus, places)}"
 
 
+def shown(column: Column, row: int) -> str:
+    """Write a value of a column; keys as they are: 2020 is a year, not 2,020."""
+    cell = column[row]
+    whole = isinstance(cell.value, int) and not column.measured
+    return _word(cell.value) if whole else cell_text(cell)
+
+
 def _word(value: Any) -> str:
     if value is None:
         return "NULL"
@@ -41,7 +48,7 @@ def _word(value: Any) -> str:
 
 def text(table: ReleaseTable) -> str:
     """Write a table with aligned columns, then what was spent and the notes."""
-    cells = [[cell_text(column[row]) for column in table.columns] for row in range(min(len(table), _SHOWN))]
+    cells = [[shown(column, row) for column in table.columns] for row in range(min(len(table), _SHOWN))]
     lines = _aligned([column.name for column in table.columns], cells, [_is_left(column) for column in table.columns])
     more = [f"… {len(table) - _SHOWN:,} more rows"] if len(table) > _SHOWN else []
     return "\n".join([*lines, *more, _footer(table), *(f"· {note}" for note in _remarks(table))])
@@ -92,7 +99,7 @@ def html(table: ReleaseTable) -> str:
 
 def _html_row(table: ReleaseTable, row: int) -> str:
     cells = "".join(
-        f'<td style="text-align:{"left" if _is_left(column) else "right"}">{escape(cell_text(column[row]))}</td>'
+        f'<td style="text-align:{"left" if _is_left(column) else "right"}">{escape(shown(column, row))}</td>'
         for column in table.columns
     )
     return f"<tr>{cells}</tr>"
