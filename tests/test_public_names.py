@@ -16,8 +16,8 @@ SOURCE = Path(discreet.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted(path.parent for path in FILES if path.name == "__init__.py")
 OPTIONAL = (
-    "scipy", "flint", "pandas", "polars", "pyarrow", "altair", "vl_convert", "cryptography", "duckdb", "sklearn",
-    "torch", "matplotlib", "numpy.random", "random",
+    "scipy", "flint", "pandas", "polars", "pyarrow", "altair", "vl_convert", "cryptography", "duckdb", "sqlglot",
+    "sqlite3", "pydantic", "sklearn", "torch", "matplotlib", "numpy.random", "random",
 )  # fmt: skip
 
 
@@ -80,6 +80,9 @@ def test_names_that_people_rely_on_are_there() -> None:
     assert dp.NotPrivate is importlib.import_module("discreet.privacy").NotPrivate
     assert issubclass(dp.InvalidParameter, dp.DiscreetError)
     assert dp.sum is not sum
+    assert dp.Session is importlib.import_module("discreet.query.session.session").Session
+    assert dp.Budget is importlib.import_module("discreet.ledger").Budget
+    assert dp.query.sum is not dp.sum
 
 
 def loaded_after(statement: str) -> set[str]:
@@ -96,6 +99,12 @@ def test_importing_the_package_loads_no_optional_library() -> None:
 def test_asking_for_errors_and_relations_loads_no_optional_library() -> None:
     modules = loaded_after("import discreet; discreet.Relation; discreet.Refused; discreet.Release; discreet.count")
     assert not modules & (set(OPTIONAL) - {"random", "numpy.random"})
+
+
+def test_the_words_of_a_session_load_no_engine_and_no_parser() -> None:
+    modules = loaded_after("import discreet as dp; dp.Session; dp.Unit; dp.Budget; dp.between; dp.query.col")
+    assert "discreet.query.session.session" in modules
+    assert not modules & (set(OPTIONAL) - {"random", "numpy.random", "flint", "cryptography"})
 
 
 def test_a_private_count_needs_neither_scipy_nor_tables_nor_charts() -> None:

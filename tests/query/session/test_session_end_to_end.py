@@ -221,3 +221,21 @@ def test_the_library_cannot_speak_for_people_with_many_rows(tmp_path):
             dp.count([1], epsilon="0.1", relation=dp.Relation.ADD_REMOVE, session=session)
         session.charge(PureDP(1), relation=dp.Relation.ADD_REMOVE, purpose="training", unit="customer")
         assert charges(session) == 1
+
+
+def test_the_clause_of_bigquery_is_understood_and_only_tightens(tmp_path):
+    clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({}) city, COUNT(*) AS n FROM orders GROUP BY city"
+    with opened(tmp_path) as session:
+        alone = session.sql(clause.format("epsilon = 2, max_groups_contributed = 1"))
+        assert alone.cost == "ε = 2"
+        assert alone.question == session.sql(clause.format("epsilon = 1")).question
+        assert session.sql(clause.format("epsilon = 1e20"), epsilon=1).cost == "ε = 1"
+        with pytest.raises(dp.Refused, match="policy allows"):
+            session.sql(clause.format("epsilon = 1, max_groups_contributed = 9"))
+    by_age = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 1, delta = 1e-9, group_selection_strategy = {}) "
+    by_age += "age, COUNT(*) AS n FROM orders GROUP BY age"
+    with opened(tmp_path, columns={}) as session:
+        session.sql(by_age.format("LAPLACE_THRESHOLD"))
+        with pytest.raises(dp.Refused, match="PUBLIC_GROUPS"):
+            session.sql(by_age.format("PUBLIC_GROUPS"))
+        session.sql(by_age.format("PUBLIC_GROUPS"), keys={"age": [18, 25]})

@@ -49,15 +49,6 @@ def test_the_example_runs(tmp_path):
     assert "questions like the last one" in done.stdout
 
 
-def test_importing_the_session_loads_no_engine_and_no_parser():
-    code = "import sys, discreet as dp; dp.Session; dp.Budget; dp.between; print(*sys.modules)"
-    loaded = set(
-        subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()
-    )
-    assert "discreet.query.session.session" in loaded
-    assert not loaded & {"duckdb", "sqlglot", "pyarrow", "pydantic", "pandas", "polars", "sqlite3", "scipy", "altair"}
-
-
 def test_a_policy_opens_the_session_it_describes(tmp_path):
     (tmp_path / "visits.csv").write_text(OWN)
     (tmp_path / "cities.csv").write_text("clinic,town\nHarbour,Here\nMarket,There\n")

@@ -18,7 +18,7 @@ from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
 from discreet.query.planning import plan as plan_question
 from discreet.query.policy import Unit, public
-from discreet.query.reading import read
+from discreet.query.reading import Reading, read
 from discreet.query.session.answering import Asked, Desk
 from discreet.query.session.builder import Ask
 from discreet.query.session.catalogue_building import Columns, build_catalogue, nearest
@@ -227,6 +227,7 @@ class Session:
         known = self._catalogue if catalogue is None else catalogue
         budget = self._desk.ledger.account.budget
         reading = read(query, known, keys=listed_keys(keys))
+        _check_public_groups(reading)
         spend = offer.with_clause(reading.options).spend(budget)
         priced = plan_question(reading.question, known, spend, limits=reading.options, pure=budget.kind == "pure")
         self._desk.times_left(priced.event)  # What the ledger cannot account for is refused here, not at the release.
@@ -272,6 +273,15 @@ def _check_texts(**texts: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str) or not text.strip():
             raise InvalidParameter(f"{name} must be a text that is not empty")
+
+
+def _check_public_groups(reading: Reading) -> None:
+    unlisted = [key.name for key in reading.question.keys if key.domain is None]
+    if reading.options.public_groups and unlisted:
+        raise Refused(
+            f"PUBLIC_GROUPS was asked for, and nobody listed the values of {', '.join(unlisted)}",
+            way_out="list them with keys={…}, declare dp.categories([…]), or join a public table of them",
+        )
 
 
 def _open_tables(tables: dict[str, Any], unit: Unit, columns: Columns, opened: ExitStack) -> tuple[Engine, Catalogue]:

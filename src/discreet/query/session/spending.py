@@ -27,8 +27,9 @@ _USUAL = Fraction(95, 100)
 class Offer:
     """Exactly one of epsilon, rho, a share of the lifetime budget, a largest ±, or a largest ± relative to `expected`.
 
-    `expected` is what the analyst believes: how many rows a typical group has; or the value of each column by name, with
-    the rows under "*"; or an earlier answer, of which the middle of each column is taken. It is never read from the data.
+    `expected` is what the analyst believes: how many rows a typical group has; or the value of each column by name,
+    with the rows under "*"; or an earlier answer, of which the middle of each column is taken. It is never read from
+    the data.
     """
 
     epsilon: Number | None = None
@@ -41,14 +42,11 @@ class Offer:
     confidence: Number = _USUAL
 
     def with_clause(self, options: Options) -> Offer:
-        """Take what the clause of the query says, if nothing else was said."""
-        for name in ("epsilon", "delta"):
-            if getattr(options, name) is not None and getattr(self, name) is not None:
-                raise InvalidParameter(f"{name} is said in the query and beside it: say it once")
+        """Take what the clause of the query says; where both are said, the smaller: a clause may only tighten."""
         return replace(
             self,
-            epsilon=self.epsilon if options.epsilon is None else options.epsilon,
-            delta=self.delta if not options.delta else options.delta,
+            epsilon=_smaller(exact_or_none(self.epsilon, name="epsilon"), options.epsilon),
+            delta=_smaller(exact_or_none(self.delta, name="delta"), options.delta or None),
         )
 
     def _check(self) -> None:
@@ -82,6 +80,10 @@ class Offer:
             delta=exact_or_none(self.delta, name="delta"),
             confidence=exact(self.confidence, name="confidence"),
         )
+
+
+def _smaller(said: Fraction | None, also: Fraction | None) -> Fraction | None:
+    return min((value for value in (said, also) if value is not None), default=None)
 
 
 def _read_share(share: Number) -> Fraction:
