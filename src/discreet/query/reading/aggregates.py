@@ -106,7 +106,7 @@ def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:
         raise Refused(
             f"this needs numbers, and this is a {argument.facts.kind.value}",
             reason="only numbers are added up",
-            way_out="CAST it, or count rows with COUNT",
+            way_out="declare the column with dp.between(low, high), CAST it and clamp it, or count rows with COUNT",
         )
     return argument
 
