@@ -139,9 +139,14 @@ JOIN airlines a ON f.carrier = a.carrier
 GROUP BY a.name, p.manufacturer;
 
 -- id: flights/flights-per-plane
--- expect: answered
+-- expect: refused: a mean of something that has no bounds
 WITH per_plane AS (SELECT tailnum, COUNT(*) AS n, AVG(arr_delay) AS delay FROM flights GROUP BY tailnum)
 SELECT AVG(n) AS flights, AVG(delay) AS mean_of_means FROM per_plane;
+
+-- id: flights/flights-per-plane-at-most
+-- expect: answered
+WITH per_plane AS (SELECT tailnum, COUNT(*) AS n, AVG(arr_delay) AS delay FROM flights GROUP BY tailnum)
+SELECT AVG(LEAST(n, 400)) AS flights, AVG(delay) AS mean_of_means FROM per_plane;
 
 -- id: flights/busy-planes
 -- expect: answered

@@ -131,8 +131,12 @@ SELECT MODE(insulin) AS insulin FROM encounters WHERE diabetesmed = 'Yes';
 SELECT AVG(number_outpatient + number_emergency + number_inpatient) AS visits FROM encounters;
 
 -- id: hospital/stays-per-patient
--- expect: answered
+-- expect: refused: a mean of something that has no bounds
 SELECT AVG(n) AS stays FROM (SELECT patient_nbr, COUNT(*) AS n FROM encounters GROUP BY patient_nbr) AS per_patient;
+
+-- id: hospital/stays-per-patient-at-most
+-- expect: answered
+SELECT AVG(LEAST(n, 10)) AS stays FROM (SELECT patient_nbr, COUNT(*) AS n FROM encounters GROUP BY patient_nbr) AS per_patient;
 
 -- id: hospital/frequent-patients
 -- expect: answered

@@ -22,7 +22,7 @@ class Number:
     low: int
     high: int
     step: str | None = None
-    usual: tuple[int, int] | None = None
+    usual: tuple[float, float] | None = None
     nulls: float = 0.0  # the share of a stand-in's values that are missing
 
 
@@ -123,8 +123,8 @@ TPCH: Final = Dataset(
                 "partkey": Number(1, 40),
                 "quantity": Number(1, 50),
                 "extendedprice": Number(0, 100_000, step="0.01", usual=(900, 90_000)),
-                "discount": Number(0, 1, step="0.01"),
-                "tax": Number(0, 1, step="0.01"),
+                "discount": Number(0, 1, step="0.01", usual=(0, 0.1)),
+                "tax": Number(0, 1, step="0.01", usual=(0, 0.08)),
                 "returnflag": Choice(("A", "N", "R")),
                 "linestatus": Choice(("F", "O")),
                 "shipdate": Time(FIRST_DAY, LAST_DAY),
@@ -235,10 +235,10 @@ FLIGHTS: Final = Dataset(
                 "dep_delay": Number(-60, 300, usual=(-15, 90), nulls=0.03),
                 "arr_delay": Number(-100, 300, usual=(-40, 100), nulls=0.03),
                 "sched_dep_time": Number(0, 2400, usual=(500, 2300)),
-                "carrier": Text(tuple(known.AIRLINES.column("carrier"))),
+                "carrier": Text(tuple(map(str, known.AIRLINES.column("carrier")))),
                 "flight": Number(1, 9_000),
                 "origin": Choice(("EWR", "JFK", "LGA")),
-                "dest": Text(tuple(known.AIRPORTS.column("faa"))),
+                "dest": Text(tuple(map(str, known.AIRPORTS.column("faa")))),
                 "air_time": Number(0, 720, usual=(20, 700), nulls=0.03),
                 "distance": Number(0, 5_000, usual=(90, 2_700)),
                 "hour": Number(0, 23),

@@ -96,8 +96,13 @@ SELECT FLOOR(price / 5) * 5 AS bucket, COUNT(*) AS lines FROM sales WHERE price 
 GROUP BY FLOOR(price / 5) * 5 ORDER BY bucket;
 
 -- id: retail/lines-per-customer
--- expect: answered
+-- expect: refused: a mean of something that has no bounds
 SELECT AVG(lines) AS lines_per_customer FROM (SELECT customer_id, COUNT(*) AS lines FROM sales GROUP BY customer_id) AS c;
+
+-- id: retail/lines-per-customer-at-most
+-- expect: answered
+SELECT AVG(LEAST(lines, 200)) AS lines_per_customer
+FROM (SELECT customer_id, COUNT(*) AS lines FROM sales GROUP BY customer_id) AS c;
 
 -- id: retail/customer-value
 -- expect: answered

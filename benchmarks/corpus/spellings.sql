@@ -19,3 +19,7 @@ SELECT COUNT(*) AS lines, COUNT(*) AS low, COUNT(*) AS high FROM sales;
 -- id: hospital/bigquery-clause
 -- for: plain, smartnoise-sql, pyqrlew
 SELECT readmitted, COUNT(*) AS stays, AVG(time_in_hospital) AS days FROM encounters GROUP BY readmitted;
+
+-- id: retail/sample
+-- for: plain
+SELECT ROUND(COUNT(*) * 0.1) AS lines FROM sales;

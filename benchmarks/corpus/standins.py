@@ -16,7 +16,7 @@ from benchmarks.corpus.policies import Choice, Column, Dataset, Number, Private,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Tables", "public", "standin"]
+__all__ = ["Tables", "draw_values", "public", "standin"]
 
 Tables: TypeAlias = "dict[str, pa.Table]"
 SEED: Final = 2013
@@ -45,7 +45,7 @@ def public(dataset: Dataset) -> Tables:
 def _draw(dataset: Dataset, table: Private, units: int) -> dict[str, list[Any]]:
     generator = np.random.default_rng((SEED, zlib.crc32(f"{dataset.name}.{table.name}".encode())))
     owners = np.repeat(np.arange(units), generator.integers(table.rows[0], table.rows[1] + 1, units))
-    columns = {name: _values(column, len(owners), generator) for name, column in table.columns.items()}
+    columns = {name: draw_values(column, len(owners), generator) for name, column in table.columns.items()}
     return columns if dataset.unit == "row" else columns | {dataset.unit: _units(dataset, owners, generator)}
 
 
@@ -54,7 +54,7 @@ def _units(dataset: Dataset, owners: Any, generator: np.random.Generator) -> lis
     return _with_nulls(names, dataset.null_units if len(names) > dataset.units else 0.0, generator)
 
 
-def _values(column: Column, size: int, generator: np.random.Generator) -> list[Any]:
+def draw_values(column: Column, size: int, generator: np.random.Generator) -> list[Any]:
     match column:
         case Number():
             return _with_nulls(_numbers(column, size, generator), column.nulls, generator)
@@ -69,7 +69,7 @@ def _values(column: Column, size: int, generator: np.random.Generator) -> list[A
 def _numbers(column: Number, size: int, generator: np.random.Generator) -> list[Any]:
     low, high = column.usual or (column.low, column.high)
     if column.step is None or float(column.step) >= 1:
-        return [int(value) for value in generator.integers(low, high + 1, size)]
+        return [int(value) for value in generator.integers(int(low), int(high) + 1, size)]
     decimals = len(column.step.partition(".")[2])
     return [round(float(value), decimals) for value in generator.uniform(low, high, size)]
 
