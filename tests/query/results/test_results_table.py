@@ -146,6 +146,16 @@ def test_data_frames_have_errors_beside_values() -> None:
     assert empty.to_arrow().num_rows == len(empty) == 0
 
 
+def test_a_long_column_is_exported_as_its_cells_are() -> None:
+    found = everything()
+    frame = found.to_polars()
+    for name in ("n", "mean"):
+        cells = [row[name] for row in found]
+        for part in ("plus_minus", "low", "high"):
+            expected = [float(getattr(cell, part)) for cell in cells]
+            assert frame[f"{name}_{part}"].to_list() == pytest.approx(expected)
+
+
 def test_names_that_would_collide_are_kept_apart() -> None:
     names = table(counts(1), counts(2, name="n_low")).to_arrow().column_names
     assert len(set(names)) == len(names) == 8

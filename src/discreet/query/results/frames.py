@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers
@@ -32,18 +33,36 @@ def to_arrow(table: ReleaseTable) -> pa.Table:
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _series(table: ReleaseTable) -> Iterator[tuple[str, Values]]:
+def _series(table: ReleaseTable) -> Iterator[tuple[str, Values | NDArray[Any]]]:
     for column in table.columns:
         yield column.name, column.values
         if column.has_interval:
-            yield from _errors(column)
+            reach, low, high = _by_array(column) or _by_cell(column)
+            yield f"{column.name}_plus_minus", reach
+            yield f"{column.name}_low", low
+            yield f"{column.name}_high", high
 
 
-def _errors(column: Column) -> Iterator[tuple[str, Values]]:
+def _by_array(column: Column) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
+    """Return ±, low and high of a long column at once, where all are numbers in arrays."""
+    parts = (column.values, column.low, column.high)
+    listed = [part for part in parts if isinstance(part, Numbers)]
+    if len(listed) < len(parts):
+        return None
+    whole = [found for part in listed if (found := part.integers()) is not None]
+    values, low, high = whole if len(whole) == len(listed) else [part.floats() for part in listed]
+    reach = np.maximum(high - values, values - low)
+    return reach, _inside(low, column.limits), _inside(high, column.limits)
+
+
+def _inside(ends: NDArray[Any], limits: tuple[Fraction | None, Fraction | None]) -> NDArray[Any]:
+    least, most = (None if limit is None else ends.dtype.type(limit) for limit in limits)
+    return ends if least is most is None else np.clip(ends, least, most)
+
+
+def _by_cell(column: Column) -> tuple[Values, Values, Values]:
     cells = [column[row] for row in range(len(column))]
-    yield f"{column.name}_plus_minus", tuple(cell.plus_minus for cell in cells)
-    yield f"{column.name}_low", tuple(cell.low for cell in cells)
-    yield f"{column.name}_high", tuple(cell.high for cell in cells)
+    return tuple(c.plus_minus for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
 
 
 def _unused(name: str, names: list[str]) -> str:
@@ -52,9 +71,11 @@ def _unused(name: str, names: list[str]) -> str:
     return name
 
 
-def _array(values: Values) -> pa.Array:
+def _array(values: Values | NDArray[Any]) -> pa.Array:
     import pyarrow as pa
 
+    if isinstance(values, np.ndarray):
+        return pa.array(values)
     if isinstance(values, Numbers):
         whole = values.integers()
         return pa.array(values.floats() if whole is None else whole)
