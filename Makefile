@@ -15,7 +15,7 @@ $(VENV)/.ready: $(VENV)/.package
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs]'
 	touch $@
 
-demo: $(VENV)/.package  ## A few private statistics of a bundled table, with their ± and what they cost.
+demo: $(VENV)/.package  ## Private SQL and a few statistics on a bundled table, with their ± and what they cost.
 	$(BIN)/python -m discreet.demo
 
 test: $(VENV)/.ready  ## The tests, on two cores.
