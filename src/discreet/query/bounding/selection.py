@@ -40,6 +40,12 @@ class Kept:
     groups: Integers  # the group of each kept row
     payloads: Integers  # and its payload
 
+    @classmethod
+    def all_of(cls, keys: Integers, layout: Layout) -> Kept:
+        """Keep the rows of units that have one row each."""
+        groups = layout.groups(keys)
+        return cls(groups, groups, layout.payloads(keys))
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)

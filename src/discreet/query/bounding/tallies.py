@@ -9,6 +9,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.query.bounding.gathered import Shape
 from discreet.query.bounding.limits import MOST_GROUPS, Limits, Measure
+from discreet.query.bounding.memory import keep_freed_memory
 from discreet.query.bounding.partition import Counting
 from discreet.query.bounding.rows import Rows, clean
 from discreet.query.bounding.secret import Secret
@@ -43,6 +44,7 @@ def tally(
     """
     if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
         raise InvalidParameter("groups must be at most 2^31")
+    keep_freed_memory()
     shape = Shape(groups, measures)
     secret = Secret()
     with (

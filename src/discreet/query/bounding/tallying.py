@@ -126,8 +126,8 @@ class _Column:
 
 
 def _count(counts: Integers, groups: Integers) -> None:
-    # A histogram of all groups is quicker, unless there are more of them than rows.
+    # A histogram of all groups is quicker, unless there are many more of them than rows.
     if counts.size <= groups.size:
         counts += np.bincount(groups, minlength=counts.size)
     else:
-        np.add.at(counts, groups, 1)
+        np.add.at(counts, groups, np.ones(groups.size, np.int64))
