@@ -1,10 +1,14 @@
-"""A process that dies by its own signal at one step of an answer: `python session_crash.py folder step`."""
+"""A process that dies by its own signal at one step of an answer: `python session_crash.py folder step`.
+
+With the step "any" it asks question after question, each under a key of its own, and prints answers until it is killed.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+from itertools import count
 from pathlib import Path
 
 from session_data import opened
@@ -49,7 +53,17 @@ def arm(step: str) -> None:
     setattr(owner, method, fatal)
 
 
-if __name__ == "__main__":
+def ask_on(folder: Path, first: int) -> None:
+    """Ask until killed; a line is printed once an answer has left the session."""
+    with opened(folder) as session:
+        for number in count(first):
+            answer = session.sql(QUERY, epsilon="0.01", key=str(number)).release()
+            print(number, answer.to_json(), flush=True)
+
+
+if __name__ == "__main__" and sys.argv[2] == "any":
+    ask_on(Path(sys.argv[1]), int(sys.argv[3]))
+elif __name__ == "__main__":
     with opened(Path(sys.argv[1])) as session:
         plan = session.sql(QUERY, epsilon=1, key="the one")
         arm(sys.argv[2])

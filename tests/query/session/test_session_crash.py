@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,27 @@ def test_a_kill_at_any_step_loses_no_charge_and_releases_nothing_twice(step, tmp
         assert charges(session) == 1
     if step == "nowhere":
         assert died.stdout.strip() == first.to_json()
+
+
+@pytest.mark.slow
+def test_kills_at_any_time_leave_every_released_answer_on_record(tmp_path):
+    released: dict[str, str] = {}
+    for kill in range(40):
+        command = [sys.executable, str(FOLDER / "session_crash.py"), str(tmp_path), "any", str(1000 * kill)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None
+            first = child.stdout.readline()
+            time.sleep(0.0037 * kill)
+            child.kill()
+            lines = [first, *child.stdout.read().splitlines()]
+        # The last line may have been cut by the kill.
+        whole = [line.split(" ", 1) for line in lines if line.rstrip().endswith("}")]
+        released |= {key: answer.rstrip() for key, answer in whole}
+    assert len(released) >= 40
+    with opened(tmp_path) as session:
+        session._desk.ledger.verify()
+        before = charges(session)
+        assert before >= len(released)
+        for key, answer in released.items():
+            assert session.sql(QUERY, epsilon="0.01", key=key).release().to_json() == answer
+        assert charges(session) == before
