@@ -9,8 +9,8 @@ from typing import Any
 
 from engine_trees import field
 
-from discreet.query.expressions import Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.expressions import Expression
+from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.rules import apply, literal, when
 
@@ -127,8 +127,5 @@ def deep(levels: int) -> Expression:
     """Return an expression that would be 2^levels long if every argument that is needed twice were written twice."""
     value: Expression = FIELDS["real1"]
     for _ in range(levels):
-        value = apply(O.DIVIDE, value, apply(O.ADD, value, literal(1)))
+        value = apply(O.DIVIDE, literal(1), apply(O.ADD, value, literal(1)))
     return value
-
-
-NOTHING = Literal(None, Facts(kind=K.INTEGER))

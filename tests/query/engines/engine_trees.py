@@ -93,3 +93,36 @@ def computed(
     keys = [(row, None), *((expression, None) for expression in expressions)]
     tallied = run(engine, stage(source, unit=row.name, keys=keys))
     return {number: values for number, *rest in tallied.keys(range(tallied.groups)) for values in [tuple(rest)]}
+
+
+Rows = Sequence[dict[str, Any]]
+
+
+def counted(rows: Rows, key: tuple[str, ...], measured: str | None = None, unit: str | None = None) -> dict[Any, Any]:
+    """Count plain rows by group, one by one: what an engine must find if nothing is bounded."""
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        if unit is not None and row[unit] is None:
+            continue
+        group = groups.setdefault(tuple(row[name] for name in key), {"units": set(), "rows": 0, "values": []})
+        group["units"].add(row[unit] if unit is not None else group["rows"])
+        group["rows"] += 1
+        if measured is not None and row[measured] is not None:
+            group["values"].append(row[measured])
+    return {key: _summed(group, measured) for key, group in groups.items()}
+
+
+def _summed(group: dict[str, Any], measured: str | None) -> dict[str, Any]:
+    values = sorted(group["values"])
+    numbers = {
+        "count": len(values),
+        "total": sum(values),
+        "squares": sum(value * value for value in values),
+        "distinct": len(set(values)),
+        "values": values,
+    }
+    return {
+        "units": len(group["units"]),
+        "rows": group["rows"],
+        "columns": [] if measured is None else [numbers],
+    }

@@ -48,8 +48,16 @@ def sql_type_of(kind: Any) -> str | None:
     if types.is_timestamp(kind):
         return "TIMESTAMP"
     if types.is_decimal(kind):
-        return "DOUBLE" if kind.scale > 0 else "BIGINT"
+        return _decimal_type(kind)
     return _PLAIN.get(str(kind))
+
+
+def _decimal_type(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    return "DOUBLE" if kind.scale > 0 else "BIGINT"
 
 
 def offered(schema: Any) -> dict[str, str]:
@@ -97,7 +105,7 @@ def _maker(kind: Any) -> Any:
     if types.is_date64(kind):
         return _dates
     if types.is_decimal(kind):
-        return _decimals
+        return None if _decimal_type(kind).startswith("DECIMAL") else _decimals
     if types.is_float16(kind):
         return lambda chunk: chunk.cast(pa.float64())
     return (lambda chunk: pa.nulls(len(chunk), pa.string())) if types.is_null(kind) else None
@@ -168,8 +176,8 @@ def _decimals(chunk: Any) -> Any:
     """Read decimals as doubles, or as whole numbers if they have no decimals; those beyond 64 bits are at their end."""
     import pyarrow as pa
 
-    if chunk.type.scale > 0:
-        return chunk.cast(pa.float64())
+    if chunk.type.scale > 0:  # Arrow's own cast is off by the last bit.
+        return pa.array([None if value is None else float(value) for value in chunk.to_pylist()], pa.float64())
     largest = (1 << 63) - 1
     values = [None if value is None else max(-largest, min(largest, int(value))) for value in chunk.to_pylist()]
     return pa.array(values, pa.int64())

@@ -9,15 +9,16 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, final
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, final
 
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
 from discreet.query.engines.writing import path_text
 
-__all__ = ["Cage", "Progress", "watched"]
+__all__ = ["Cage", "Progress", "default_threads", "watched"]
+
+T = TypeVar("T")
 
 Progress = Callable[[float, float], None]  # seconds gone, seconds allowed
 _BEAT = 0.1  # seconds
@@ -77,9 +78,8 @@ class Cage:
         return root
 
 
-@contextmanager
-def watched(connection: Any, deadline: Deadline, progress: Progress | None = None) -> Iterator[None]:
-    """Stop the work of a connection at the deadline, and turn whatever fails into one constant error."""
+def watched(work: Callable[[], T], connection: Any, deadline: Deadline, progress: Progress | None = None) -> T:
+    """Do some work, stop what a connection does at the deadline, and turn whatever fails into one constant error."""
     import duckdb
     import pyarrow as pa
 
@@ -87,13 +87,13 @@ def watched(connection: Any, deadline: Deadline, progress: Progress | None = Non
     watcher = threading.Thread(target=_watch, args=(connection, deadline, done, progress), daemon=True)
     watcher.start()
     try:
-        yield
+        return work()
     except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ArithmeticError, ValueError, RuntimeError):
-        # Such errors may carry values, so nothing of them is passed on.
-        raise AnswerFailed from None
+        pass  # Such an error may carry values. It must not even be the context of ours, which is raised below.
     finally:
         done.set()
         watcher.join()
+    raise AnswerFailed
 
 
 def _watch(connection: Any, deadline: Deadline, done: threading.Event, progress: Progress | None) -> None:

@@ -35,7 +35,7 @@ def _text_to_integer(value: str, writer: Writer) -> str:
 
     def body(text: str) -> str:
         double = f"TRY_CAST({text} AS DOUBLE)"
-        small = f"abs({double}) <= {1 << 53}"
+        small = f"abs({double}) < {1 << 53}"
         large = f"isfinite({double}) THEN TRY_CAST({text} AS BIGINT)"
         read = f"CASE WHEN {small} THEN CAST({double} AS BIGINT) WHEN {large} END"
         return f"(CASE WHEN NOT contains({text}, '_') THEN {read} END)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any, final
 
@@ -101,9 +101,15 @@ def _storable(member: Hashable, kind: Kind) -> Any:
         return unicodedata.normalize("NFC", str(member))
     if kind is Kind.REAL:
         return float(member) + 0.0  # type: ignore[arg-type]
-    if kind is Kind.TIMESTAMP and isinstance(member, date) and not isinstance(member, datetime):
+    return _moment(member) if kind is Kind.TIMESTAMP and isinstance(member, date) else member
+
+
+def _moment(member: date) -> datetime:
+    """Return a plain moment in whole microseconds: members that the engine takes for one must be one here as well."""
+    if not isinstance(member, datetime):
         return datetime(member.year, member.month, member.day)
-    return member
+    naive = member if member.tzinfo is None else member.astimezone(UTC).replace(tzinfo=None)
+    return datetime.combine(naive.date(), naive.time())
 
 
 def plain(member: Hashable) -> Hashable:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, final
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, final
 
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.catalogue import CatalogueColumn
@@ -15,14 +14,16 @@ from discreet.query.engines.leaves import kind_of
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
 from discreet.query.engines.sources import Relation
-from discreet.query.engines.stages import Scan, write_stage
-from discreet.query.engines.tables import Held, check_names, hold
+from discreet.query.engines.stages import write_stage
+from discreet.query.engines.tables import NO_TABLE, Held, check_names, hold
 from discreet.query.engines.writing import Writer
 from discreet.query.facts import Kind
 from discreet.query.policy import PublicTable
 from discreet.query.stage import Stage
 
 __all__ = ["DuckDBEngine"]
+
+T = TypeVar("T")
 
 _MEMORY = 3 << 30
 _SETUP = 600.0  # Seconds for reading a schema or a public table.
@@ -58,20 +59,25 @@ class DuckDBEngine:
 
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
         self._check_public(table)
-        with self._connected(Deadline.after(_SETUP), [table]) as connection:
-            return read_public(connection, self._relation(table), self._types[table])
+        relation, types = self._relation(table), self._types[table]
+        return self._ask(lambda connection: read_public(connection, relation, types), [table])
 
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
         self._check_public(table)
-        with self._connected(Deadline.after(_SETUP), [table]) as connection:
-            return is_unique(connection, self._relation(table), columns)
+        relation = self._relation(table)
+        return self._ask(lambda connection: is_unique(connection, relation, columns), [table])
 
     def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
         scan = write_stage(stage, self, Writer())
-        with self._connected(deadline, list(self._held), scan) as connection:
+
+        def work(connection: Any) -> Tallied:
+            for lookup in scan.lookups:
+                connection.register(lookup.name, lookup.table)
             if scan.unit is None:
                 return run_rows(stage, scan, connection)
             return run_bounded(stage, scan, connection, deadline, self._resources)
+
+        return self._ask(work, list(self._held), deadline)
 
     def close(self) -> None:
         self._cage.close()
@@ -96,21 +102,32 @@ class DuckDBEngine:
         return {name: sql_type for name, sql_type in types.items() if kind_of(sql_type) is not None}
 
     def _ask_types(self, table: str, held: Held) -> dict[str, str]:
-        with self._connected(Deadline.after(_SETUP), [table]) as connection:
-            rows = connection.execute(f"DESCRIBE SELECT * FROM {self._relation(table)}").fetchall()
+        def work(connection: Any) -> list[tuple[str, ...]] | None:
+            if not held.is_table(connection, self._names[table]):
+                return None
+            rows: list[tuple[str, ...]] = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+            return rows
+
+        relation = self._relation(table)
+        try:
+            rows = self._ask(work, [table])
+        except AnswerFailed:
+            raise InvalidParameter(f"the files of table {table!r} cannot be read") from None
+        if rows is None:
+            raise InvalidParameter(NO_TABLE)
         return {name: sql_type for name, sql_type, *_ in rows}
 
-    @contextmanager
-    def _connected(self, deadline: Deadline, tables: list[str], scan: Scan | None = None) -> Iterator[Any]:
-        """Open a connection that knows some tables; whatever fails in it is one constant error."""
+    def _ask(self, work: Callable[[Any], T], tables: list[str], deadline: Deadline | None = None) -> T:
+        """Do some work on a connection that knows some tables; whatever fails in it is one constant error."""
         connection = self._cage.connection()
+
+        def prepared() -> T:
+            for table in tables:
+                self._held[table].prepare(connection, self._names[table])
+            return work(connection)
+
         try:
-            with watched(connection, deadline, self._progress):
-                for table in tables:
-                    self._held[table].prepare(connection, self._names[table])
-                for lookup in () if scan is None else scan.lookups:
-                    connection.register(lookup.name, lookup.table)
-                yield connection
+            return watched(prepared, connection, deadline or Deadline.after(_SETUP), self._progress)
         except AnswerFailed:
             self._cage.renew()
             raise

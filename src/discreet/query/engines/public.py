@@ -27,9 +27,7 @@ def read_public(connection: Any, relation: str, types: Mapping[str, str]) -> dic
 def _column(connection: Any, relation: str, name: str, sql_type: str) -> CatalogueColumn:
     kind = kind_of(sql_type)
     assert kind is not None
-    bare = TableColumn(name, Field("x", Facts(kind=kind)))
-    stored, _, _ = layers(bare, sql_type, "x", Writer())
-    rows = f"(SELECT {stored} AS x FROM {relation})"
+    rows = f"(SELECT {_as_read(name, sql_type)} AS x FROM {relation})"
     low, high = _bounds(connection, rows, kind)
     (nulls,) = connection.execute(f"SELECT count(*) - count(x) FROM {rows}").fetchone()
     members = None if kind is Kind.REAL else _members(connection, rows)
@@ -51,10 +49,23 @@ def _members(connection: Any, rows: str) -> tuple[Hashable, ...] | None:
 
 
 def is_unique(connection: Any, relation: str, columns: frozenset[str]) -> bool:
-    """Whether no two rows agree in some columns; rows with NULL there match nothing and do not count."""
-    names = [quote(column) for column in sorted(columns)]
+    """Whether no two rows agree in some columns; rows with NULL there match nothing and do not count.
+
+    Values are compared as a join compares them: two long decimals may differ and be one and the same double.
+    """
+    asked = ", ".join(quote(column) for column in sorted(columns))
+    types = connection.execute(f"DESCRIBE SELECT {asked} FROM {relation}").fetchall()
+    read = [f"{_as_read(name, sql_type)} AS x{place}" for place, (name, sql_type, *_) in enumerate(types)]
+    names = [f"x{place}" for place in range(len(types))]
     present = " AND ".join(f"{name} IS NOT NULL" for name in names)
-    rows = f"SELECT {', '.join(names)} FROM {relation} WHERE {present}"
-    counted = f"SELECT count(*) AS n FROM ({rows}) GROUP BY {', '.join(names)}"
+    rows = f"SELECT {', '.join(read)} FROM {relation}"
+    counted = f"SELECT count(*) AS n FROM ({rows}) WHERE {present} GROUP BY {', '.join(names)}"
     (copies,) = connection.execute(f"SELECT count(*) FROM ({counted}) WHERE n > 1").fetchone()
     return bool(copies == 0)
+
+
+def _as_read(name: str, sql_type: str) -> str:
+    """Write a stored value as a question sees it, whatever is declared of it."""
+    kind = kind_of(sql_type)
+    assert kind is not None
+    return layers(TableColumn(name, Field("x", Facts(kind=kind))), sql_type, "x", Writer())[0]

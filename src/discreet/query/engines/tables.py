@@ -19,9 +19,10 @@ from discreet.query.engines.arrow import offered, safe_table
 from discreet.query.engines.frames import pandas_schema, pandas_table, polars_schema, polars_table
 from discreet.query.engines.writing import path_text, quote
 
-__all__ = ["Held", "check_names", "hold"]
+__all__ = ["NO_TABLE", "Held", "check_names", "hold"]
 
 Describe: TypeAlias = Callable[["Held"], dict[str, str]]
+NO_TABLE = "a DuckDB database must have a table (not a view, which may mix rows) of the name that it is given"
 _FORMS = "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, a DuckDB database or connection"
 
 
@@ -41,6 +42,9 @@ class Held(Protocol):
 
     def relation(self, name: str) -> str:
         """Return what a SELECT reads from."""
+
+    def is_table(self, connection: Any, name: str) -> bool:
+        """Whether it is there and is a table; a view is none, since it may mix the rows of several people."""
 
 
 @final
@@ -63,6 +67,9 @@ class InMemory:
     def relation(self, name: str) -> str:
         return name
 
+    def is_table(self, connection: Any, name: str) -> bool:
+        return True
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,9 @@ class Parquet:
     def relation(self, name: str) -> str:
         files = ", ".join(path_text(path) for path in self.paths)
         return f"read_parquet([{files}], hive_partitioning = false)"
+
+    def is_table(self, connection: Any, name: str) -> bool:
+        return True
 
 
 @final
@@ -105,6 +115,9 @@ class Csv:
         )
         return f"read_csv({path_text(self.paths[0])}, columns = {{{columns}}}, delim = '{self.delimiter}', {options})"
 
+    def is_table(self, connection: Any, name: str) -> bool:
+        return True
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,9 @@ class Database:
 
     def relation(self, name: str) -> str:
         return f"{name}.main.{quote(self.table)}"
+
+    def is_table(self, connection: Any, name: str) -> bool:
+        return _is_base_table(connection, name, self.table)
 
 
 def hold(name: str, table: Any) -> Held:
@@ -208,20 +224,21 @@ def _arrow(name: str, table: Any) -> Held:
 def _connection(name: str, connection: Any) -> Held:
     """Read a base table of somebody else's connection, through a cursor of our own."""
     cursor = connection.cursor()
-    _check_base_table(cursor, "current_database()", name)
+    (database,) = cursor.execute("SELECT current_database()").fetchone()
+    if not _is_base_table(cursor, database, name):
+        raise InvalidParameter(NO_TABLE)
     empty = cursor.sql(f"SELECT * FROM {quote(name)} LIMIT 0").to_arrow_table()
     rows = f"SELECT * FROM {quote(name)}"
     return InMemory(offered(empty.schema), lambda: safe_table(cursor.sql(rows).to_arrow_table()))
 
 
-def _check_base_table(connection: Any, database: str, table: str) -> None:
-    """Refuse a view: it may mix the rows of several people."""
+def _is_base_table(connection: Any, database: str, table: str) -> bool:
     found = connection.execute(
-        f"SELECT table_type FROM information_schema.tables WHERE table_catalog = {database} AND table_name = $name",
-        {"name": table},
+        "SELECT table_type FROM information_schema.tables "
+        "WHERE table_catalog = $database AND table_schema = 'main' AND table_name = $name",
+        {"database": database, "name": table},
     ).fetchall()
-    if ("BASE TABLE",) not in found:
-        raise InvalidParameter("a DuckDB database must have a table (not a view) of the name it is given")
+    return ("BASE TABLE",) in found
 
 
 _TAKERS: dict[tuple[str, str], Callable[[str, Any], Held]] = {
