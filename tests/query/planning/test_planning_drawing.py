@@ -11,6 +11,7 @@ import pytest
 from planning_worlds import CITY, EVERY, FLAG, LATER, PAY, WORD, X, catalogue, priced, question, tallied, units
 from statistical import fits, rejects
 
+from discreet.balls import precision
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.query.bounding import MeasureTally, Tally, Values
 from discreet.query.engine import Tallied
@@ -21,6 +22,7 @@ from discreet.query.planning import Priced, Spend, plan
 from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.predicted import predicted
+from discreet.query.planning.quotients import quotient_ends
 from discreet.query.question import (
     Answer,
     Choose,
@@ -104,7 +106,7 @@ def test_numbers_and_groups_have_noise_of_their_own() -> None:
 
 
 def exact_inside(law: Any, reach: Fraction) -> Fraction:
-    from discreet.balls import bounds, precision
+    from discreet.balls import bounds
 
     with precision(128):
         return bounds(1 - 2 * law.survival(int(reach)))[0]
@@ -143,8 +145,6 @@ def test_the_reach_of_two_noises_is_the_least_with_its_coverage(weight: Fraction
 
 
 def listed_inside(one: Any, other: Any, weight: Fraction) -> Any:
-    from discreet.balls import precision
-
     with precision(64):
         far = 200
         chances = [float(one.pmf(k)) for k in range(-far, far + 1)]
@@ -177,6 +177,23 @@ def test_intervals_of_means_sums_and_variances_cover_what_they_say(rows: int, sp
     widths = [cell.plus_minus for cell in (table["m1"][row] for row in range(10))]
     assert len(set(widths)) == 1
     assert widths[0] == predicted(made.draft, made.question.outputs[2], None)
+
+
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(3)}, {"rho": Fraction(1)}])
+@pytest.mark.parametrize("rows", [1, 2, 7, 30])
+def test_the_interval_of_a_mean_covers_by_the_laws_of_both_noises(rows: int, spend: dict[str, Any]) -> None:
+    """All pairs of noises with their exact chances; means on and between grid points, up to the reach of two steps."""
+    total, count = laws(spend, (1, 1))
+    far = 80
+    places = np.arange(-far, far + 1)
+    with precision(64):
+        chances, others = ([float(one.law.pmf(k)) for k in places.tolist()] for one in (total, count))
+    masses = np.outer(chances, others).ravel()
+    for exact in range(-2 * rows, 2 * rows + 1, max(1, rows // 3)):
+        sums, counts = (grid.ravel() for grid in np.meshgrid(exact + places, rows + places, indexing="ij"))
+        low, high = quotient_ends(sums, counts, (total, count), 2, Fraction(95, 100))
+        inside = (low[0] * rows <= exact * low[1]) & (exact * high[1] <= high[0] * rows)
+        assert masses[inside].sum() >= 0.95
 
 
 @pytest.mark.statistical

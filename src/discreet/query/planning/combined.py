@@ -2,8 +2,8 @@
 
 The answer of a box, each noise in an interval of its own, is up to half as wide again. Here the chance of one noise is
 listed and that of the other has a closed form, in floats whose error is far below the margin that is kept. Where there
-are too many values to list, they are put into buckets, each as if all of it were at its far end: symmetric unimodal
-noise only reaches further then.
+are too many values to list, they are put into buckets, each as if all of it were at its far end, and one step is added:
+symmetric unimodal noise only reaches further then, up to the steps of its grid.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ Floats: TypeAlias = NDArray[np.float64]
 NoiseLaw: TypeAlias = DiscreteLaplaceLaw | RoundedGaussianLaw
 _MARGIN = 1e-9  # Of probability: what is not listed, and all errors of floats, are far below it.
 _LISTED = 1 << 13
+_ROOM = 1e-7
 _FINE = 1 << 20  # To how many parts of itself a half width that is not whole is found.
 
 
@@ -52,8 +53,9 @@ def _spread(law: NoiseLaw) -> float:
 def _of_two(a: Fraction, x: NoiseLaw, b: Fraction, y: NoiseLaw, confidence: Fraction) -> Fraction:
     """Search the least t with P[|a X + b Y| > t] <= 1 - confidence; whole if both weights are."""
     allowed = float(1 - confidence) - _MARGIN
-    grain = Fraction(1) if a.denominator == b.denominator == 1 else max(a, b) / _FINE
-    outside = _outside(up(a / grain), x, up(b / grain), y)
+    whole = a.denominator == b.denominator == 1
+    grain = Fraction(1) if whole else max(a, b) / _FINE
+    outside = _outside(up(a / grain), x, up(b / grain), y, room=0.0 if whole else _ROOM)
     high = 1
     while outside(high) > allowed:
         high *= 2
@@ -61,17 +63,17 @@ def _of_two(a: Fraction, x: NoiseLaw, b: Fraction, y: NoiseLaw, confidence: Frac
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if outside(middle) <= allowed else (middle, high)
-    return high * grain
+    return high * grain + (0 if _reach(x) < _LISTED else b)
 
 
-def _outside(a: float, x: NoiseLaw, b: float, y: NoiseLaw) -> Callable[[int], float]:
-    """Return a function that bounds P[|a X + b Y| > t]."""
+def _outside(a: float, x: NoiseLaw, b: float, y: NoiseLaw, *, room: float) -> Callable[[int], float]:
+    """Return a function that bounds P[|a X + b Y| > t]; `room` is more than floats are off by near whole numbers."""
     places, masses = _listed(x)
     upper_y = _survival(y)
 
     def outside(t: int) -> float:
         near, far = (t - a * places) / b, (t + a * places) / b
-        return float(masses @ (upper_y(np.floor(near)) + upper_y(np.floor(far))))
+        return float(masses @ (upper_y(np.floor(near - room)) + upper_y(np.floor(far - room))))
 
     return outside
 

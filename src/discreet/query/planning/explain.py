@@ -10,9 +10,10 @@ from typing import final
 
 from discreet.mechanisms.text import plain, significant_up
 from discreet.query.expressions import Field
-from discreet.query.planning.draft import Draft, Number, Tallying
+from discreet.query.planning.draft import Draft, Number, Picked, Tallying
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import reason
+from discreet.query.planning.posts import measures_in
 from discreet.query.planning.predicted import needs_rows, predicted
 from discreet.query.question import Answer, Output
 from discreet.query.sources import column_names
@@ -61,7 +62,7 @@ def explain(draft: Draft, *, cost: str, notes: tuple[str, ...], left: str | None
     ]
     if left is not None:
         facts.append(("budget left", left))
-    errors = tuple((output.name, _error(draft, output)) for output in draft.question.outputs if _has_error(output))
+    errors = tuple((output.name, _error(draft, output)) for output in draft.question.outputs if _is_measured(output))
     return Explanation(facts=tuple(facts), errors=errors, notes=notes)
 
 
@@ -121,17 +122,18 @@ def _groups(draft: Draft) -> list[tuple[str, str]]:
     return [("groups", f"hidden unless units + noise > {selection.threshold}; {least} units are shown with 95 %")]
 
 
-def _has_error(output: Output) -> bool:
-    return isinstance(output.value, Answer)
+def _is_measured(output: Output) -> bool:
+    return any(True for _ in measures_in(output.value))
 
 
 def _error(draft: Draft, output: Output) -> str:
-    assert isinstance(output.value, Answer)
-    recipe = draft.recipes[output.value.measure]
-    rows = draft.spend.expected
+    if not isinstance(output.value, Answer):
+        return "follows from the released values it is computed from"
+    recipe, rows = draft.recipes[output.value.measure], draft.spend.expected
+    if isinstance(recipe, Picked):
+        return "none: " + reason(draft, recipe.pick)
     off = predicted(draft, output, rows or _TYPICAL)
-    if off is None:
-        return "none: " + reason(draft, recipe.pick)  # type: ignore[union-attr]
+    assert off is not None
     written = f"± {significant_up(off)}"
     if not needs_rows(draft, output):
         return f"{written} with {plain(draft.spend.confidence * 100)} % confidence"

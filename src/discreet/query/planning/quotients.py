@@ -29,8 +29,9 @@ def quotient_ends(
 
     Theorem     If m = T / N is the exact mean, then total - m count is noise alone: X - m Y. So the set of all m with
                 |total - m count| <= r(m) holds the exact one with the asked probability, if X - m Y is at most r(m)
-                in size with it. The set lies within the one where r is taken at the far end of a few ranges of |m|,
-                since r grows with |m|. Where the noisy count is not positive, any mean is possible. [Fie54]
+                in size with it. The set lies within the one where r is taken at the far end of a few ranges of |m|, one
+                step wider: P[|X - c| <= r + 1] for any c is at least P[|X - d| <= r] for a whole d >= |c|, as X is
+                symmetric and unimodal. Where the noisy count is not positive, any mean is possible. [Fie54]
     """
     if reach * (int(abs(count).max(initial=0)) + 1) > _SAFE:
         total, count = wide(total), wide(count)
@@ -52,7 +53,8 @@ def _pieces(
     """Cut all means into ranges, from the lowest to the highest, each with its half width; None has no end."""
     over, under = noises
     levels = sorted({ceiling(Fraction(reach * level, _LEVELS)) for level in range(_LEVELS + 1)})
-    widths = {m: ceiling(reach_of_sum([(Fraction(1), over), (Fraction(m), under)], confidence)) for m in levels}
+    reaches = {m: reach_of_sum([(Fraction(1), over), (Fraction(m), under)], confidence) for m in levels}
+    widths = {m: ceiling(reach) + over.unit for m, reach in reaches.items()}
     rising = [(a, b, widths[b]) for a, b in pairwise(levels)]
     falling = [(-b, -a, width) for a, b, width in reversed(rising)]
     return ((None, -reach, widths[reach]), *falling, *rising, (reach, None, widths[reach]))
