@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["blocks", "cut", "sort"]
+__all__ = ["blocks", "sort"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _BLOCK = 1 << 17  # Keys looked at together: they and what is made of them stay in the cache.
@@ -35,8 +35,3 @@ def blocks(keys: Integers, unit_shift: int) -> list[Integers]:
     units = keys[::_BLOCK] >> unit_shift
     cuts = np.unique(np.searchsorted(keys, units << unit_shift))
     return [part for part in np.split(keys, cuts) if part.size]
-
-
-def cut(keys: Integers) -> list[Integers]:
-    """Cut keys in any order into blocks of about one size."""
-    return [keys[start : start + _BLOCK] for start in range(0, keys.size, _BLOCK)]

@@ -10,15 +10,14 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.alone import count_rows
 from discreet.query.bounding.gathered import Columns, Gathered, Shape
 from discreet.query.bounding.identity import Listed, Numbers, Units, encode
 from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import Limits, Measure
-from discreet.query.bounding.ordering import blocks, cut, sort
+from discreet.query.bounding.ordering import blocks, sort
 from discreet.query.bounding.payload import Inside, Numbered, Payload
 from discreet.query.bounding.secret import Secret
-from discreet.query.bounding.selection import Kept, Selection
+from discreet.query.bounding.selection import Selection
 from discreet.query.bounding.tallying import Tallying
 
 __all__ = ["Counting"]
@@ -49,18 +48,7 @@ class Counting:
 
     def _packed(self, keys: Integers, units: Units) -> Tallying:
         """Count keys that hold everything."""
-        layout, inside = self.shape.layout, Inside(self.shape.bits)
-        once = self.limits.max_groups == self.limits.max_rows == 1
-        alone = count_rows(keys, layout.unit_shift) if once else None
-        if alone is None:
-            return self._sorted(keys, units, layout, inside)
-        tallying, others = self._nothing(), []
-        for part in cut(keys):
-            one, more = alone.split(part)
-            tallying.add(Kept.all_of(one, layout), inside)
-            others.append(more)
-        tallying.merge(self._sorted(np.concatenate(others), units, layout, inside))
-        return tallying
+        return self._sorted(keys, units, self.shape.layout, Inside(self.shape.bits))
 
     def _loose(self, rows: Columns) -> Tallying:
         """Number the units anew if that makes everything fit into one word, else number the rows."""
@@ -102,5 +90,6 @@ class Counting:
     def _share(self, parts: Sequence[Integers], selection: Selection) -> Tallying:
         tallying = self._nothing()
         for keys in parts:
-            tallying.add(selection.keep(keys), selection.payload)
+            for kept in selection.keep(keys):
+                tallying.add(kept, selection.payload)
         return tallying

@@ -28,6 +28,7 @@ from discreet.query.bounding.spans import Runs, lengths, members
 __all__ = ["Kept", "Selection"]
 
 Integers: TypeAlias = NDArray[np.int64]
+_MOSTLY = 0.5
 _OF_GROUPS = 0  # The stream of a unit that chooses its groups; the one of its group number g is g + 1.
 
 
@@ -59,9 +60,23 @@ class Selection:
     payload: Payload
     runs: Runs = field(default_factory=Runs)
 
-    def keep(self, keys: Integers) -> Kept:
+    def keep(self, keys: Integers) -> list[Kept]:
         """Choose among sorted keys, which hold all rows of every unit in them. May reorder keys within a pair."""
-        starts = self.runs.starts(keys, self.layout.payload_bits)
+        self.runs.read(keys)
+        alone = self.runs.alone(self.layout.unit_shift)
+        if np.count_nonzero(alone) < keys.size * _MOSTLY:
+            return [self._chosen(keys)]
+        # Where most units have one row there is mostly nothing to choose.
+        whole = Kept.all_of(keys[np.flatnonzero(alone)], self.layout)
+        others = keys[np.flatnonzero(~alone)]
+        if not others.size:
+            return [whole]
+        self.runs.read(others)
+        return [whole, self._chosen(others)]
+
+    def _chosen(self, keys: Integers) -> Kept:
+        """Choose among the keys that were just read."""
+        starts = self.runs.starts(self.layout.payload_bits)
         heads = keys[starts]
         pairs, ranks = self._pairs(heads)
         counts = lengths(starts, keys.size)[pairs]
@@ -71,7 +86,8 @@ class Selection:
     def _pairs(self, heads: Integers) -> tuple[Integers, Integers]:
         """Choose the groups of each unit: return their places in `heads`, and their ranks among the unit's groups."""
         most = self.limits.max_groups
-        firsts = self.runs.starts(heads, self.layout.unit_shift)
+        self.runs.read(heads)
+        firsts = self.runs.starts(self.layout.unit_shift)
         sizes = lengths(firsts, heads.size)
         many = np.flatnonzero(sizes > most)
         if not many.size:

@@ -15,27 +15,41 @@ _SHORT = 4
 
 @final
 class Runs:
-    """Finds where runs start. It keeps its working memory: fresh memory for every block would cost more than the work.
+    """Finds runs. It keeps its working memory: fresh memory for every block would cost more than the work.
 
     It belongs to one thread.
     """
 
-    __slots__ = ("_differing", "_new")
+    __slots__ = ("_differing", "_flags", "_size")
 
     def __init__(self) -> None:
-        self._differing = np.empty(0, np.int64)
-        self._new = np.empty(0, np.bool_)
+        self._differing = np.empty(0, np.uint64)
+        self._flags = np.empty((2, 0), np.bool_)
+        self._size = 0
 
-    def starts(self, values: Integers, shift: int) -> Integers:
+    def read(self, values: Integers) -> None:
+        """Look at sorted values, of which there is at least one."""
+        self._size = values.size
+        if self._size > self._differing.size:
+            self._differing, self._flags = np.empty(self._size, np.uint64), np.empty((2, self._size + 1), np.bool_)
+        words = values.view(np.uint64)
+        np.bitwise_xor(words[1:], words[:-1], out=self._differing[: self._size - 1])
+
+    def starts(self, shift: int) -> Integers:
         """Return where values begin that differ from the one before in a bit from `shift` on."""
-        size = values.size
-        if size > self._new.size:
-            self._differing, self._new = np.empty(size, np.int64), np.empty(size, np.bool_)
-        differing, new = self._differing[: max(size - 1, 0)], self._new[:size]
-        new[:1] = True
-        np.bitwise_xor(values[1:], values[:-1], out=differing)
-        np.greater_equal(differing.view(np.uint64), np.uint64(1 << shift), out=new[1:])
-        return np.flatnonzero(new)
+        return np.flatnonzero(self._new(shift)[:-1])
+
+    def alone(self, shift: int) -> NDArray[np.bool_]:
+        """Tell which values differ in such a bit from both of their neighbours; valid until the next call."""
+        new = self._new(shift)
+        return np.logical_and(new[:-1], new[1:], out=self._flags[1, : self._size])
+
+    def _new(self, shift: int) -> NDArray[np.bool_]:
+        """Tell where a run begins, the end of all values included."""
+        new = self._flags[0, : self._size + 1]
+        new[0] = new[self._size] = True
+        np.greater_equal(self._differing[: self._size - 1], np.uint64(1 << shift), out=new[1 : self._size])
+        return new
 
 
 def lengths(starts: Integers, size: int) -> Integers:
