@@ -163,6 +163,6 @@ def listed_domain(name: str, values: Sequence[Hashable], kind: Kind) -> tuple[Ha
 def _is_of(value: object, kind: Kind) -> bool:
     if kind is Kind.INTEGER and isinstance(value, bool):
         return False
-    if kind is Kind.DATE and isinstance(value, datetime):
+    if isinstance(value, datetime) and (kind is Kind.DATE or value.tzinfo is not None):
         return False
     return isinstance(value, _TYPES[kind])
