@@ -114,8 +114,8 @@ def takes_the_largest(rule: Filter) -> Judged:
     return Judged(rule, judge)
 
 
-def has_two_pots(rule: Filter) -> Judged:
-    """Let the sum of epsilons have the budget, and the divergences have it once more."""
+def spends_twice(rule: Filter) -> Judged:
+    """Give the budget out once for each of two projects."""
     return Judged(rule, lambda before, after: (after.epsilon or 0) <= 2 * (rule.budget.epsilon or 0))
 
 
@@ -129,7 +129,7 @@ WRONG = {
     "forgets delta": ("sums", forgets_delta),
     "converts for free": ("many orders", converts_for_free),
     "takes the largest for the sum": ("pure", takes_the_largest),
-    "has two pots": ("pure", has_two_pots),
+    "spends twice": ("pure", spends_twice),
     "counts charges only": ("pure", counts_a_few),
 }
 

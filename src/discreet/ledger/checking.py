@@ -56,6 +56,7 @@ class _Replay:
             case "open" | "raise" | "quotas":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
             case "restored":
+                self._declared[entry.dataset] = canonical(entry.content["declared"])
                 self._sums[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
                 self._restored.add(entry.dataset)
             case "format":

@@ -12,7 +12,7 @@ from discreet.ledger.book import Book
 from discreet.ledger.budget import Budget
 from discreet.ledger.quota import Quota
 
-__all__ = ["check_declared", "check_quotas", "check_raise", "declaration"]
+__all__ = ["check_declared", "check_quotas", "check_raise", "check_restored", "declaration"]
 
 
 def declaration(book: Book) -> dict[str, Any]:
@@ -41,6 +41,16 @@ def check_raise(before: Budget, after: Budget) -> None:
     numbers = [(old or Fraction(0), new or Fraction(0)) for old, new in pairs]
     if any(new < old for old, new in numbers) or all(new == old for old, new in numbers):
         raise Refused(f"a budget can only be raised: it is {before.describe()} now")
+
+
+def check_restored(before: Account, after: Account) -> None:
+    """Refuse an account that a copy cannot have become: only its budget may have been raised since."""
+    if (before.unit, before.relation) != (after.unit, after.relation):
+        raise Refused(
+            f"data set {before.dataset!r} was declared as {before.describe()}: unit and relation never change"
+        )
+    if before.budget != after.budget:
+        check_raise(before.budget, after.budget)
 
 
 def check_quotas(before: Book, after: Book) -> None:

@@ -8,12 +8,15 @@ which is a decision of its own.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
 
-from discreet.errors import Refused
-from discreet.ledger.book import LIFETIME, Book
+from discreet.errors import InvalidParameter, Refused
+from discreet.ledger.account import Account
+from discreet.ledger.book import LIFETIME, Book, declare
 from discreet.ledger.checking import verify
+from discreet.ledger.declaring import check_restored, declaration
 from discreet.ledger.entry import written
 from discreet.ledger.facts import check_texts
 from discreet.ledger.pricing import mixed_price
@@ -25,31 +28,51 @@ from discreet.privacy.events import ApproxDP
 __all__ = ["exhausted", "restore"]
 
 
-def restore(path: str | Path, *, reason: str, principal: str, anchor: str | Path | None = None) -> None:
+def restore(
+    path: str | Path,
+    accounts: Iterable[Account],
+    *,
+    reason: str,
+    principal: str,
+    anchor: str | Path | None = None,
+) -> None:
     """Accept the ledger file that is there, though its anchor knows more, or is lost too.
 
-    Every data set in it counts as fully spent: what was charged since the copy was made is unknown, and was within
-    the budget. `raise_budget` may then add to it.
+    `accounts` are all data sets that were ever opened in this ledger, each as it was last declared: budgets that were
+    raised and data sets that were opened since the copy was made included. Every one of them counts as fully spent.
     """
     from discreet.ledger.sqlite_store import file_store
 
+    listed = {account.dataset: account for account in accounts}
     check_texts(reason=reason, principal=principal)
     with source.hold():
         store = file_store(Path(path), None if anchor is None else Path(anchor))
         with store.restoring() as rows:
             verify(rows)
-            _spend_everything(rows, {"reason": reason, "principal": principal})
+            _spend_everything(rows, listed, {"reason": reason, "principal": principal})
         store.close()
 
 
-def _spend_everything(rows: Rows, facts: dict[str, str]) -> None:
+def _spend_everything(rows: Rows, accounts: Mapping[str, Account], facts: Mapping[str, str]) -> None:
+    declared = rows.accounts()
+    if missing := sorted(declared.keys() - accounts.keys()):
+        raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")
     now = max(time.time_ns() // 1000, rows.head().time)
-    for dataset, declared in rows.accounts().items():
-        sums = exhausted(Book.read(dataset, declared))
-        content = {**facts, "sums": sums.text()}
-        head, body = written(rows.head(), kind="restored", dataset=dataset, time=now, content=content)
-        rows.append(head, body)
+    for dataset, account in accounts.items():
+        book = _last_declared(account, declared.get(dataset))
+        sums = exhausted(book)
+        content = {**facts, "sums": sums.text(), **declaration(book)}
+        rows.append(*written(rows.head(), kind="restored", dataset=dataset, time=now, content=content))
         rows.set_sums(dataset, LIFETIME, sums.text())
+        rows.set_account(dataset, book.text())
+
+
+def _last_declared(account: Account, before: str | None) -> Book:
+    if before is None:
+        return declare(account, ())
+    book = Book.read(account.dataset, before)
+    check_restored(book.account, account)
+    return book.with_budget(account.budget)
 
 
 def exhausted(book: Book) -> Sums:
