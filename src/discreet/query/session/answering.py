@@ -67,8 +67,8 @@ class Desk:
         )
         if found is not None:
             return ReleaseTable.from_json(found.text)
-        deadline = Deadline.after(self.seconds)
         charge = self._charge(asked, plan)
+        deadline = Deadline.after(self.seconds)
         text: str | None = None
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
         with suppress(Exception):
