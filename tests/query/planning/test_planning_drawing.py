@@ -279,6 +279,23 @@ def test_computed_columns_come_with_boxes() -> None:
     assert first["nothing"].value is None
 
 
+def test_a_choice_between_released_values_has_the_interval_of_all_it_may_be() -> None:
+    """The wrong neighbour: taking the chosen number for exact would give it a ± of zero."""
+    empty = Combine(Operator.EQUAL, (Answer(0), number(0)))
+    rows = Choose(((empty, Literal(None, NUMBER)),), Answer(0))  # NULLIF(COUNT(*), 0)
+    shown = (
+        Output("n", Answer(0)),
+        Output("rows", rows),
+        Output("share", Combine(Operator.DIVIDE, (Answer(1), rows))),
+        Output("either", Choose(((empty, number(-5)),), Answer(0))),
+    )
+    for row in released(outputs=shown):
+        assert row["rows"] == row["n"]
+        assert row["rows"].plus_minus > 0
+        assert row["share"].low <= 4 <= row["share"].high
+        assert row["either"].low == -5
+
+
 def test_a_box_covers_at_least_what_it_says() -> None:
     groups = 3000
     made = many(EVERY["rows"], EVERY["sum"], groups=groups, epsilon=Fraction(4))

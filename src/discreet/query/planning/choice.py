@@ -95,7 +95,7 @@ def _laplace(draft: Draft, epsilon: Fraction, hidden: Fraction | None) -> Draft:
 
     def fitted(change: int) -> NumberNoise:
         unit = _unit(int(draft.max_groups * change / each), change)
-        steps = -(-change // unit)
+        steps = _in_units(draft, change, unit)
         law = DiscreteLaplaceLaw(check_noise_scale(draft.max_groups * steps / each))
         return NumberNoise(law=law, change=steps, unit=unit)
 
@@ -111,7 +111,7 @@ def _gaussian(draft: Draft, mu_squared: Fraction, hidden: Fraction | None, choos
 
     def fitted(change: int) -> NumberNoise:
         unit = _unit(math.isqrt(int(draft.max_groups * change**2 / each)), change)
-        steps = -(-change // unit)
+        steps = _in_units(draft, change, unit)
         law = RoundedGaussianLaw(check_noise_variance(draft.max_groups * steps**2 / each))
         return NumberNoise(law=law, change=steps, unit=unit)
 
@@ -123,6 +123,11 @@ def _gaussian(draft: Draft, mu_squared: Fraction, hidden: Fraction | None, choos
 def _unit(scale: int, change: int) -> int:
     """Return a unit that is tiny next to the noise and next to the change, which it rounds up."""
     return max(1, min(scale // _FINEST, change // _ROUNDED_UP))
+
+
+def _in_units(draft: Draft, change: int, unit: int) -> int:
+    """Return a change in units, rounded up row by row: in a bundle a unit's rows are spread over several numbers."""
+    return change if unit == 1 else draft.max_rows * -(-change // (draft.max_rows * unit))
 
 
 def _selection(draft: Draft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:

@@ -1,40 +1,44 @@
-"""From exact numbers to a table of answers: choose groups, add noise, and compute the rest from what came out."""
+"""From exact numbers to released ones: choose the groups that are shown, and add noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
-from fractions import Fraction
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding import Tally
 from discreet.query.engine import Tallied
-from discreet.query.expressions import Literal
-from discreet.query.planning.answers import Released, answer
+from discreet.query.planning.answers import Released
 from discreet.query.planning.draft import Draft, Number, Tallying
+from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import pick
-from discreet.query.planning.posts import apply, ends_of, measures_in
-from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Output, Post, Side
-from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import compact, wide
 
 __all__ = ["draw", "exact_numbers"]
 
 Rows: TypeAlias = NDArray[np.int64]
-Reader: TypeAlias = Callable[[int], Any]
+T = TypeVar("T")
 
 
-def draw(draft: Draft, tallied: Tallied) -> tuple[tuple[Column, ...], int]:
-    """Return the columns of the answer and how many rows they have."""
-    released = _release(draft, tallied)
-    table = _Columns(draft, released)
-    rows = _kept(draft, table, released.rows)
-    columns = tuple(_output(draft, output, table).take(rows) for output in draft.question.outputs)
-    return columns, rows.size
+def draw(draft: Draft, tallied: Tallied) -> Released:
+    """Draw all noise: of groups first, then, fresh and independent, of the numbers and choices of those shown."""
+    assert draft.noising is not None
+    shown = _shown(draft, tallied)
+    exact = exact_numbers(draft, tallied.tally)
+    noises = zip(draft.noising.numbers, exact, strict=True)
+    numbers = tuple(_noisy(one, column[shown]) for one, column in noises)
+    kept = [_there(tallied.tally.measures[asked.column].values) for asked in draft.picks]
+    picks = tuple(pick(draft, place, values, shown) for place, values in enumerate(kept))
+    return Released(numbers, picks, _keys(draft, tallied, shown), shown.size)
+
+
+def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:
+    """Round to the unit, add noise, and return grid steps."""
+    return compact((wide(one.rounded(exact)) + one.draw(exact.size)) * one.unit)
 
 
 def exact_numbers(draft: Draft, tally: Tally) -> tuple[NDArray[Any], ...]:
@@ -59,28 +63,9 @@ def _exact(number: Number, tally: Tally) -> NDArray[Any]:
             return _there(column.distinct)
 
 
-def _there(array: NDArray[Any] | None) -> NDArray[Any]:
-    assert array is not None, "the engine left out what the stage wants"
-    return array
-
-
-def _release(draft: Draft, tallied: Tallied) -> Released:
-    """Draw all noise: of groups first, then, fresh and independent, of the numbers and choices of those shown."""
-    assert draft.noising is not None
-    shown = _shown(draft, tallied)
-    exact = exact_numbers(draft, tallied.tally)
-    numbers = []
-    for one, column in zip(draft.noising.numbers, exact, strict=True):
-        noisy = wide(one.rounded(column[shown])) + one.draw(shown.size)
-        numbers.append(compact(noisy * one.unit))
-    kept = [tallied.tally.measures[asked.column].values for asked in draft.picks]
-    picks = tuple(pick(draft, place, _values(values), shown) for place, values in enumerate(kept))
-    return Released(tuple(numbers), picks, _keys(draft, tallied, shown), shown.size)
-
-
-def _values(values: Any) -> Any:
-    assert values is not None, "the engine left out what the stage wants"
-    return values
+def _there(part: T | None) -> T:
+    assert part is not None, "the engine left out what the stage wants"
+    return part
 
 
 def _shown(draft: Draft, tallied: Tallied) -> Rows:
@@ -105,101 +90,3 @@ def _keys(draft: Draft, tallied: Tallied, shown: Rows) -> tuple[tuple[Hashable, 
     else:
         listed = tallied.keys(shown.tolist())
     return tuple(tuple(row[place] for row in listed) for place in range(len(keys)))
-
-
-class _Columns:
-    """Answers by measure and confidence, each computed once."""
-
-    def __init__(self, draft: Draft, released: Released) -> None:
-        self.draft, self.released = draft, released
-        self._known: dict[tuple[int, Fraction], Column] = {}
-
-    def measure(self, measure: int, confidence: Fraction | None = None) -> Column:
-        level = self.draft.spend.confidence if confidence is None else confidence
-        if (measure, level) not in self._known:
-            self._known[measure, level] = answer(self.draft, measure, self.released, level)
-        return self._known[measure, level]
-
-    def reader(self, post: Post) -> Reader:
-        """Return a function that computes a value for a row."""
-        match post:
-            case Answer():
-                values = self.measure(post.measure).values
-                return lambda row: values[row]
-            case KeyValue():
-                keys = self.released.keys[post.key]
-                return lambda row: keys[row]
-            case End():
-                column, low = self.measure(post.measure), post.side is Side.LOW
-                return lambda row: column[row].low if low else column[row].high
-            case Literal():
-                return lambda row: post.value
-            case Combine():
-                readers = [self.reader(argument) for argument in post.arguments]
-                return lambda row: apply(post.operator, [read(row) for read in readers])
-            case Choose():
-                return self._chooser(post)
-
-    def _chooser(self, post: Choose) -> Reader:
-        branches = [(self.reader(condition), self.reader(value)) for condition, value in post.branches]
-        otherwise = self.reader(post.otherwise)
-        return lambda row: next((read(row) for test, read in branches if test(row) is True), otherwise(row))
-
-
-def _kept(draft: Draft, table: _Columns, rows: int) -> Rows:
-    """Apply HAVING, ORDER BY and LIMIT, which look at released values only."""
-    kept = list(range(rows))
-    if draft.question.having is not None:
-        condition = table.reader(draft.question.having)
-        kept = [row for row in kept if condition(row) is True]
-    for order in reversed(draft.question.order):
-        read = table.reader(order.value)
-        present = sorted((row for row in kept if read(row) is not None), key=read, reverse=order.descending)
-        kept = present + [row for row in kept if read(row) is None]  # NULL comes last.
-    limit = draft.question.limit
-    if limit is not None:
-        kept = kept[limit.offset : None if limit.count is None else limit.offset + limit.count]
-    return np.array(kept, dtype=np.int64)
-
-
-def _output(draft: Draft, output: Output, table: _Columns) -> Column:
-    post = output.value
-    if isinstance(post, Answer):
-        return replace(table.measure(post.measure), name=output.name)
-    read, rows = table.reader(post), range(table.released.rows)
-    values: Values = tuple(read(row) for row in rows)
-    measured = set(measures_in(post))
-    if not measured:
-        return Column(name=output.name, values=values, measured=isinstance(post, (End, Combine, Choose)))
-    level = 1 - (1 - draft.spend.confidence) / len(measured)
-    enclose = _encloser(post, table, level)
-    ends = [enclose(row) for row in rows]
-    if not any(end is not None for end in ends):
-        return Column(name=output.name, values=values, no_interval="none follows for this computation")
-    low = tuple(None if end is None else end[0] for end in ends)
-    high = tuple(None if end is None else end[1] for end in ends)
-    return Column(name=output.name, values=values, low=low, high=high)
-
-
-def _encloser(post: Post, table: _Columns, level: Fraction) -> Callable[[int], tuple[Fraction, Fraction] | None]:
-    """Return a function that encloses a value for a row: the box of all measures it is computed from."""
-    match post:
-        case Answer():
-            column = table.measure(post.measure, level)
-            return lambda row: _ends(column[row].low, column[row].high)
-        case Combine():
-            parts = [_encloser(argument, table, level) for argument in post.arguments]
-            return lambda row: _combined(post, [part(row) for part in parts])
-        case _:
-            read = table.reader(post)
-            return lambda row: _ends(read(row), read(row))
-
-
-def _ends(low: Any, high: Any) -> tuple[Fraction, Fraction] | None:
-    numbers = all(isinstance(end, (int, Fraction)) and not isinstance(end, bool) for end in (low, high))
-    return (Fraction(low), Fraction(high)) if numbers else None
-
-
-def _combined(post: Combine, parts: list[tuple[Fraction, Fraction] | None]) -> tuple[Fraction, Fraction] | None:
-    known = [part for part in parts if part is not None]
-    return ends_of(post.operator, known) if len(known) == len(parts) else None

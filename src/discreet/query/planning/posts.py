@@ -13,7 +13,7 @@ from discreet.query.operators import Operator
 from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Post, Question
 from discreet.query.reading.evaluation import compute
 
-__all__ = ["Interval", "apply", "check_posts", "ends_of", "measures_in", "parts_of"]
+__all__ = ["Interval", "apply", "check_posts", "ends_of", "hull", "measures_in", "parts_of"]
 
 Interval: TypeAlias = tuple[Fraction, Fraction]
 
@@ -70,6 +70,11 @@ def ends_of(operator: Operator, parts: Sequence[Interval]) -> Interval | None:
     return None if rule is None else rule(*parts)
 
 
+def hull(parts: Sequence[Interval]) -> Interval:
+    """Return the least interval around some others."""
+    return min(low for low, _ in parts), max(high for _, high in parts)
+
+
 def _corners(rule: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Interval, Interval], Interval]:
     def ends(a: Interval, b: Interval) -> Interval:
         values = [rule(x, y) for x in a for y in b]
@@ -107,6 +112,7 @@ _INTERVALS: dict[Operator, Callable[..., Interval | None]] = {
     Operator.DIVIDE: _quotient,
     Operator.NEGATE: lambda a: (-a[1], -a[0]),
     Operator.ABSOLUTE: _absolute,
+    Operator.COALESCE: lambda *parts: hull(parts),
     Operator.LEAST: lambda *parts: (min(a[0] for a in parts), min(a[1] for a in parts)),
     Operator.GREATEST: lambda *parts: (max(a[0] for a in parts), max(a[1] for a in parts)),
     Operator.FLOOR: lambda a: (Fraction(math.floor(a[0])), Fraction(math.floor(a[1]))),

@@ -22,6 +22,7 @@ from discreet.query.planning.limits import bound_contributions
 from discreet.query.planning.measurements import choose_measurements
 from discreet.query.planning.noises import together
 from discreet.query.planning.notes import notes
+from discreet.query.planning.outputs import columns_of
 from discreet.query.planning.sensitivities import bound_changes
 from discreet.query.planning.spend import Spend
 from discreet.query.question import Question
@@ -118,7 +119,7 @@ class Priced:
 
     def draw(self, tallied: Tallied) -> ReleaseTable:
         """Add noise. The charge is the caller's, and comes first; what is drawn is shown once or not at all."""
-        columns, rows = draw(self.draft, tallied)
+        columns, rows = columns_of(self.draft, draw(self.draft, tallied))
         return ReleaseTable(
             columns=columns,
             rows_shown=rows,

@@ -1,0 +1,149 @@
+"""From released numbers to the columns of an answer: what is shown, in which order, and with which errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.query.expressions import Literal
+from discreet.query.planning.answers import Released, answer
+from discreet.query.planning.draft import Draft
+from discreet.query.planning.posts import Interval, apply, ends_of, hull, measures_in
+from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Output, Post, Side
+from discreet.query.results.columns import Column
+
+__all__ = ["columns_of"]
+
+Rows: TypeAlias = NDArray[np.int64]
+Reader: TypeAlias = Callable[[int], Any]
+Encloser: TypeAlias = Callable[[int], Interval | None]
+
+
+def columns_of(draft: Draft, released: Released) -> tuple[tuple[Column, ...], int]:
+    """Return the columns of the answer and how many rows they have."""
+    answers = _Answers(draft, released)
+    rows = _kept(answers)
+    return tuple(_output(output, answers).take(rows) for output in draft.question.outputs), rows.size
+
+
+@final
+@dataclass(slots=True)
+class _Answers:
+    """Answers by measure and confidence, each computed once."""
+
+    draft: Draft
+    released: Released
+    _known: dict[tuple[int, Fraction], Column] = field(default_factory=dict)
+
+    def measure(self, measure: int, confidence: Fraction) -> Column:
+        if (measure, confidence) not in self._known:
+            self._known[measure, confidence] = answer(self.draft, measure, self.released, confidence)
+        return self._known[measure, confidence]
+
+    def shown(self, measure: int) -> Column:
+        """Return a measure as the table shows it."""
+        return self.measure(measure, self.draft.spend.confidence)
+
+    def reader(self, post: Post) -> Reader:
+        """Return a function that computes a value for a row."""
+        match post:
+            case Answer():
+                return self.shown(post.measure).values.__getitem__
+            case KeyValue():
+                return self.released.keys[post.key].__getitem__
+            case End():
+                column, low = self.shown(post.measure), post.side is Side.LOW
+                return lambda row: column[row].low if low else column[row].high
+            case Literal():
+                return lambda row: post.value
+            case Combine():
+                readers = [self.reader(argument) for argument in post.arguments]
+                return lambda row: apply(post.operator, [read(row) for read in readers])
+            case Choose():
+                return self._chooser(post)
+
+    def _chooser(self, post: Choose) -> Reader:
+        branches = [(self.reader(condition), self.reader(value)) for condition, value in post.branches]
+        otherwise = self.reader(post.otherwise)
+        return lambda row: next((read for test, read in branches if test(row) is True), otherwise)(row)
+
+    def encloser(self, post: Post, level: Fraction) -> Encloser:
+        """Return a function that encloses a value for a row, if every measure in it is enclosed with `level`."""
+        match post:
+            case Answer():
+                column = self.measure(post.measure, level)
+                return lambda row: _ends(column[row].low, column[row].high)
+            case Combine():
+                parts = [self.encloser(argument, level) for argument in post.arguments]
+                return lambda row: _all_known(
+                    lambda known: ends_of(post.operator, known), [part(row) for part in parts]
+                )
+            case Choose():
+                # Which branch the exact values take is not known, so any: NULL apart, which has no interval.
+                values = [*(value for _, value in post.branches), post.otherwise]
+                branches = [self.encloser(value, level) for value in values if not _is_null(value)]
+                return lambda row: _all_known(hull, [branch(row) for branch in branches])
+            case End() | KeyValue() | Literal():
+                read = self.reader(post)
+                return lambda row: _ends(read(row), read(row))
+
+
+def _is_null(post: Post) -> bool:
+    return isinstance(post, Literal) and post.value is None
+
+
+def _ends(low: Any, high: Any) -> Interval | None:
+    numbers = all(isinstance(end, (int, Fraction)) and not isinstance(end, bool) for end in (low, high))
+    return (Fraction(low), Fraction(high)) if numbers else None
+
+
+def _all_known(
+    rule: Callable[[Sequence[Interval]], Interval | None], parts: Sequence[Interval | None]
+) -> Interval | None:
+    known = [part for part in parts if part is not None]
+    return rule(known) if known and len(known) == len(parts) else None
+
+
+def _kept(answers: _Answers) -> Rows:
+    """Apply HAVING, ORDER BY and LIMIT, which look at released values only."""
+    question, kept = answers.draft.question, list(range(answers.released.rows))
+    if question.having is not None:
+        condition = answers.reader(question.having)
+        kept = [row for row in kept if condition(row) is True]
+    for order in reversed(question.order):
+        kept = _sorted(kept, answers.reader(order.value), descending=order.descending)
+    if question.limit is not None:
+        first, count = question.limit.offset, question.limit.count
+        kept = kept[first : None if count is None else first + count]
+    return np.array(kept, dtype=np.int64)
+
+
+def _sorted(rows: list[int], read: Reader, *, descending: bool) -> list[int]:
+    """Sort rows by a value; those that are equal stay as they are, and NULL comes last."""
+    values = {row: read(row) for row in rows}
+    present = [row for row in rows if values[row] is not None]
+    return sorted(present, key=values.__getitem__, reverse=descending) + [row for row in rows if values[row] is None]
+
+
+def _output(output: Output, answers: _Answers) -> Column:
+    post = output.value
+    if isinstance(post, Answer):
+        return replace(answers.shown(post.measure), name=output.name)
+    read, rows = answers.reader(post), range(answers.released.rows)
+    values = tuple(read(row) for row in rows)
+    measured = set(measures_in(post))
+    if not measured:
+        return Column(name=output.name, values=values, measured=not isinstance(post, (KeyValue, Literal)))
+    # All of them are enclosed at once with the asked confidence.
+    enclose = answers.encloser(post, 1 - (1 - answers.draft.spend.confidence) / len(measured))
+    ends = [enclose(row) for row in rows]
+    if not any(end is not None for end in ends):
+        return Column(name=output.name, values=values, no_interval="none follows for this computation")
+    low = tuple(None if end is None else end[0] for end in ends)
+    high = tuple(None if end is None else end[1] for end in ends)
+    return Column(name=output.name, values=values, low=low, high=high)
