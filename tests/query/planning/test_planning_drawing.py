@@ -231,6 +231,26 @@ def test_quantiles_and_modes_are_near_where_the_data_are() -> None:
         assert "rank" in made.draw(tallied(made.stage, crowd))["m0"].no_interval
 
 
+def test_choices_are_made_where_nobody_is() -> None:
+    """An empty group must look like any other: no error, no NULL."""
+    measures = (
+        Measure(Statistic.QUANTILE, X, Fraction(1, 2)),
+        Measure(Statistic.QUANTILE, X, ONE),
+        Measure(Statistic.MODE, WORD),
+    )
+    made = priced(*measures, keys="known", limits=(2, 2), epsilon=ONE)
+    for row in made.draw(tallied(made.stage, ((("a", 0),),))):
+        assert 0 <= row["m0"].value <= 4
+        assert row["m2"].value in ("p", "q")
+
+
+def test_distinct_values_are_no_more_than_there_can_be() -> None:
+    made = many(EVERY["distinct"], groups=300, epsilon=Fraction(1, 5))
+    table = made.draw(repeated(made, 300, rows=5))
+    assert all(0 <= row["m0"].value <= 5 for row in table.tidy)
+    assert any(row["m0"].value > 5 for row in table)
+
+
 def test_groups_that_are_not_public_are_hidden_or_shown_by_their_units() -> None:
     made = priced(EVERY["rows"], keys="unknown", epsilon=ONE, delta=Fraction(1, 10**6))
     noising = made.draft.noising
@@ -256,6 +276,9 @@ def test_having_order_and_limit_look_at_released_values() -> None:
     assert [row["city"] for row in released(order=(Order(Answer(0)),))] == ["c", "b", "a"]
     down = (Order(Answer(0), descending=True),)
     assert [row["city"] for row in released(order=down, limit=Limit(1, 1))] == ["b"]
+    above_all = Combine(Operator.GREATER, (Answer(0), number(250)))
+    mixed = Choose(((above, Choose(((above_all, Answer(0)),), KeyValue(0))),), Literal(None, NUMBER))
+    assert [row["city"] for row in released(order=(Order(mixed),))] == ["a", "b", "c"]  # Numbers, texts, NULL.
     assert any("HAVING or LIMIT" in note for note in released(having=above).notes)
     assert not any("HAVING or LIMIT" in note for note in released().notes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import isqrt
+from math import ceil, floor, isqrt
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -19,7 +19,7 @@ from discreet.query.planning.measurements import plain_value
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import reason
 from discreet.query.planning.quotients import ceiling, quotient_ends
-from discreet.query.question import Measure
+from discreet.query.question import Measure, Statistic
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers, compact, wide
 
@@ -45,7 +45,7 @@ def answer(draft: Draft, measure: int, released: Released, confidence: Fraction)
     recipe, asked = draft.recipes[measure], draft.question.measures[measure]
     match recipe:
         case Counted():
-            return _counted(draft, recipe, released, confidence)
+            return _counted(draft, recipe, asked, released, confidence)
         case Added():
             return _added(draft, recipe, asked, released, confidence)
         case Averaged():
@@ -62,11 +62,22 @@ def noise_of(draft: Draft, number: int) -> NumberNoise:
     return draft.noising.numbers[number]
 
 
-def _counted(draft: Draft, recipe: Counted, released: Released, confidence: Fraction) -> Column:
+def _counted(draft: Draft, recipe: Counted, asked: Measure, released: Released, confidence: Fraction) -> Column:
     over, terms = released.numbers[recipe.number], counted_terms(draft, recipe)
     if recipe.also is not None:
         over = over + released.numbers[recipe.also]
-    return _about(Numbers(over), reach_of_sum(terms, confidence), limits=(_ZERO, None), grain=Fraction(1))
+    limits = _ZERO, _most_distinct(asked)
+    return _about(Numbers(over), reach_of_sum(terms, confidence), limits=limits, grain=Fraction(1))
+
+
+def _most_distinct(asked: Measure) -> Fraction | None:
+    """Return how many distinct values there can be, where that is public."""
+    if asked.statistic is not Statistic.DISTINCT or asked.argument is None:
+        return None
+    facts = asked.argument.facts
+    if facts.kind in (Kind.INTEGER, Kind.DATE) and facts.low is not None and facts.high is not None:
+        return Fraction(floor(facts.high) - ceil(facts.low) + 1)
+    return Fraction(2) if facts.kind is Kind.BOOLEAN else None
 
 
 def counted_terms(draft: Draft, recipe: Counted) -> list[tuple[Fraction, NumberNoise]]:

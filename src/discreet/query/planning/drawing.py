@@ -73,7 +73,7 @@ def _shown(draft: Draft, tallied: Tallied) -> Rows:
     assert draft.noising is not None
     selection = draft.noising.selection
     if selection is None:
-        assert tallied.groups == (draft.groups or 1), "the engine counted other groups than there are"
+        assert tallied.groups == draft.groups, "the engine counted other groups than there are"
         return np.arange(tallied.groups, dtype=np.int64)
     units = tallied.tally.rows if draft.max_rows == 1 else tallied.tally.units
     if not tallied.groups:

@@ -131,7 +131,7 @@ def _error(draft: Draft, output: Output) -> str:
         return "follows from the released values it is computed from"
     recipe, rows = draft.recipes[output.value.measure], draft.spend.expected
     if isinstance(recipe, Picked):
-        return "none: " + reason(draft, recipe.pick)
+        return f"none: {reason(draft, recipe.pick)}"
     off = predicted(draft, output, rows or _TYPICAL)
     assert off is not None
     written = f"± {significant_up(off)}"

@@ -127,7 +127,13 @@ def _sorted(rows: list[int], read: Reader, *, descending: bool) -> list[int]:
     """Sort rows by a value; those that are equal stay as they are, and NULL comes last."""
     values = {row: read(row) for row in rows}
     present = [row for row in rows if values[row] is not None]
-    return sorted(present, key=values.__getitem__, reverse=descending) + [row for row in rows if values[row] is None]
+    ordered = sorted(present, key=lambda row: (_kind(values[row]), values[row]), reverse=descending)
+    return ordered + [row for row in rows if values[row] is None]
+
+
+def _kind(value: Any) -> str:
+    """Keep unlike things apart, such as the texts and numbers of a CASE; all numbers are alike."""
+    return "" if isinstance(value, (int, Fraction)) else type(value).__name__
 
 
 def _output(output: Output, answers: _Answers) -> Column:
