@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy, policy_schema, read_policy
     from discreet.query.session.private_bounds import PrivateBounds, PrivateLimit, private_bounds, private_limit
     from discreet.query.session.private_keys import PrivateKeys, private_keys
+    from discreet.query.session.resources import Resources
     from discreet.query.session.session import Session
     from discreet.query.session.words import Word, col
     from discreet.query.stage import Stage
@@ -57,6 +58,7 @@ _HOMES = {
     "session.policy_file": ("Policy", "policy_schema", "read_policy"),
     "session.private_bounds": ("PrivateBounds", "PrivateLimit", "private_bounds", "private_limit"),
     "session.private_keys": ("PrivateKeys", "private_keys"),
+    "session.resources": ("Resources",),
     "session.session": ("Session",),
     "session.words": ("Word", "col"),
     "stage": ("Stage",),
@@ -83,6 +85,7 @@ __all__ = [
     "PublicTable",
     "Question",
     "ReleaseTable",
+    "Resources",
     "Session",
     "Stage",
     "Tallied",

@@ -173,7 +173,6 @@ def test_the_other_relation_is_refused_with_the_reason(tmp_path):
         ({"budget": 1}, "budget must be"),
         ({"principal": ""}, "principal"),
         ({"dataset": " "}, "dataset"),
-        ({"seconds": 0}, "seconds"),
         ({"tables": {}}, "at least one table"),
         ({"tables": dp.public("x.csv")}, "all tables are public"),
     ],
@@ -181,6 +180,27 @@ def test_the_other_relation_is_refused_with_the_reason(tmp_path):
 def test_nonsense_is_refused(change, words, tmp_path):
     with pytest.raises(dp.InvalidParameter, match=words):
         opened(tmp_path, **change)
+
+
+@pytest.mark.parametrize(
+    "given", [{"seconds": 0}, {"memory": 10}, {"threads": 0}, {"on_progress": 3}, {"seconds": float("nan")}]
+)
+def test_senseless_resources_are_refused(given):
+    with pytest.raises(dp.InvalidParameter):
+        dp.query.Resources(**given)
+
+
+def test_a_session_tells_what_may_be_asked_and_nothing_of_the_rows(tmp_path):
+    regions = dp.public(pa.table({"city": CITIES, "region": ["north", "west", "south"]}))
+    with opened(tmp_path, {"orders": shop(), "regions": regions}) as session:
+        told = session.describe()
+        assert "each customer is protected" in told
+        assert "real, 0 … 50 in steps of 0.5" in told
+        assert "one of Bern, Genf, Lugano" in told
+        assert "regions: public" in told
+        assert "ε = 200" in told
+        assert "c0001" not in told
+        assert session.ledger.describe() in told
 
 
 def test_a_session_is_not_copied(tmp_path):

@@ -91,7 +91,7 @@ def test_an_interrupt_is_an_interrupt_and_the_charge_stands(tmp_path, monkeypatc
 
 
 def test_a_question_stops_at_its_deadline(tmp_path):
-    with opened(tmp_path, seconds="0.000001") as session:
+    with opened(tmp_path, resources=dp.query.Resources(seconds="0.000001")) as session:
         plan = session.sql(QUERY, epsilon=1)
         with pytest.raises(dp.AnswerFailed):
             plan.release()

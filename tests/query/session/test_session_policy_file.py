@@ -16,6 +16,7 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.quota import Quota
 from discreet.query.policy import Unit, between, boolean, categories, text
 from discreet.query.session.policy_file import policy_schema, read_policy
+from discreet.query.session.resources import Resources
 from discreet.query.session.toml_lines import line_of
 
 GOOD = """\
@@ -51,6 +52,10 @@ note = { kind = "text" }
 [tables.cities]
 source = "cities.csv"
 public = true
+
+[resources]
+seconds = 60
+memory = 1_000_000_000
 """
 
 
@@ -66,6 +71,7 @@ def test_a_policy_file_says_what_the_constructor_would(tmp_path):
     assert policy.unit == Unit("customer_id", max_groups=3, max_rows_per_group=2)
     assert policy.budget == Budget(epsilon=3, delta="1e-6")
     assert policy.quotas == (Quota(Budget(epsilon="0.5"), principal="*", window="day"),)
+    assert policy.resources == Resources(seconds=60, memory=10**9)
     assert policy.tables["cities"].public
     assert policy.tables["orders"].source == tmp_path / "orders.parquet"
     assert policy.tables["orders"].columns == {
@@ -136,6 +142,9 @@ BAD = [
     ('kind = "boolean"', 'kind = "money"', 27, "boolean"),
     ("public = true", 'public = "yes"', 32, "boolean"),
     ("public = true", "public = tru", 32, "not toml"),
+    ("seconds = 60", "seconds = -1", 35, "above 0"),
+    ("memory = 1_000_000_000", "memory = 5", 34, "at least"),
+    ("memory = 1_000_000_000", "threads = 0", 36, "greater than or equal to 1"),
     ("[unit]", "[unit", 5, "not toml"),
 ]  # fmt: skip
 

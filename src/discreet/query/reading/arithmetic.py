@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from discreet.errors import Refused
@@ -116,12 +117,10 @@ def common_step(arguments: Sequence[Expression], interval: Interval) -> Fraction
 def _divide(arguments: Sequence[Expression]) -> Facts:
     require_numbers(_O.DIVIDE, arguments)
     over, under = _computed(arguments)
-    return number_facts(Kind.REAL, over.times(under.inverse()), nullable=not _is_never_zero(under, arguments))
-
-
-def _is_never_zero(interval: Interval, arguments: Sequence[Expression]) -> bool:
-    low, high = interval
-    return not _nullable(arguments) and ((low is not None and low > 0) or (high is not None and high < 0))
+    # A quotient is NULL where the divisor is zero or the result too large; with bounds it is neither.
+    inverse = under.inverse()
+    facts = number_facts(Kind.REAL, over.times(inverse), nullable=_nullable(arguments))
+    return facts if facts.is_bounded and inverse != EVERYTHING else replace(facts, nullable=True)
 
 
 def _require_whole(operator: Operator, arguments: Sequence[Expression]) -> None:

@@ -140,7 +140,11 @@ def _to_integer(value: Any) -> int | None:
     if isinstance(value, str):
         number = _number(value)
         return None if number is None else _to_integer(number)
-    whole = round(value)
+    return _fitting(round(value))
+
+
+def _fitting(whole: int) -> int | None:
+    """Return a whole number, or None if it does not fit 64 bits."""
     return whole if -_INT64 <= whole < _INT64 else None
 
 
@@ -194,8 +198,8 @@ _STRICT: Mapping[Operator, Callable[..., Any]] = {
     _O.NEGATE: python.neg,
     _O.ABSOLUTE: abs,
     _O.SIGN: lambda value: (value > 0) - (value < 0),
-    _O.FLOOR: math.floor,
-    _O.CEILING: math.ceil,
+    _O.FLOOR: lambda value: _fitting(math.floor(value)),
+    _O.CEILING: lambda value: _fitting(math.ceil(value)),
     _O.ROUND: _round,
     _O.SQUARE_ROOT: math.sqrt,
     _O.LOGARITHM: math.log,

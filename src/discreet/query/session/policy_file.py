@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.errors import InvalidParameter
 from discreet.ledger.budget import Budget
 from discreet.ledger.quota import Quota
-from discreet.query.policy import Declared, Unit, between, boolean, categories, text
+from discreet.query.policy import Declared, Unit, between, boolean, categories, public, text
+from discreet.query.session.catalogue_building import nearest
+from discreet.query.session.resources import Resources
 from discreet.query.session.toml_lines import Place, line_of, parse
 
 if TYPE_CHECKING:
@@ -48,6 +50,18 @@ class Policy:
     budget: Budget
     quotas: tuple[Quota, ...]
     tables: Mapping[str, TablePolicy]
+    resources: Resources = field(default_factory=Resources)
+
+    def sources(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the tables: those that are handed over, and the others from where the policy says they are."""
+        for name in given:
+            if name not in self.tables:
+                raise InvalidParameter(f"the policy has no table {name!r}. {nearest(name, self.tables)}")
+        found = {name: given.get(name, table.source) for name, table in self.tables.items()}
+        for name, source in found.items():
+            if source is None:
+                raise InvalidParameter(f"table {name!r} has no source in the policy: hand it over in tables=")
+        return {name: public(source) if self.tables[name].public else source for name, source in found.items()}
 
 
 def policy_schema() -> dict[str, Any]:
@@ -93,6 +107,7 @@ class _Reader:
                 )
                 for name, table in model.tables.items()
             },
+            resources=self._at(("resources",), Resources, **model.resources.model_dump(exclude_none=True)),
         )
 
     def _document(self) -> dict[str, Any]:

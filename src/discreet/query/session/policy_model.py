@@ -14,7 +14,7 @@ from discreet.exact import exact, positive
 from discreet.privacy.relation import Relation
 from discreet.query.session.refusals import ONLY_ADD_REMOVE
 
-__all__ = ["BudgetModel", "ColumnModel", "PolicyModel", "QuotaModel", "TableModel", "UnitModel"]
+__all__ = ["BudgetModel", "ColumnModel", "PolicyModel", "QuotaModel", "ResourcesModel", "TableModel", "UnitModel"]
 
 
 def _number(value: Any) -> Any:
@@ -125,6 +125,17 @@ class TableModel(_Strict):
     """What is declared of its columns, by name."""
 
 
+class ResourcesModel(_Strict):
+    """How much a question may use of the machine."""
+
+    seconds: Positive | None = None
+    """How long it may run."""
+    memory: Count | None = None
+    """How many bytes of memory it may use."""
+    threads: Count | None = None
+    """On how many threads."""
+
+
 class PolicyModel(_Strict):
     """A policy of Discreet: whom to protect, how much may be spent, and what is publicly known."""
 
@@ -139,4 +150,5 @@ class PolicyModel(_Strict):
     unit: UnitModel
     budget: BudgetModel
     quotas: list[QuotaModel] = Field(default_factory=list)
+    resources: ResourcesModel = Field(default_factory=ResourcesModel)
     tables: dict[str, TableModel] = Field(min_length=1)

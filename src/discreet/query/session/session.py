@@ -10,27 +10,29 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, Self, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, positive
+from discreet.exact import Number, exact
 from discreet.ledger import Account, Budget, Entry, Ledger, Left, Quota, Spending
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
 from discreet.query.planning import plan as plan_question
-from discreet.query.policy import Unit, public
+from discreet.query.policy import Unit
 from discreet.query.reading import Reading, read
 from discreet.query.session.answering import Asked, Desk
 from discreet.query.session.builder import Ask
 from discreet.query.session.catalogue_building import Columns, build_catalogue, nearest
+from discreet.query.session.describing import describe_catalogue
 from discreet.query.session.keys import Keys, listed_keys
 from discreet.query.session.plan import Plan
 from discreet.query.session.refusals import ONLY_ADD_REMOVE
+from discreet.query.session.resources import Resources
 from discreet.query.session.spending import Expectation, Offer
 from discreet.query.session.tables import named_tables
 
 __all__ = ["Session"]
 
-_SECONDS = 600
+_USUAL = Resources()
 
 
 @final
@@ -60,25 +62,26 @@ class Session:
         relation: Relation = Relation.ADD_REMOVE,
         quotas: Iterable[Quota] = (),
         anchor: str | Path | None = None,
-        seconds: Number = _SECONDS,
+        resources: Resources = _USUAL,
     ) -> None:
         """Declare tables, unit, budget and what is publicly known of columns, and open the ledger.
 
         A table is a pandas, polars or Arrow table, a path of a Parquet, CSV or DuckDB file, or `public` of one of
         these; several are a dictionary by name. `ledger` is a path; "memory" is for trying out. `version` names the
         state of the data: an answer is given again for free under the same version only, and never without one.
-        `seconds` is how long a question may run.
+        `resources` says how long a question may run, and with how much memory.
         """
         if relation is not Relation.ADD_REMOVE:
             raise Refused(ONLY_ADD_REMOVE)
         self._unit = _read_unit(unit)
         _check_texts(dataset=dataset, principal=principal)
         account = Account(dataset, self._unit.column, relation, budget)
-        limit = float(positive(seconds, name="seconds"))
         with ExitStack() as opened:
-            engine, self._catalogue = _open_tables(named_tables(tables), self._unit, columns or {}, opened)
+            engine = _open_tables(named_tables(tables), resources, opened)
+            self._catalogue = build_catalogue(engine, named_tables(tables), unit=self._unit, columns=columns or {})
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
+            limit = float(exact(resources.seconds, name="seconds"))
             self._desk = Desk(book, engine, principal=principal, project=project, version=version, seconds=limit)
             self._opened = opened.pop_all()
         self._last: Event | None = None
@@ -99,16 +102,8 @@ class Session:
         from discreet.query.session.policy_file import read_policy
 
         said = read_policy(policy)
-        given = dict(tables or {})
-        for name in given:
-            if name not in said.tables:
-                raise InvalidParameter(f"the policy has no table {name!r}. {nearest(name, said.tables)}")
-        sources = {name: given.get(name, table.source) for name, table in said.tables.items()}
-        for name, source in sources.items():
-            if source is None:
-                raise InvalidParameter(f"table {name!r} has no source in the policy: hand it over in tables=")
         return cls(
-            {name: public(source) if said.tables[name].public else source for name, source in sources.items()},
+            said.sources(tables or {}),
             unit=said.unit,
             budget=said.budget,
             ledger=said.ledger,
@@ -119,6 +114,7 @@ class Session:
             version=said.version if version is None else version,
             quotas=said.quotas,
             anchor=anchor,
+            resources=said.resources,
         )
 
     def sql(
@@ -197,6 +193,15 @@ class Session:
     def raise_budget(self, budget: Budget, *, reason: str) -> None:
         """Raise the lifetime budget. It is an entry of its own, with who did it and why, and cannot be taken back."""
         self._desk.ledger.raise_budget(budget, reason=reason, principal=self._desk.principal)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The record of this data set: `verify`, `export`, `total` and `describe` are there."""
+        return self._desk.ledger
+
+    def describe(self) -> str:
+        """Say what may be asked: tables, columns, what is publicly known of them, whom is protected, what is left."""
+        return f"{describe_catalogue(self._catalogue)}\n{self._desk.ledger.describe()}"
 
     @property
     def catalogue(self) -> Catalogue:
@@ -284,9 +289,9 @@ def _check_public_groups(reading: Reading) -> None:
         )
 
 
-def _open_tables(tables: dict[str, Any], unit: Unit, columns: Columns, opened: ExitStack) -> tuple[Engine, Catalogue]:
+def _open_tables(tables: dict[str, Any], resources: Resources, opened: ExitStack) -> Engine:
     from discreet.query.engines import DuckDBEngine
 
-    engine = DuckDBEngine(tables)
+    engine = DuckDBEngine(tables, memory=resources.memory, threads=resources.threads, on_progress=resources.on_progress)
     opened.callback(engine.close)
-    return engine, build_catalogue(engine, tables, unit=unit, columns=columns)
+    return engine
