@@ -64,10 +64,11 @@ def test_private_tables_are_joined_on_the_unit_and_public_ones_on_anything(tmp_p
 
 def test_explaining_and_trying_out_cost_nothing_and_read_nothing(tmp_path, monkeypatch):
     with opened(tmp_path) as session:
-        monkeypatch.setattr(type(session._desk.engine), "run", never)
+        monkeypatch.setattr(session._desk.engine, "run", never)
         plan = session.sql(BY_CITY, epsilon=1)
         assert "customer" in str(plan.explain())
-        monkeypatch.undo()
+        assert repr(plan) == str(plan.explain())
+        assert "<table>" in plan._repr_html_()
         dummy = plan.dummy()
         assert dummy.names == ("city", "n", "revenue", "age")
         assert charges(session) == 0

@@ -22,11 +22,15 @@ def describe_catalogue(catalogue: Catalogue) -> str:
 
 def _table(table: CatalogueTable, catalogue: Catalogue) -> Iterator[str]:
     unit = catalogue.unit
-    limits = f"in at most {unit.max_groups} groups, {unit.max_rows_per_group} rows in each"
+    limits = f"in at most {_some(unit.max_groups, 'group')}, with {_some(unit.max_rows_per_group, 'row')} in each"
     whom = "each row is protected" if table.unit is None else f"each {table.unit} is protected, counted {limits}"
     yield f"{table.name}: {whom if table.private else 'public'}"
     width = max((len(name) for name in table.columns), default=0)
     yield from (f"  {name:<{width}}  {_column(column)}" for name, column in table.columns.items())
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _column(column: CatalogueColumn) -> str:

@@ -70,3 +70,6 @@ class Plan:
 
     def __repr__(self) -> str:
         return str(self.explain())
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
