@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from planning_worlds import CITY, EVERY, SURE, X, changes, priced, units
 
 from discreet.mechanisms.cost import pure_epsilon
@@ -23,7 +25,7 @@ from discreet.query.question import Measure, Statistic
 
 LIMITS = ((1, 1), (2, 1), (1, 2), (2, 2))
 KEYS = ("none", "known", "unknown")
-TWO = Fraction(2)
+ONE, TWO = Fraction(1), Fraction(2)
 DELTA = Fraction(1, 1000)
 
 
@@ -107,6 +109,27 @@ def test_all_statistics_together_are_one_vector_that_is_charged_tightly() -> Non
     assert len(plan.draft.numbers) == 5  # The count and the total of x are paid once.
     assert len(plan.draft.bundles) == 4  # So are values and NULLs.
     assert spent_at_most(plan, seen) == 3
+
+
+@given(
+    names=st.lists(st.sampled_from([name for name in EVERY if name != "distinct"]), min_size=1, unique=True),
+    keys=st.sampled_from(KEYS),
+    limits=st.sampled_from(LIMITS),
+    gaussian=st.booleans(),
+)
+@settings(max_examples=40, derandomize=True)
+def test_the_charge_is_reached_for_all_vectors(
+    names: list[str], keys: str, limits: tuple[int, int], gaussian: bool
+) -> None:
+    spend: dict[str, Any] = {"rho": ONE} if gaussian else {"epsilon": TWO}
+    more = {"delta": DELTA} if keys == "unknown" else {}
+    plan = priced(*(EVERY[name] for name in names), keys=keys, limits=limits, **spend, **more)
+    groups = 1 if keys == "none" else limits[0]
+    # A row at the low end of all columns, one at the high end, and one of NULLs: the extremes are among these.
+    ends = ([(0,), (4,), (None,)][row] * limits[1] for row in range(3))
+    seen = [changes(plan, (), tuple((city, value) for city in "abc"[:groups] for value in end)) for end in ends]
+    bundles = len(plan.draft.bundles)
+    assert spent_at_most(plan, seen) == charged(plan) * Fraction(bundles, bundles + (keys == "unknown"))
 
 
 def _case(city: str, value: object, otherwise: object) -> Case:

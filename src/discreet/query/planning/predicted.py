@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet.exact import up
 from discreet.query.planning.answers import counted_terms, noise_of
 from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.draft import Added, Averaged, Counted, Draft, Picked, Spread
@@ -31,7 +32,7 @@ def predicted(draft: Draft, output: Output, rows: int | None) -> Fraction | None
         case Averaged():
             return None if rows is None else _averaged(draft, recipe, output.name, rows)
         case Spread():
-            return None if rows is None else _spread(draft, recipe, rows)
+            return None if rows is None else _spread(draft, recipe, output.name, rows)
         case Picked():
             return None
 
@@ -52,7 +53,7 @@ def _averaged(draft: Draft, recipe: Averaged, name: str, rows: int) -> Fraction:
     return recipe.grid.step * reach_of_sum(terms, draft.spend.confidence) / rows
 
 
-def _spread(draft: Draft, recipe: Spread, rows: int) -> Fraction:
+def _spread(draft: Draft, recipe: Spread, name: str, rows: int) -> Fraction:
     """To first order in the noise, at the largest mean of squares and the largest mean."""
     away = Fraction(reach_of(recipe.grid, recipe.centre))
     terms = [
@@ -61,7 +62,9 @@ def _spread(draft: Draft, recipe: Spread, rows: int) -> Fraction:
         (away**2, noise_of(draft, recipe.count)),
     ]
     reach = reach_of_sum(terms, draft.spend.confidence) / rows
-    if recipe.root:
-        # A root moves by at most the root of what is under it.
-        return recipe.grid.step * Fraction(float(reach) ** 0.5)
-    return recipe.grid.step**2 * reach
+    variance = recipe.grid.step**2 * reach
+    if not recipe.root:
+        return variance
+    # If v moves by e, its root moves by at most the root of |e|, and by at most |e| over the root of v.
+    moved = Fraction(up(variance) ** 0.5)
+    return min(moved, variance / draft.spend.sizes[name]) if name in draft.spend.sizes else moved

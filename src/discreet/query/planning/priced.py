@@ -106,7 +106,9 @@ class Priced:
     @property
     def fingerprint(self) -> str:
         """A text that is the same for the same question, limits and price, and for no other."""
-        return fingerprint(self.stage, self.draft.question, self.event.to_json(), self.draft.noising, self._priced)
+        draft = self.draft
+        limits = draft.max_groups, draft.max_rows
+        return fingerprint(draft.question, limits, self.event.to_json(), draft.noising, self._priced)
 
     @property
     def _priced(self) -> tuple[Fraction | None, ...]:
