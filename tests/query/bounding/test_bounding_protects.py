@@ -12,7 +12,7 @@ import pytest
 from bounding_reference import Plain, Row, everything, ours, plain
 from recorded import replayed
 
-from discreet.query.bounding import Limits, Rows, choosing, identity, partition, rows, selection, tally
+from discreet.query.bounding import Limits, Rows, choosing, identity, partition, reading, selection, tally
 
 GROUPS = 2
 VALUES = (-2, 0, 3)
@@ -106,18 +106,18 @@ def test_removing_a_unit_changes_all_worlds_of_four_rows_within_limits(limits: L
 
 
 ONE = Limits(max_groups=1, max_rows=1)
-_read, _choose = identity.read_units, choosing.choose
+_read, _choose = reading.Reader.read, choosing.choose
 
 
-def colliding(array: pa.Array) -> Any:
+def colliding(reader: reading.Reader, array: pa.Array) -> Any:
     """Take a hash of the unit for the unit; u and v collide."""
-    units, known = _read(array)
+    units, known = _read(reader, array)
     return identity.Numbers(np.zeros_like(units.codes)), known
 
 
-def nobody_is_someone(array: pa.Array) -> Any:
+def nobody_is_someone(reader: reading.Reader, array: pa.Array) -> Any:
     """Count rows without a unit as those of one unit."""
-    return _read(array.fill_null("nobody"))
+    return _read(reader, array.fill_null("nobody"))
 
 
 def by_company(sizes: Any, some: int, names: Any, streams: Any, secret: Any) -> Any:
@@ -139,7 +139,7 @@ def test_a_hash_for_a_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         return any(_change(world, ONE, label, 4) for label in labels)
 
     assert not too_much()
-    monkeypatch.setattr(rows, "read_units", colliding)
+    monkeypatch.setattr(reading.Reader, "read", colliding)
     assert too_much()
 
 
@@ -177,7 +177,7 @@ def test_rows_without_a_unit_never_count(monkeypatch: pytest.MonkeyPatch) -> Non
     world = owners(("u", 0, 3), ("v", 1, 3))
     nobody = world + owners(*((None, group, 3) for group in range(GROUPS) for _ in range(250)))
     assert count(nobody, ONE) == count(world, ONE)
-    monkeypatch.setattr(rows, "read_units", nobody_is_someone)
+    monkeypatch.setattr(reading.Reader, "read", nobody_is_someone)
     assert count(nobody, ONE) != count(world, ONE)
 
 

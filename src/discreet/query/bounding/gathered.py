@@ -9,7 +9,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.identity import Numbers, Units, joined
+from discreet.query.bounding.identity import Numbers, Units, Unread, joined
 from discreet.query.bounding.keys import KeyBuffer, Layout
 from discreet.query.bounding.limits import Measure
 from discreet.query.bounding.payload import Inside
@@ -25,7 +25,7 @@ Integers: TypeAlias = NDArray[np.int64]
 class Columns:
     """Rows that are not packed."""
 
-    units: Units
+    units: Unread
     groups: Integers
     levels: tuple[Integers, ...]
 
@@ -75,25 +75,25 @@ class Gathered:
         """Take the rows of one chunk."""
         # Texts are numbered chunk by chunk, so their codes mean something only once all chunks are there.
         if isinstance(rows.units, Numbers) and self._shape.holds(rows.units):
-            self._pack(rows)
+            self._pack(rows.units, rows)
         else:
             levels = tuple(measure.levels() for measure in rows.measures)
             self.loose.append(Columns(rows.units, rows.groups.astype(np.int64, copy=False), levels))
 
-    def _pack(self, rows: Clean) -> None:
+    def _pack(self, units: Numbers, rows: Clean) -> None:
         keys = self.packed.more(rows.size)
-        np.left_shift(rows.units.codes, self._shape.layout.group_bits, out=keys)
+        np.left_shift(units.codes, self._shape.layout.group_bits, out=keys)
         keys |= rows.groups
         for measure, bits in zip(rows.measures, self._shape.bits, strict=True):
             keys <<= bits
             measure.add_to(keys)
 
-    def columns(self) -> Columns:
-        """Return all rows as columns; they are given away."""
+    def columns(self) -> tuple[Units, Integers, tuple[Integers, ...]]:
+        """Return the units, groups and levels of all rows; they are given away."""
         parts, self.loose = self.loose, []
         if self.packed.size:
             parts.append(self._shape.unpack(self.packed.take()))
         units = joined([part.units for part in parts])
         levels = zip(*(part.levels for part in parts), strict=True)
         groups = np.concatenate([part.groups for part in parts])
-        return Columns(units, groups, tuple(np.concatenate(column) for column in levels))
+        return units, groups, tuple(np.concatenate(column) for column in levels)

@@ -10,8 +10,8 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.gathered import Columns, Gathered, Shape
-from discreet.query.bounding.identity import Listed, Numbers, Units, encode
+from discreet.query.bounding.gathered import Gathered, Shape
+from discreet.query.bounding.identity import Listed, Numbers, Units, numbered
 from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import Limits, Measure
 from discreet.query.bounding.ordering import blocks, sort
@@ -40,7 +40,7 @@ class Counting:
     def count(self, rows: Gathered) -> Tallying:
         """Count the rows of one partition; they are given away."""
         if rows.loose:
-            return self._loose(rows.columns())
+            return self._loose(*rows.columns())
         return self._packed(rows.packed.take(), Numbers(np.zeros(0, np.int64)))
 
     def _nothing(self) -> Tallying:
@@ -50,25 +50,26 @@ class Counting:
         """Count keys that hold everything."""
         return self._sorted(keys, units, self.shape.layout, Inside(self.shape.bits))
 
-    def _loose(self, rows: Columns) -> Tallying:
+    def _loose(self, units: Units, groups: Integers, levels: Sequence[Integers]) -> Tallying:
         """Number the units anew if that makes everything fit into one word, else number the rows."""
-        units = encode(rows.units)
         if not self.shape.holds(units):
-            return self._numbered(units, rows.groups, rows.levels)
-        fields = zip(rows.levels, self.shape.bits, strict=True)
-        return self._packed(self.shape.layout.pack(units.codes, rows.groups, fields), units)
+            units = numbered(units)
+        if not self.shape.holds(units):
+            return self._numbered(numbered(units), groups, levels)
+        fields = zip(levels, self.shape.bits, strict=True)
+        return self._packed(self.shape.layout.pack(units.codes, groups, fields), units)
 
     def _numbered(self, units: Listed, groups: Integers, levels: Sequence[Integers]) -> Tallying:
         """Sort by unit, group and the number of the row; if even that is too wide, one half of the units at a time."""
         size = units.codes.size
         layout = Layout(self.shape.layout.group_bits, (size - 1).bit_length())
-        if not layout.holds(0, len(units.values) - 1):
+        if not layout.holds(0, units.size - 1):
             return self._halves(units, groups, levels)
         keys = layout.pack(units.codes, groups, [(np.arange(size), layout.payload_bits)])
         return self._sorted(keys, units, layout, Numbered(levels, layout.payload_bits))
 
     def _halves(self, units: Listed, groups: Integers, levels: Sequence[Integers]) -> Tallying:
-        tallying, many = self._nothing(), len(units.values)
+        tallying, many = self._nothing(), units.size
         for first, last in ((0, many // 2), (many // 2, many)):
             rows = (units.codes >= first) & (units.codes < last)
             if rows.any():

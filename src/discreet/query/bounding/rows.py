@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding.identity import Units, read_units
+from discreet.query.bounding.identity import Unread
 from discreet.query.bounding.limits import Measure
+from discreet.query.bounding.reading import Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -73,7 +74,7 @@ class Indices:
 class Clean:
     """Rows that may count: each has a unit and a group."""
 
-    units: Units
+    units: Unread
     groups: AnyIntegers
     measures: tuple[Indices, ...]
 
@@ -82,11 +83,11 @@ class Clean:
         return len(self.groups)
 
 
-def clean(rows: Rows, groups: int, measures: Sequence[Measure]) -> Clean:
+def clean(rows: Rows, groups: int, measures: Sequence[Measure], reader: Reader) -> Clean:
     """Drop the rows that belong to no unit or to no group, before anything is bounded."""
     size = len(rows.units)
     _check_lengths(rows, size, len(measures))
-    units, known = read_units(rows.units)
+    units, known = reader.read(rows.units)
     codes = np.zeros(size, np.int8) if rows.groups is None else rows.groups
     if size and not (codes.min() >= 0 and codes.max() < groups):
         inside = (codes >= 0) & (codes < groups)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise.source import read
+from discreet.query.bounding.spelling import Letters
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,30 +61,24 @@ class Secret:
         names[:, 0] = values.view(np.uint64)
         return names
 
-    def names_of_bytes(self, values: pa.Array) -> Blocks:
-        """Chain the blocks of each value through AES, its length first: CBC-MAC, prefix-free. [PR00]"""
-        lengths, blocks = _padded(values)
-        state = np.zeros((len(values), 2), np.uint64)
-        state[:, 0] = lengths
+    def names_of_letters(self, letters: Letters) -> Blocks:
+        """Chain the blocks of each text through AES, its length first: CBC-MAC, prefix-free. [PR00]"""
+        state = np.zeros((letters.lengths.size, 2), np.uint64)
+        state[:, 0] = letters.lengths
         state = _encrypt(self._naming, state)
-        counts = -(-lengths // _BLOCK)
-        starts = np.cumsum(counts) - counts
-        for turn in range(int(counts.max(initial=0))):
-            more = np.flatnonzero(counts > turn)
-            state[more] = _encrypt(self._naming, state[more] ^ blocks[starts[more] + turn])
+        for number in range(0, len(letters.words), 2):
+            more = np.flatnonzero(letters.lengths > _BLOCK * (number // 2))
+            block = state[more]
+            for half, word in enumerate(letters.words[number : number + 2]):
+                block[:, half] ^= word[more]
+            state[more] = _encrypt(self._naming, block)
         return state
 
-
-def _padded(values: pa.Array) -> tuple[NDArray[np.int64], Blocks]:
-    """Return the lengths of byte strings and their blocks, the last of each filled up with zeros."""
-    ends = np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values) + 1]
-    lengths = np.diff(ends)
-    padded = -(-lengths // _BLOCK) * _BLOCK
-    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
-    shift = np.cumsum(padded) - padded - (ends[:-1] - ends[0])
-    room = np.zeros(int(padded.sum()), np.uint8)
-    room[np.arange(data.size) + np.repeat(shift, lengths)] = data
-    return lengths, room.view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
+    def names_of_bytes(self, values: pa.Array) -> Blocks:
+        """The same, for bytes of any length."""
+        letters = Letters.of(values, longest=None)
+        assert letters is not None
+        return self.names_of_letters(letters)
 
 
 def _cipher(key: bytes) -> CipherContext:

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding.gathered import Columns, Gathered, Shape
-from discreet.query.bounding.identity import Listed, Units, read_units
+from discreet.query.bounding.identity import Numbers, Unread
+from discreet.query.bounding.reading import Reader
 from discreet.query.bounding.secret import Blocks, Secret
 
 if TYPE_CHECKING:
@@ -113,13 +114,11 @@ def _column(values: Integers) -> pa.Array:
     return pa.array(values)
 
 
-def _stored(units: Units) -> pa.Array:
-    if isinstance(units, Listed):
-        return units.values.take(_column(units.codes))
-    return _column(units.codes)
+def _stored(units: Unread) -> pa.Array:
+    return _column(units.codes) if isinstance(units, Numbers) else units.texts()
 
 
 def _columns(batch: pa.RecordBatch) -> Columns:
-    units, _ = read_units(batch.column(0))
+    units, _ = Reader().read(batch.column(0))
     groups, *levels = (np.asarray(column) for column in batch.columns[1:])
     return Columns(units, groups, tuple(levels))

@@ -11,6 +11,7 @@ from discreet.query.bounding.gathered import Shape
 from discreet.query.bounding.limits import MOST_GROUPS, Limits, Measure
 from discreet.query.bounding.memory import keep_freed_memory
 from discreet.query.bounding.partition import Counting
+from discreet.query.bounding.reading import Reader
 from discreet.query.bounding.rows import Rows, clean
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.store import Store
@@ -46,13 +47,13 @@ def tally(
         raise InvalidParameter("groups must be at most 2^31")
     keep_freed_memory()
     shape = Shape(groups, measures)
-    secret = Secret()
+    secret, reader = Secret(), Reader()
     with (
         Store(shape, secret, positive_integer(memory, name="memory")) as store,
         ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,
     ):
         for chunk in chunks:
-            store.add(clean(chunk, groups, measures))
+            store.add(clean(chunk, groups, measures, reader))
         counting = Counting(limits, measures, shape, secret, workers, threads)
         whole = Tallying(groups, measures)
         for partition in store.partitions():
