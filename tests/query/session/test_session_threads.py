@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 from session_data import charges, opened
@@ -50,3 +51,21 @@ def test_one_key_asked_by_many_threads_is_charged_once(tmp_path):
             ]
         assert len({future.result().to_json() for future in futures}) == 1
         assert charges(session) == 1
+
+
+def test_a_forked_child_has_no_session(tmp_path):
+    with opened(tmp_path) as session:
+        plan = session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1)
+        child = os.fork()
+        if child == 0:
+            refused = 0
+            for ask in (plan.release, lambda: session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1)):
+                try:
+                    ask()
+                except dp.Refused:
+                    refused += 1
+            os._exit(refused)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 2
+        assert charges(session) == 0
+        plan.release()
