@@ -48,7 +48,7 @@ def _verdicts(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     said: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows:
         said.setdefault((row["subject"], row["query"]), {})[row["trial"]] = row
-    true = {}
+    true: dict[str, dict[str, Any]] = {}
     for dataset in DATASETS.values():
         true |= truths(dataset, tuple(query for query in queries() if query.dataset == dataset.name))
     asked = {query.id: query for query in queries()}
@@ -88,10 +88,10 @@ def shares(results: Results) -> Table:
         remarks=(
             f"{_total(results)} queries in `benchmarks/corpus/*.sql`, on seeded stand-ins with the schema of the real "
             "data. " + ", ".join(map(str, goals(results))) + ".",
-            f"Every subject is asked at epsilon {HUGE:,} (ours takes at most 100; that limit is lifted for this). Wrong "
-            "means: with limits that cut nothing, more than 2 % of the column's largest value away from DuckDB without "
-            "privacy (10 % for quantiles and extremes; counts may be off by one); fewer than three quarters of the "
-            f"groups; or one new unit with {3 * WHALE_ROWS:,} rows of each table, of which "
+            f"Every subject is asked at epsilon {HUGE:,} (ours takes at most 100; that limit is lifted for this). "
+            "Wrong means: with limits that cut nothing, more than 2 % of the column's largest value away from DuckDB "
+            "without privacy (10 % for quantiles and extremes; counts may be off by one); fewer than three quarters of "
+            f"the groups; or one new unit with {3 * WHALE_ROWS:,} rows of each table, of which "
             f"{TRIALS[1].rows_in_all} may count, shows by its name, by a text that it alone has, or by a change of a "
             "count or sum that so few rows cannot make.",
             "Peers get their own spelling where there is one: dates as plain literals, names that are no keywords, the "

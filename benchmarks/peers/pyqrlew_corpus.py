@@ -51,7 +51,7 @@ def described(dataset: Dataset, sizes: dict[str, int]) -> Any:
     """Return Qrlew's data set with everything that the policy says."""
     engine = sa.create_engine("sqlite://")
     schema(dataset).create_all(engine)
-    found = _sized(qrlew.Dataset.from_database("corpus", engine, None, False, None), sizes)
+    found = sized(qrlew.Dataset.from_database("corpus", engine, None, False, None), sizes)
     for table in dataset.private:
         for name, column in table.columns.items():
             if isinstance(column, Number):
@@ -72,7 +72,7 @@ def _public(found: Any, table: str, name: str, values: list[str | int]) -> Any:
     return found.with_possible_values(None, table, name, sorted({str(value) for value in values}))
 
 
-def _sized(found: Any, sizes: dict[str, int]) -> Any:
+def sized(found: Any, sizes: dict[str, int]) -> Any:
     """Tell it how large the tables are: it reads that from a database, and ours has the schema only."""
     size = json.loads(found.size)
     for field in size["statistics"]["union"]["fields"]:
