@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger, Quota, ledger
 from discreet.ledger.quota import EACH
-from discreet.privacy import ZCDP, Gaussian, PureDP
+from discreet.privacy import ZCDP, ApproxDP, Gaussian, PureDP
 from discreet.privacy.relation import Relation
 
 ADD = Relation.ADD_REMOVE
@@ -194,6 +194,17 @@ def test_without_a_lifetime_budget_the_text_says_that_windows_add_up(clock: Cloc
     charge(book, PureDP(1))
     with pytest.raises(Refused, match="cannot be changed"):
         book.set_quotas([Quota(Budget(2), window="day")], reason="more", principal="custodian")
+
+
+def test_without_a_lifetime_budget_a_quota_of_any_kind_decides(clock: Clock) -> None:
+    book = opened(Budget(), Quota(Budget(rho="0.01"), window="day"))
+    book.charge(Gaussian(10), relation=ADD, purpose="question")
+    assert book.times_left(Gaussian(10)) == 1
+    assert book.spent().epsilon is None
+    assert "ρ = 0.01, zero-concentrated per day; k days: kρ" in book.describe()
+    with pytest.raises(UnsupportedEvent):
+        book.charge(ApproxDP("0.1", "1e-9"), relation=ADD, purpose="question")
+    book.verify()
 
 
 def test_quotas_stay_until_they_are_changed_by_an_entry(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from discreet import privacy
 from discreet.errors import UnsupportedEvent
-from discreet.ledger.budget import Budget
+from discreet.ledger import Account, Budget, Ledger
 from discreet.ledger.filters import Filter, MixedFilter, filter_for
 from discreet.ledger.orders import MOST_ORDERS, caps, choose_orders
 from discreet.ledger.sums import GRID, RENYI_UNIT, Price, Sums, on_grid
@@ -348,3 +349,21 @@ def test_ten_thousand_adversarial_runs_end_within_the_budget() -> None:
         )
         assert sum((event.delta for event in events if isinstance(event, ApproxDP)), Fraction(0)) <= Fraction(5, 10**6)
         assert events
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_charges_cost_the_same_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """The later half takes as long as the first one; time is printed, the size of the sums is what counts."""
+    book = Ledger.open("memory", Account("people", "row", ADD, Budget(1, "1e-6")))
+    halves, sizes = [], []
+    for half in range(2):
+        start = time.perf_counter()
+        for i in range(50_000):
+            event = PureDP(Fraction(1, 10**7 + i % 1000))
+            book.charge(event, relation=ADD, purpose="question")
+        halves.append(time.perf_counter() - start)
+        sizes.append(sum(len(str(total)) for _, total in book.spent().renyi))
+        assert half + 1 == book.spent().charges / 50_000
+    assert sizes[1] < 2 * sizes[0]
+    with capsys.disabled():
+        print(f"\n100,000 charges: {halves[0]:.1f} s and {halves[1]:.1f} s")

@@ -185,6 +185,27 @@ def test_an_anchor_that_a_crash_left_behind_is_no_reason_to_refuse(path: Path) -
     assert anchor.read_bytes() != before
 
 
+def test_what_is_read_is_anchored_before_anybody_hears_of_it(path: Path) -> None:
+    """Somebody committed and died before the anchor; whoever reads the answer now must not be rolled back."""
+    anchor = path.with_name("ledger.anchor")
+    before = anchor.read_bytes()
+    with Ledger.open(path, ACCOUNT) as book:
+        book.charge(TENTH, relation=ADD, purpose="question")
+        after = anchor.read_bytes()
+        anchor.write_bytes(before)
+        assert book.stored(key="2", plan="p", principal="", version="v") is not None
+        assert anchor.read_bytes() == after
+
+
+def test_a_closed_ledger_is_closed(path: Path) -> None:
+    book = Ledger.open(path, ACCOUNT)
+    book.close()
+    book.close()
+    for use in (book.left, book.verify, book.history):
+        with pytest.raises(Refused, match="closed"):
+            use()
+
+
 @pytest.mark.parametrize("torn", [range(512), range(512, 1024)])
 def test_a_torn_slot_of_the_anchor_leaves_the_other_one(path: Path, torn: range) -> None:
     anchor = path.with_name("ledger.anchor")
@@ -335,6 +356,7 @@ def test_another_machine_waits_until_the_lease_ends(path: Path, monkeypatch: pyt
 def test_an_export_can_be_checked_without_the_library(path: Path) -> None:
     with Ledger.open(path, ACCOUNT) as book:
         book.export(path.with_name("export"))
+        assert path.with_name("export").stat().st_mode & 0o777 == 0o600
         with pytest.raises(FileExistsError):
             book.export(path.with_name("export"))
     previous = "0" * 64

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from discreet.errors import LedgerUnavailable, Refused
 
-__all__ = ["check_private", "create_private", "reachable", "refuse_network", "sync", "sync_folder"]
+__all__ = ["check_private", "create_private", "private", "reachable", "refuse_network", "sync", "sync_folder"]
 
 _NETWORK = (
     "nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p", "ncpfs", "gfs2",
@@ -30,10 +30,15 @@ def reachable() -> Iterator[None]:
         raise LedgerUnavailable(f"the ledger cannot be opened or made here: {error.strerror}") from None
 
 
+def private(path: str | Path, flags: int) -> int:
+    """Open a file; one that is made here can be read and written by its owner only."""
+    return os.open(path, flags, 0o600)
+
+
 def create_private(path: Path) -> None:
     """Make an empty file that only its owner can read or write; leave one that is there."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        os.close(private(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC))
     except FileExistsError:
         return
     sync_folder(path.parent)

@@ -15,7 +15,7 @@ from typing import Protocol, final
 
 from discreet.ledger.budget import Budget
 from discreet.ledger.orders import caps
-from discreet.ledger.pricing import concentrated_price, mixed_price, pure_price
+from discreet.ledger.pricing import concentrated_price, mixed_price, plain_price, pure_price
 from discreet.ledger.sums import Price, Sums
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -134,7 +134,7 @@ class NoFilter:
     orders: tuple[Fraction, ...] = ()
 
     def price(self, event: Event, relation: Relation) -> Price:
-        return mixed_price(event, relation, self.orders)
+        return plain_price(event, relation)
 
     def admits(self, sums: Sums) -> bool:
         return True

@@ -21,9 +21,10 @@ from discreet.ledger.checking import verify
 from discreet.ledger.declaring import check_declared, check_quotas, check_raise, declaration
 from discreet.ledger.entry import Charge, Entry, StoredAnswer, written
 from discreet.ledger.facts import as_charge, check_key, check_relation, check_texts, facts_of, question_of, same_charge
+from discreet.ledger.files import private
 from discreet.ledger.quota import Quota
 from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
-from discreet.ledger.store import Rows, Store
+from discreet.ledger.store import Closed, Rows, Store
 from discreet.ledger.sums import Sums
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon
@@ -260,7 +261,7 @@ class Ledger:
 
     def export(self, path: str | Path) -> None:
         """Write the whole record as JSON lines, each with its hash; it needs no library to be checked."""
-        with self._store.reading() as rows, open(path, "x", encoding="ascii") as file:
+        with self._store.reading() as rows, open(path, "x", encoding="ascii", opener=private) as file:
             for _, body, written_hash in rows.entries():
                 file.write(canonical({"hash": written_hash, "entry": body}) + "\n")
 
@@ -284,6 +285,7 @@ class Ledger:
     def close(self) -> None:
         """Let go of the files."""
         self._store.close()
+        self._store = Closed()
         self._let_go()
 
     def __enter__(self) -> Self:

@@ -13,6 +13,7 @@ from discreet.errors import LedgerDamaged
 from discreet.ledger import schema
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.connecting import begun, connect
+from discreet.ledger.entry import Head
 from discreet.ledger.files import check_private, create_private, reachable, refuse_network
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.rows import SqliteRows
@@ -77,6 +78,13 @@ class OpenFiles:
             )
         if anchored != head and anchored.index and (rows.entry(anchored.index) or ("", ""))[1] != anchored.hash:
             raise LedgerDamaged("this ledger does not contain its anchored entry: it is another one, or was changed")
+
+    def catch_up(self, head: Head) -> None:
+        """Anchor what was read before anybody hears of it: whoever wrote it may have died before they could."""
+        if self.anchor.read().index < head.index:
+            with self.locked():
+                if self.anchor.read().index < head.index:
+                    self.anchor.move(head)
 
     def close(self) -> None:
         """Close everything."""

@@ -28,7 +28,7 @@ from discreet.privacy.renyi_curve import log_moment, renyi_curve
 from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.spent import Choice, Spent, spent
 
-__all__ = ["concentrated_price", "mixed_price", "pure_price"]
+__all__ = ["concentrated_price", "mixed_price", "plain_price", "pure_price"]
 
 _LARGEST_SAMPLED_ORDER = 1024  # The moment of a sample is a sum of that many terms.
 
@@ -43,6 +43,16 @@ def pure_price(event: Event, relation: Relation) -> Price:
             "open the data set with Budget(epsilon=…, delta=…), or use Laplace noise and known keys"
         )
     return Price(on_grid(simple.epsilon), Fraction(0))
+
+
+@lru_cache(maxsize=4096)
+def plain_price(event: Event, relation: Relation) -> Price:
+    """Return epsilon and delta where they are known: for a sum that nothing depends on."""
+    try:
+        simple = basic(spent(event, relation))
+    except UnsupportedEvent:
+        simple = None
+    return Price(None, Fraction(0)) if simple is None else Price(on_grid(simple.epsilon), on_grid(simple.at))
 
 
 @lru_cache(maxsize=4096)

@@ -81,9 +81,12 @@ class FileStore:
     @contextmanager
     def reading(self) -> Iterator[SqliteRows]:
         with self.turn.taken(), translated():
-            connection = self._files().connection
-            with begun(connection, "DEFERRED"):
-                yield SqliteRows(connection)
+            files = self._files()
+            with begun(files.connection, "DEFERRED"):
+                rows = SqliteRows(files.connection)
+                yield rows
+                head = rows.head()
+            files.catch_up(head)
 
     @contextmanager
     def restoring(self) -> Iterator[SqliteRows]:

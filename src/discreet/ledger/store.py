@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from typing import Protocol
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, final
 
+from discreet.errors import Refused
 from discreet.ledger.entry import Head
 
-__all__ = ["Rows", "Store"]
+__all__ = ["Closed", "Rows", "Store"]
 
 
 class Rows(Protocol):
@@ -73,7 +74,22 @@ class Store(Protocol):
         """Open an exclusive transaction; an exception takes everything back."""
 
     def reading(self) -> AbstractContextManager[Rows]:
-        """Open a snapshot."""
+        """Open a snapshot; what it shows is anchored when the block is left."""
 
     def close(self) -> None:
         """Let go of files."""
+
+
+@final
+class Closed:
+    """A store that was let go of."""
+
+    @contextmanager
+    def writing(self) -> Iterator[Rows]:
+        raise Refused("this ledger is closed: open it again")
+        yield
+
+    reading = writing
+
+    def close(self) -> None:
+        """There is nothing left to let go of."""
