@@ -64,7 +64,7 @@ def test_statements_are_made_of_known_parts_only() -> None:
     for start in range(0, len(cases()), 20):
         keys = [(case, None) for case in cases()[start : start + 20]]
         scan = write_stage(stage(SOURCE, unit="row", keys=keys), engine, Writer())
-        text = f"SELECT {', '.join(scan.keys)} {scan.origin}"
+        text = f"SELECT {', '.join(scan.keys)} FROM {scan.origin}"
         (parsed,) = parse.execute("SELECT json_serialize_sql($text)", {"text": text}).fetchone() or ("",)
         tree = json.loads(parsed)
         assert not tree["error"]

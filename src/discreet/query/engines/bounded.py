@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from discreet.errors import AnswerFailed
 from discreet.query.bounding import GroupKeys, KeyColumn, Limits, Measure, MeasureTally, Rows, Tally, Values, tally
 from discreet.query.engine import Deadline, Tallied
-from discreet.query.engines.stages import Scan
+from discreet.query.engines.domains import plain
+from discreet.query.engines.stages import Index, Scan, select
 from discreet.query.stage import Stage, StageColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["count_nothing", "known_keys", "run_bounded", "select"]
+__all__ = ["Resources", "count_nothing", "known_keys", "run_bounded"]
 
 _BATCH = 1 << 17  # Rows handed over at once.
 
@@ -34,14 +35,16 @@ class Resources:
 
 def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, resources: Resources) -> Tallied:
     """Scan, bound each unit's share, add up by group."""
-    keys = _found_keys(scan, connection)
+    keys, group = _found_keys(scan, connection)
     groups = scan.groups if keys is None else keys.size
     lists = [_listed(scan, place, connection) for place in range(len(scan.columns))]
-    measures = [_measure(column, scan, place, lists[place]) for place, column in enumerate(stage.columns)]
+    measures = [
+        _measure(column, index, one) for column, index, one in zip(stage.columns, scan.columns, lists, strict=True)
+    ]
     if not groups:
         return Tallied(groups=0, tally=count_nothing(measures), keys=lambda _: [])
     counted = tally(
-        _chunks(scan, keys, lists, connection, deadline),
+        _chunks(scan, group, lists, connection, deadline),
         groups=groups,
         limits=Limits(max_groups=min(stage.max_groups, groups), max_rows=stage.max_rows_per_group),
         measures=measures,
@@ -51,40 +54,58 @@ def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, r
     return Tallied(groups=groups, tally=counted, keys=known_keys(stage) if keys is None else keys.values)
 
 
-def select(connection: Any, columns: Sequence[str], scan: Scan, *, tail: str = "", distinct: bool = False) -> Any:
-    """Start a SELECT of some columns of a scan."""
-    word = "SELECT DISTINCT" if distinct else "SELECT"
-    text = f"{word} {', '.join(columns)} {scan.origin}{tail}"
-    return connection.sql(text, params=scan.parameters) if scan.parameters else connection.sql(text)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """Values that were found by a scan of their own, numbered, and joined to the next scan."""
+
+    size: int
+    code: str
+    join: str
 
 
-def _found_keys(scan: Scan, connection: Any) -> GroupKeys | None:
+def _found_keys(scan: Scan, connection: Any) -> tuple[GroupKeys | None, Listed | None]:
     """List the combinations of keys that occur, where no public list says which there are."""
     if not scan.keys:
-        return None
-    table = select(connection, _aliases(scan.keys), scan, distinct=True).to_arrow_table()
-    return GroupKeys.found_in(table.columns)
+        return None, None
+    rows = _distinct(scan, scan.keys, connection)
+    keys = GroupKeys.found_in(rows.columns)
+    codes = keys.codes(rows.columns)
+    assert codes is not None
+    return keys, _numbered("g", scan.keys, rows, codes, keys.size, connection)
 
 
-def _aliases(columns: Sequence[str]) -> list[str]:
-    return [f"{column} AS o{number}" for number, column in enumerate(columns, 1)]
-
-
-def _listed(scan: Scan, place: int, connection: Any) -> KeyColumn | None:
+def _listed(scan: Scan, place: int, connection: Any) -> Listed | None:
     """List the values of an open column."""
     index = scan.columns[place]
     if not index.is_open:
         return None
-    table = select(connection, _aliases([index.sql]), scan, distinct=True).to_arrow_table()
-    return KeyColumn.of(table.column(0))
+    rows = _distinct(scan, (index.sql,), connection)
+    values = KeyColumn.of(rows.column(0))
+    return _numbered(f"l{place + 1}", (index.sql,), rows, values.codes(rows.column(0)), values.size, connection)
 
 
-def _measure(column: StageColumn, scan: Scan, place: int, values: KeyColumn | None) -> Measure:
-    index, wants = scan.columns[place], column.wants
-    high = index.high if values is None else max(values.size - 1, 0)
+def _distinct(scan: Scan, columns: Sequence[str], connection: Any) -> pa.Table:
+    tail = f" GROUP BY {', '.join(columns)}"
+    return select(connection, columns, scan, tail=tail).to_arrow_table()
+
+
+def _numbered(
+    name: str, columns: Sequence[str], rows: pa.Table, codes: NDArray[np.int64], size: int, connection: Any
+) -> Listed:
+    """Register values with their numbers, to be joined; NULL is a value like others."""
+    import pyarrow as pa
+
+    connection.register(name, rows.append_column("i", pa.array(codes.astype(np.int32))))
+    pairs = [f"{column} IS NOT DISTINCT FROM {name}.o{number}" for number, column in enumerate(columns, 1)]
+    return Listed(size=size, code=f"{name}.i", join=f" LEFT JOIN {name} ON {' AND '.join(pairs)}")
+
+
+def _measure(column: StageColumn, index: Index, values: Listed | None) -> Measure:
+    wants = column.wants
     return Measure(
         low=index.low,
-        high=high,
+        high=index.high if values is None else max(values.size - 1, 0),
         centre=column.centre,
         total=wants.total,
         squares=wants.squares,
@@ -94,48 +115,41 @@ def _measure(column: StageColumn, scan: Scan, place: int, values: KeyColumn | No
 
 
 def _chunks(
-    scan: Scan,
-    keys: GroupKeys | None,
-    lists: Sequence[KeyColumn | None],
-    connection: Any,
-    deadline: Deadline,
+    scan: Scan, group: Listed | None, lists: Sequence[Listed | None], connection: Any, deadline: Deadline
 ) -> Iterator[Rows]:
     assert scan.unit is not None
-    group = [] if scan.group is None else [scan.group]
-    columns = [scan.unit, *(index.sql for index in scan.columns), *group, *scan.keys]
-    count = len(scan.columns)
-    for batch in select(connection, _aliases(columns), scan).to_arrow_reader(_BATCH):
+    columns = [_code(index, one) for index, one in zip(scan.columns, lists, strict=True)]
+    code = scan.group if group is None else group.code
+    join = "".join(one.join for one in (group, *lists) if one is not None)
+    wanted = [scan.unit, *columns, *([] if code is None else [code])]
+    for batch in select(connection, wanted, scan, join=join).to_arrow_reader(_BATCH):
         if not deadline.left:
             raise AnswerFailed
-        measured = [_numbers(batch.column(place + 1), lists[place]) for place in range(count)]
-        rest = [batch.column(place) for place in range(count + 1, batch.num_columns)]
+        measured = [_numbers(batch.column(place)) for place in range(1, 1 + len(columns))]
         yield Rows(
             units=batch.column(0),
-            groups=_codes(rest, keys, has_group=bool(group)),
+            groups=None if code is None else _codes(batch.column(1 + len(columns))),
             measures=tuple(values for values, _ in measured),
             valid=tuple(valid for _, valid in measured),
         )
 
 
-def _codes(columns: list[pa.Array], keys: GroupKeys | None, *, has_group: bool) -> NDArray[np.integer[Any]] | None:
-    if keys is not None:
-        return keys.codes(columns)
-    if not has_group:
-        return None
-    return np.asarray(columns[0].fill_null(-1) if columns[0].null_count else columns[0])
+def _code(index: Index, values: Listed | None) -> str:
+    """Write the number of a value; what is NULL has none."""
+    return index.sql if values is None else f"(CASE WHEN {index.sql} IS NOT NULL THEN {values.code} END)"
 
 
-def _numbers(array: pa.Array, values: KeyColumn | None) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
+def _codes(array: pa.Array) -> NDArray[np.integer[Any]]:
+    return np.asarray(array.fill_null(-1) if array.null_count else array)
+
+
+def _numbers(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
     valid = None if array.null_count == 0 else np.asarray(array.is_valid())
-    if values is not None:
-        return np.maximum(values.codes(array), 0), valid
     return np.asarray(array if valid is None else array.fill_null(0)), valid
 
 
 def known_keys(stage: Stage) -> Callable[[Sequence[int]], list[tuple[Hashable, ...]]]:
     """Return what tells the keys of groups by their numbers, where all combinations of public values are groups."""
-    from discreet.query.engines.domains import plain
-
     domains = [tuple(plain(value) for value in key.domain) for key in stage.keys if key.domain is not None]
 
     def keys(groups: Sequence[int]) -> list[tuple[Hashable, ...]]:

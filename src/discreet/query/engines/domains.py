@@ -14,7 +14,7 @@ from discreet.query.engines.writing import Writer
 from discreet.query.facts import Facts, Kind
 from discreet.query.policy import time_number
 
-__all__ = ["Domain", "Lookup", "coded", "plain"]
+__all__ = ["Domain", "Lookup", "coded", "plain", "stored"]
 
 
 @final
@@ -110,6 +110,11 @@ def _moment(member: date) -> datetime:
         return datetime(member.year, member.month, member.day)
     naive = member if member.tzinfo is None else member.astimezone(UTC).replace(tzinfo=None)
     return datetime.combine(naive.date(), naive.time())
+
+
+def stored(members: Sequence[Hashable], kind: Kind) -> tuple[list[Any], Any]:
+    """Return members as the engine stores them, and their Arrow type."""
+    return [None if member is None else _storable(member, kind) for member in members], _arrow_type(kind)
 
 
 def plain(member: Hashable) -> Hashable:

@@ -6,25 +6,25 @@ parts, is below 2^63 a row, and a data set has fewer than 2^35 rows: every sum f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding import GroupKeys, Measure, MeasureTally, Tally, Values
+from discreet.query.bounding import GroupKeys, KeyColumn, Measure, MeasureTally, Tally, Values
 from discreet.query.bounding.values import KeptValues
 from discreet.query.engine import Tallied
-from discreet.query.engines.bounded import count_nothing, known_keys, select
-from discreet.query.engines.stages import Index, Scan
+from discreet.query.engines.bounded import count_nothing, known_keys
+from discreet.query.engines.domains import stored
+from discreet.query.engines.stages import Index, Scan, select
 from discreet.query.stage import Stage, StageColumn
 
 __all__ = ["run_rows"]
 
 Integers: TypeAlias = NDArray[np.int64]
 Exact: TypeAlias = NDArray[np.object_]
-Place: TypeAlias = Callable[[Any], Integers]  # from the key columns of a result to groups
 _LIMB = 27
 _MASK = (1 << _LIMB) - 1
 _BATCH = 1 << 17
@@ -34,23 +34,20 @@ def run_rows(stage: Stage, scan: Scan, connection: Any) -> Tallied:
     """Add up by group, every row once."""
     sums = [_sums(column, index) for column, index in zip(stage.columns, scan.columns, strict=True)]
     result = _grouped(connection, ["count(*)", *(sql for column in sums for sql in column.parts)], scan)
-    keys = _Keys.of(scan, result)
+    keys = _Keys.of(stage, scan, result)
     if not keys.groups:
         return Tallied(groups=0, tally=count_nothing(_measures(stage, scan)), keys=lambda _: [])
     place = keys.place(result)
-    numbers = [_added(result.column(f"a{number}"), place, keys.groups) for number in range(1, _count(sums) + 1)]
-    rows, rest = numbers[0].astype(np.int64), numbers[1:]
+    added = result.columns[len(_key_columns(scan)) :]
+    rows, *rest = (_added(column, place, keys.groups) for column in added)
     measures = []
     for column, index, one in zip(stage.columns, scan.columns, sums, strict=True):
         mine, rest = rest[: len(one.parts)], rest[len(one.parts) :]
         measures.append(_measured(column, index, one, mine, keys, scan, connection))
-    found = keys.found
-    tally = Tally(units=rows, rows=rows, measures=tuple(measures))
-    return Tallied(groups=keys.groups, tally=tally, keys=known_keys(stage) if found is None else found.values)
-
-
-def _count(sums: Sequence[_Sums]) -> int:
-    return 1 + sum(len(column.parts) for column in sums)
+    whole = rows.astype(np.int64)
+    tally = Tally(units=whole, rows=whole, measures=tuple(measures))
+    names = known_keys(stage) if scan.groups or keys.found is None else keys.found.values
+    return Tallied(groups=keys.groups, tally=tally, keys=names)
 
 
 @final
@@ -63,42 +60,37 @@ class _Keys:
     found: GroupKeys | None  # None if they are public
 
     @classmethod
-    def of(cls, scan: Scan, result: Any) -> _Keys:
+    def of(cls, stage: Stage, scan: Scan, result: Any) -> _Keys:
         if not scan.keys:
             return cls(scan, scan.groups, None)
-        found = GroupKeys.found_in([result.column(f"o{number}") for number in range(1, len(scan.keys) + 1)])
+        if scan.groups:
+            listed = [
+                KeyColumn.listed(*stored(key.domain, key.expression.facts.kind)) for key in stage.keys if key.domain
+            ]
+            return cls(scan, scan.groups, GroupKeys.all_of(listed))
+        found = GroupKeys.found_in(result.columns[: len(scan.keys)])
         return cls(scan, found.size, found)
 
     def place(self, result: Any) -> Integers:
-        """Return the group of each row of a result."""
+        """Return the group of each row of a result, -1 if it is in none."""
         if self.found is not None:
-            codes = self.found.codes([result.column(f"o{number}") for number in range(1, len(self.scan.keys) + 1)])
+            codes = self.found.codes(result.columns[: len(self.scan.keys)])
             assert codes is not None
             return codes
         if self.scan.group is None:
             return np.zeros(result.num_rows, np.int64)
-        return np.asarray(result.column("o1")).astype(np.int64)
+        groups = result.column(0)
+        return np.asarray(groups.fill_null(-1) if groups.null_count else groups).astype(np.int64)
 
 
 def _key_columns(scan: Scan) -> list[str]:
-    columns = list(scan.keys) or ([] if scan.group is None else [scan.group])
-    return [f"{column} AS o{number}" for number, column in enumerate(columns, 1)]
+    return list(scan.keys) or ([] if scan.group is None else [scan.group])
 
 
 def _grouped(connection: Any, parts: Sequence[str], scan: Scan) -> Any:
     keys = _key_columns(scan)
-    names = ", ".join(f"o{number}" for number in range(1, len(keys) + 1))
-    columns = [*keys, *(f"{part} AS a{number}" for number, part in enumerate(parts, 1))]
-    tail = f" GROUP BY {names}" if keys else ""
-    return _in_groups(select(connection, columns, scan, tail=tail).to_arrow_table(), scan)
-
-
-def _in_groups(rows: Any, scan: Scan) -> Any:
-    """Leave out what is in no group."""
-    if scan.group is None:
-        return rows
-    groups = rows.column("o1")
-    return rows.filter(groups.is_valid()) if groups.null_count else rows
+    tail = f" GROUP BY {', '.join(f'o{number}' for number in range(1, len(keys) + 1))}" if keys else ""
+    return select(connection, [*keys, *parts], scan, tail=tail).to_arrow_table()
 
 
 @final
@@ -128,11 +120,10 @@ def _squares(level: str, highest: int) -> list[str]:
 
 
 def _added(column: Any, place: Integers, groups: int) -> Exact:
-    """Add up the rows of a result by group; usually there is one each."""
+    """Add up the rows of a result by group; usually there is one each, and there may be one in none."""
     whole = np.zeros(groups, object)
-    values = [0 if value is None else int(value) for value in column.to_pylist()]
-    for group, value in zip(place.tolist(), values, strict=True):
-        whole[group] += value
+    values = np.array([0 if value is None else int(value) for value in column.to_pylist()], object)
+    np.add.at(whole, place[place >= 0], values[place >= 0])
     return whole
 
 
@@ -159,23 +150,29 @@ def _measured(
         total=total,
         squares=squares,
         distinct=_distinct(index, keys, scan, connection) if column.wants.distinct else None,
-        values=_values(column, index, keys, scan, connection) if column.wants.values else None,
+        values=_values(index, keys, scan, connection) if column.wants.values else None,
     )
 
 
 def _distinct(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Integers:
-    pairs = select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan, distinct=True).to_arrow_table()
-    pairs = _in_groups(pairs.filter(pairs.column("x").is_valid()), scan)
-    return np.bincount(keys.place(pairs), minlength=keys.groups)
+    """Count the distinct values of each group that are not NULL."""
+    columns = [*_key_columns(scan), index.sql]
+    tail = f" GROUP BY {', '.join(f'o{number}' for number in range(1, len(columns) + 1))}"
+    pairs = select(connection, columns, scan, tail=tail).to_arrow_table()
+    place = keys.place(pairs)
+    counted = (place >= 0) & np.asarray(pairs.column(len(columns) - 1).is_valid())
+    return np.bincount(place[counted], minlength=keys.groups)
 
 
-def _values(column: StageColumn, index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:
+def _values(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:
+    """Fetch the values of each group, sorted."""
     kept = KeptValues(keys.groups, Measure(low=index.low, high=index.high, values=True))
-    rows = select(connection, [*_key_columns(scan), f"{index.sql} AS x"], scan).to_arrow_reader(_BATCH)
-    for batch in (_in_groups(one, scan) for one in rows):
-        values = batch.column("x")
+    columns = [*_key_columns(scan), index.sql]
+    for batch in select(connection, columns, scan).to_arrow_reader(_BATCH):
+        place, values = keys.place(batch), batch.column(len(columns) - 1)
         levels = np.asarray(values.fill_null(index.low - 1)).astype(np.int64) - (index.low - 1)
-        kept.add(keys.place(batch), np.minimum(levels, index.high - index.low + 1))
+        levels = np.minimum(levels, index.high - index.low + 1)
+        kept.add(place[place >= 0], levels[place >= 0])
     return kept.finish()
 
 

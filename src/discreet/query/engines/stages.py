@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import final
+from typing import Any, final
 
 from discreet.query.engines.domains import Domain, Lookup, coded
 from discreet.query.engines.expressions import write
@@ -13,9 +14,9 @@ from discreet.query.engines.sources import Relations, write_source
 from discreet.query.engines.writing import Writer
 from discreet.query.expressions import Expression
 from discreet.query.facts import Kind
-from discreet.query.stage import Stage, StageColumn
+from discreet.query.stage import Stage, StageColumn, StageKey
 
-__all__ = ["Index", "Scan", "write_stage"]
+__all__ = ["Index", "Scan", "select", "write_stage"]
 
 
 @final
@@ -34,71 +35,74 @@ class Index:
 class Scan:
     """What is selected, from where, and what a connection must know for it."""
 
-    origin: str  # FROM and WHERE
+    origin: str  # what stands behind FROM
+    where: str
     unit: str | None
-    group: str | None  # the code of a group, NULL if it is in none; None without keys, or where data must tell them
+    group: str | None  # the code of a group, NULL if it is in none; None where `keys` tell it, or if there is one only
     groups: int  # 0 where data must tell them
-    keys: tuple[str, ...]  # the keys themselves, where data must tell them
+    keys: tuple[str, ...]  # the keys themselves, where there is no code of their combinations
     columns: tuple[Index, ...]
     lookups: tuple[Lookup, ...]
     parameters: dict[str, str]
 
 
+def select(connection: Any, columns: Sequence[str], scan: Scan, *, join: str = "", tail: str = "") -> Any:
+    """Start a SELECT of some columns of a scan, called o1, o2, …"""
+    named = ", ".join(f"{column} AS o{number}" for number, column in enumerate(columns, 1))
+    text = f"SELECT {named} FROM {scan.origin}{join}{scan.where}{tail}"
+    return connection.sql(text, params=scan.parameters) if scan.parameters else connection.sql(text)
+
+
 def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
     """Write a stage. Rows without a unit are left out; those outside of the public domain of a key have no group."""
-    rows = write_source(stage.source, relations, writer)
-    keys = [_key(key.expression, writer) for key in stage.keys]
-    columns = [_key(column.expression, writer) for column in stage.columns]
-    listed = [*_aliased("k", keys), *_aliased("c", columns)]
     unit = None if stage.unit is None else writer.column(stage.unit)
-    listed += [] if unit is None else [f"{unit} AS u"]
-    inner = f"SELECT {', '.join(listed) or 'NULL AS nothing'} FROM ({rows})"
-    domains = [
-        None if key.domain is None else coded(f"k{number}", key.expression.facts, key.domain, writer)
-        for number, key in enumerate(stage.keys, 1)
-    ]
+    inner = _projected(stage, unit, write_source(stage.source, relations, writer), writer)
+    domains = [_domain(key, f"k{number}", writer) for number, key in enumerate(stage.keys, 1)]
     indices = [_index(column, f"c{number}", writer) for number, column in enumerate(stage.columns, 1)]
-    used = [domain for domain in [*domains, *(domain for _, domain in indices)] if domain is not None]
     sizes = [len(key.domain) for key in stage.keys if key.domain is not None]
     is_known = len(sizes) == len(stage.keys)
-    needed = [] if unit is None else ["u IS NOT NULL"]
-    if not is_known:
-        needed += [f"{domain.code} IS NOT NULL" for domain in domains if domain is not None]
+    known = [domain for domain in domains if domain is not None]
+    # Where rows are only added up, looking texts up is left for the few groups that come out.
+    has_code = is_known and not (unit is None and any(domain.lookup for domain in known))
+    used = [domain for _, domain in indices if domain is not None] + (known if has_code or not is_known else [])
+    needed = ([] if unit is None else ["u IS NOT NULL"]) + [f"{one.code} IS NOT NULL" for one in known if not is_known]
     return Scan(
-        origin=f"FROM ({inner}){''.join(domain.join for domain in used)}{_where(needed)}",
+        origin=f"({inner}){''.join(domain.join for domain in used)}",
+        where=f" WHERE {' AND '.join(needed)}" if needed else "",
         unit=None if unit is None else "u",
-        group=_radix([domain.code for domain in domains if domain is not None], sizes) if is_known and sizes else None,
+        group=_radix([domain.code for domain in known], sizes) if has_code and sizes else None,
         groups=prod(sizes) if is_known else 0,
-        keys=() if is_known else tuple(f"k{number}" for number in range(1, len(stage.keys) + 1)),
+        keys=() if has_code else tuple(f"k{number}" for number in range(1, len(stage.keys) + 1)),
         columns=tuple(index for index, _ in indices),
         lookups=tuple(domain.lookup for domain in used if domain.lookup is not None),
         parameters=writer.parameters,
     )
 
 
-def _key(expression: Expression, writer: Writer) -> str:
-    """Write a value in canonical form: texts normalised, one zero only."""
+def _projected(stage: Stage, unit: str | None, rows: str, writer: Writer) -> str:
+    """Write what is needed of every row, under names of its own: keys k1, k2, …, columns c1, c2, … and the unit u."""
+    keys = [f"{_canonical(key.expression, writer)} AS k{number}" for number, key in enumerate(stage.keys, 1)]
+    columns = [f"{_canonical(one.expression, writer)} AS c{number}" for number, one in enumerate(stage.columns, 1)]
+    listed = [*keys, *columns, *([] if unit is None else [f"{unit} AS u"])]
+    return f"SELECT {', '.join(listed) or 'NULL AS nothing'} FROM ({rows})"
+
+
+def _canonical(expression: Expression, writer: Writer) -> str:
+    """Write a value; texts that look alike are made alike."""
     value = write(expression, writer)
-    if expression.facts.kind is Kind.TEXT:
-        return f"nfc_normalize({value})"
-    return value
+    return f"nfc_normalize({value})" if expression.facts.kind is Kind.TEXT else value
 
 
-def _aliased(prefix: str, values: list[str]) -> list[str]:
-    return [f"{value} AS {prefix}{number}" for number, value in enumerate(values, 1)]
-
-
-def _where(conditions: list[str]) -> str:
-    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+def _domain(key: StageKey, name: str, writer: Writer) -> Domain | None:
+    return None if key.domain is None else coded(name, key.expression.facts, key.domain, writer)
 
 
 def _radix(codes: list[str], sizes: list[int]) -> str:
     """Put codes together, the last fastest."""
-    terms = []
-    for number, code in enumerate(codes):
-        weight = prod(sizes[number + 1 :])
-        terms.append(code if weight == 1 else f"{code} * {weight}")
-    return f"CAST({' + '.join(terms)} AS INTEGER)"
+    if len(codes) == 1:
+        return codes[0]
+    weights = [prod(sizes[number + 1 :]) for number in range(len(sizes))]
+    return " + ".join(f"CAST({code} AS INTEGER) * {weight}" for code, weight in zip(codes, weights, strict=True))
 
 
 def _index(column: StageColumn, name: str, writer: Writer) -> tuple[Index, Domain | None]:
@@ -106,8 +110,6 @@ def _index(column: StageColumn, name: str, writer: Writer) -> tuple[Index, Domai
     if column.members is not None:
         domain = coded(name, facts, column.members, writer)
         return Index(sql=domain.code, high=len(column.members) - 1), domain
-    if column.grid is None and not column.wants.distinct:  # It is only counted: whether it is there is all there is.
-        return Index(sql=f"(CASE WHEN {name} IS NULL THEN NULL ELSE 0 END)"), None
     if column.grid is None:
         return Index(sql=name, is_open=True), None
     grid = column.grid
