@@ -14,14 +14,14 @@ from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.rules import apply, cast, clamp, literal, when
 
-O = Operator
+OP = Operator
 EPOCH = datetime(1970, 1, 1)
 REALS = (0.0, -0.0, 0.1, 1 / 3, -2.5, 7.0, 1e-300, 5e-324, 1e15, 2.0**53 + 2, 1e300, -1e300, 99.995)
 INTEGERS = (0, 1, -1, 2, 3, 7, -8, 100, 10**6, 2**31, 2**53 + 1, -(2**61), 2**62)
-UNARY = (O.NEGATE, O.ABSOLUTE, O.SIGN, O.FLOOR, O.CEILING, O.SQUARE_ROOT, O.LOGARITHM, O.EXPONENTIAL)
-BINARY = (O.ADD, O.SUBTRACT, O.MULTIPLY, O.DIVIDE, O.FLOOR_DIVIDE, O.MODULO, O.LEAST, O.GREATEST, O.COALESCE)
-PARTS = (O.YEAR, O.QUARTER, O.MONTH, O.WEEK, O.DAY, O.WEEKDAY, O.DAY_OF_YEAR, O.HOUR, O.MINUTE, O.SECOND)
-COMPARISONS = (O.EQUAL, O.NOT_EQUAL, O.LESS, O.LESS_OR_EQUAL, O.GREATER, O.GREATER_OR_EQUAL)
+UNARY = (OP.NEGATE, OP.ABSOLUTE, OP.SIGN, OP.FLOOR, OP.CEILING, OP.SQUARE_ROOT, OP.LOGARITHM, OP.EXPONENTIAL)
+BINARY = (OP.ADD, OP.SUBTRACT, OP.MULTIPLY, OP.DIVIDE, OP.FLOOR_DIVIDE, OP.MODULO, OP.LEAST, OP.GREATEST, OP.COALESCE)
+PARTS = (OP.YEAR, OP.QUARTER, OP.MONTH, OP.WEEK, OP.DAY, OP.WEEKDAY, OP.DAY_OF_YEAR, OP.HOUR, OP.MINUTE, OP.SECOND)
+COMPARISONS = (OP.EQUAL, OP.NOT_EQUAL, OP.LESS, OP.LESS_OR_EQUAL, OP.GREATER, OP.GREATER_OR_EQUAL)
 
 
 @dataclass
@@ -71,9 +71,9 @@ class Trees:
         if choice < 0.75:
             return apply(self.random.choice(UNARY), self.number(depth))
         if choice < 0.82:
-            return apply(O.POWER, self.number(depth), literal(self.random.randint(0, 8)))
+            return apply(OP.POWER, self.number(depth), literal(self.random.randint(0, 8)))
         if choice < 0.88:
-            return apply(O.ROUND, self.number(depth), literal(self.random.randint(-3, 4)))
+            return apply(OP.ROUND, self.number(depth), literal(self.random.randint(-3, 4)))
         if choice < 0.91:
             return cast(self.number(depth), self.random.choice((Kind.INTEGER, Kind.REAL)))
         if choice < 0.94:
@@ -87,9 +87,9 @@ class Trees:
         return self.random.choice(
             (
                 apply(self.random.choice(COMPARISONS), one, other),
-                apply(O.IS_NULL, one),
-                apply(O.NOT, apply(O.LESS, one, other)),
-                apply(O.AND, apply(O.LESS, one, other), apply(O.IS_NULL, other)),
+                apply(OP.IS_NULL, one),
+                apply(OP.NOT, apply(OP.LESS, one, other)),
+                apply(OP.AND, apply(OP.LESS, one, other), apply(OP.IS_NULL, other)),
             )
         )
 
@@ -100,9 +100,9 @@ class Trees:
         inner = self.time(depth - 1)
         return self.random.choice(
             (
-                apply(O.TRUNCATE_TIME, literal(self.random.choice(units)), inner),
-                apply(O.ADD_DAYS, inner, literal(self.random.randint(-400, 400))),
-                apply(O.ADD_MONTHS, inner, literal(self.random.randint(-40, 40))),
+                apply(OP.TRUNCATE_TIME, literal(self.random.choice(units)), inner),
+                apply(OP.ADD_DAYS, inner, literal(self.random.randint(-400, 400))),
+                apply(OP.ADD_MONTHS, inner, literal(self.random.randint(-40, 40))),
                 cast(inner, self.random.choice((Kind.DATE, Kind.TIMESTAMP))),
             )
         )

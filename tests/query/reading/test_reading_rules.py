@@ -21,7 +21,7 @@ from discreet.query.reading.evaluation import compute, evaluate
 from discreet.query.reading.intervals import Interval
 from discreet.query.reading.rules import apply, cast, clamp, literal, when
 
-O = Operator
+OP = Operator
 AGE = Field("age", between(0, 100).facts)
 PRICE = Field("price", between(0.0, 100.0, step="0.01").facts)
 TYPES = {
@@ -83,10 +83,10 @@ def _forgets_signs(one: Interval, other: Interval) -> Interval:
 
 
 MUTANTS = {
-    "a product looks at two of four corners": ("MULTIPLY", lambda a: arithmetic._ring(O.MULTIPLY, a, _forgets_signs)),
+    "a product looks at two of four corners": ("MULTIPLY", lambda a: arithmetic._ring(OP.MULTIPLY, a, _forgets_signs)),
     "a difference is taken end by end": (
         "SUBTRACT",
-        lambda a: arithmetic._ring(O.SUBTRACT, a, lambda x, y: Interval(*sorted_ends(x, y))),
+        lambda a: arithmetic._ring(OP.SUBTRACT, a, lambda x, y: Interval(*sorted_ends(x, y))),
     ),
     "an absolute value keeps its bounds": ("ABSOLUTE", lambda a: a[0].facts),
     "a quotient forgets zero": (
@@ -113,20 +113,20 @@ def sorted_ends(one: Interval, other: Interval) -> tuple[Fraction | None, Fracti
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_rule_is_caught(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, rule = MUTANTS[mutant]
-    monkeypatch.setitem(rules._STRICT, O[name], rule)  # type: ignore[arg-type]
+    monkeypatch.setitem(rules._STRICT, OP[name], rule)  # type: ignore[arg-type]
     assert violations(7, 150, 12) > 0
 
 
 def test_every_operator_has_a_rule_and_a_meaning() -> None:
     handled = set(rules._STRICT) | rules._COMPARISONS | rules._CONNECTIVES | rules._EXTREMES
-    assert handled | {O.IS_NULL, O.COALESCE} == set(O)
-    for operator in O:
+    assert handled | {OP.IS_NULL, OP.COALESCE} == set(OP)
+    for operator in OP:
         compute(operator, [None] * 3)
 
 
 def test_whole_numbers_stay_whole_while_they_are_small() -> None:
-    assert apply(O.MULTIPLY, AGE, literal(3)).facts == Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(300))
-    huge = apply(O.MULTIPLY, AGE, literal(2**61))
+    assert apply(OP.MULTIPLY, AGE, literal(3)).facts == Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(300))
+    huge = apply(OP.MULTIPLY, AGE, literal(2**61))
     assert huge.facts.kind is Kind.REAL
     assert isinstance(huge, Apply)
     assert all(argument.facts.kind is Kind.REAL for argument in huge.arguments)
@@ -134,33 +134,33 @@ def test_whole_numbers_stay_whole_while_they_are_small() -> None:
 
 def test_a_whole_number_without_bounds_is_computed_in_doubles() -> None:
     unbounded = Field("x", Facts(kind=Kind.INTEGER))
-    for node in (apply(O.ADD, unbounded, literal(1)), apply(O.NEGATE, unbounded), apply(O.ABSOLUTE, unbounded)):
+    for node in (apply(OP.ADD, unbounded, literal(1)), apply(OP.NEGATE, unbounded), apply(OP.ABSOLUTE, unbounded)):
         assert node.facts.kind is Kind.REAL
 
 
 def test_decimal_bounds_stay_decimal() -> None:
     share = Field("share", between(0.0, 0.1).facts)
-    rest = apply(O.SUBTRACT, literal(1), share)
+    rest = apply(OP.SUBTRACT, literal(1), share)
     assert (rest.facts.low, rest.facts.high) == (Fraction(9, 10), Fraction(1))
 
 
 def test_a_bound_is_that_of_the_computed_double() -> None:
     """100 times 0.07 is a little more than 7 in doubles, so that its ceiling is 8."""
-    share = apply(O.CEILING, apply(O.MULTIPLY, AGE, literal(Fraction("0.07"))))
+    share = apply(OP.CEILING, apply(OP.MULTIPLY, AGE, literal(Fraction("0.07"))))
     assert share.facts.high == 8
     assert evaluate(share, {"age": 100}) == 8
 
 
 def test_division_by_what_may_be_zero_has_no_bounds() -> None:
-    assert not apply(O.DIVIDE, AGE, AGE).facts.is_bounded
-    assert apply(O.DIVIDE, AGE, literal(10)).facts.high == 10
+    assert not apply(OP.DIVIDE, AGE, AGE).facts.is_bounded
+    assert apply(OP.DIVIDE, AGE, literal(10)).facts.high == 10
 
 
 def test_steps_follow_sums_and_products() -> None:
-    assert apply(O.ADD, PRICE, literal(5)).facts.step == Fraction(1, 100)
-    assert apply(O.MULTIPLY, PRICE, AGE).facts.step == Fraction(1, 100)
-    assert apply(O.MULTIPLY, PRICE, PRICE).facts.step == Fraction(1, 10_000)
-    assert apply(O.DIVIDE, PRICE, literal(3)).facts.step is None
+    assert apply(OP.ADD, PRICE, literal(5)).facts.step == Fraction(1, 100)
+    assert apply(OP.MULTIPLY, PRICE, AGE).facts.step == Fraction(1, 100)
+    assert apply(OP.MULTIPLY, PRICE, PRICE).facts.step == Fraction(1, 10_000)
+    assert apply(OP.DIVIDE, PRICE, literal(3)).facts.step is None
 
 
 def test_clamping_bounds_and_keeps_null() -> None:
@@ -170,18 +170,18 @@ def test_clamping_bounds_and_keeps_null() -> None:
 
 
 def test_branches_are_joined() -> None:
-    node = when([(apply(O.LESS, AGE, literal(18)), literal("young"))], literal("old"))
+    node = when([(apply(OP.LESS, AGE, literal(18)), literal("young"))], literal("old"))
     assert node.facts.members == ("young", "old")
-    assert when([(apply(O.LESS, AGE, literal(18)), AGE)], literal(-5)).facts.low == -5
+    assert when([(apply(OP.LESS, AGE, literal(18)), AGE)], literal(-5)).facts.low == -5
 
 
 def test_constants_are_computed_at_once() -> None:
-    assert apply(O.ADD, literal(1), literal(2)) == literal(3)
-    assert apply(O.ADD_MONTHS, literal(date(2024, 1, 31)), literal(1)) == literal(date(2024, 2, 29))
-    assert apply(O.SUBTRACT, literal(Fraction("0.3"), Kind.REAL), literal(Fraction("0.1"), Kind.REAL)) == literal(
+    assert apply(OP.ADD, literal(1), literal(2)) == literal(3)
+    assert apply(OP.ADD_MONTHS, literal(date(2024, 1, 31)), literal(1)) == literal(date(2024, 2, 29))
+    assert apply(OP.SUBTRACT, literal(Fraction("0.3"), Kind.REAL), literal(Fraction("0.1"), Kind.REAL)) == literal(
         Fraction("0.19999999999999998"), Kind.REAL
     )
-    folded = apply(O.DIVIDE, literal(1), literal(0))
+    folded = apply(OP.DIVIDE, literal(1), literal(0))
     assert isinstance(folded, Literal)
     assert folded.value is None
 
@@ -189,29 +189,29 @@ def test_constants_are_computed_at_once() -> None:
 @pytest.mark.parametrize(
     ("operator", "arguments"),
     [
-        (O.ADD, (AGE, literal("x"))),
-        (O.ADD, (AGE, literal(True))),
-        (O.EQUAL, (AGE, literal("x"))),
-        (O.EQUAL, (AGE, literal(None))),
-        (O.EQUAL, (Field("t", Facts(kind=Kind.TEXT)), AGE)),
-        (O.AND, (AGE, AGE)),
-        (O.MODULO, (PRICE, literal(2))),
-        (O.MODULO, (Field("x", Facts(kind=Kind.INTEGER)), Field("y", between(-2, 2).facts))),
-        (O.POWER, (AGE, literal(9))),
-        (O.POWER, (AGE, AGE)),
-        (O.ROUND, (PRICE, AGE)),
-        (O.LIKE, (literal("a"), Field("t", Facts(kind=Kind.TEXT)))),
-        (O.LIKE, (AGE, literal("a%"))),
-        (O.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), literal(0), literal(2))),
-        (O.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), AGE, literal(2))),
-        (O.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), literal(1), literal(10**6))),
-        (O.YEAR, (AGE,)),
-        (O.ADD_DAYS, (literal(date(2020, 1, 1)), AGE)),
-        (O.LEAST, (Field("t", Facts(kind=Kind.TEXT)), literal("x"))),
-        (O.TRUNCATE_TIME, (literal("century"), literal(date(2020, 1, 1)))),
-        (O.TO_TEXT, (PRICE,)),
-        (O.TO_DATE, (AGE,)),
-        (O.NEGATE, (literal(None),)),
+        (OP.ADD, (AGE, literal("x"))),
+        (OP.ADD, (AGE, literal(True))),
+        (OP.EQUAL, (AGE, literal("x"))),
+        (OP.EQUAL, (AGE, literal(None))),
+        (OP.EQUAL, (Field("t", Facts(kind=Kind.TEXT)), AGE)),
+        (OP.AND, (AGE, AGE)),
+        (OP.MODULO, (PRICE, literal(2))),
+        (OP.MODULO, (Field("x", Facts(kind=Kind.INTEGER)), Field("y", between(-2, 2).facts))),
+        (OP.POWER, (AGE, literal(9))),
+        (OP.POWER, (AGE, AGE)),
+        (OP.ROUND, (PRICE, AGE)),
+        (OP.LIKE, (literal("a"), Field("t", Facts(kind=Kind.TEXT)))),
+        (OP.LIKE, (AGE, literal("a%"))),
+        (OP.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), literal(0), literal(2))),
+        (OP.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), AGE, literal(2))),
+        (OP.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), literal(1), literal(10**6))),
+        (OP.YEAR, (AGE,)),
+        (OP.ADD_DAYS, (literal(date(2020, 1, 1)), AGE)),
+        (OP.LEAST, (Field("t", Facts(kind=Kind.TEXT)), literal("x"))),
+        (OP.TRUNCATE_TIME, (literal("century"), literal(date(2020, 1, 1)))),
+        (OP.TO_TEXT, (PRICE,)),
+        (OP.TO_DATE, (AGE,)),
+        (OP.NEGATE, (literal(None),)),
     ],
 )
 def test_what_has_no_single_meaning_is_refused(operator: Operator, arguments: tuple[Expression, ...]) -> None:
@@ -223,16 +223,16 @@ def test_what_has_no_single_meaning_is_refused(operator: Operator, arguments: tu
 
 def test_constants_take_the_kind_of_what_they_meet() -> None:
     born = Field("born", between(date(2000, 1, 1), date(2010, 1, 1)).facts)
-    node = apply(O.LESS, born, literal("2005-06-01"))
+    node = apply(OP.LESS, born, literal("2005-06-01"))
     assert isinstance(node, Apply)
     assert node.arguments[1] == literal(date(2005, 6, 1))
     with pytest.raises(Refused):
-        apply(O.LESS, born, literal("soon"))
+        apply(OP.LESS, born, literal("soon"))
 
 
 def test_a_date_and_a_moment_are_compared_as_moments() -> None:
     born = Field("born", between(date(2000, 1, 1), date(2010, 1, 1)).facts)
-    node = apply(O.LESS, born, literal(datetime(2005, 6, 1, 12)))
+    node = apply(OP.LESS, born, literal(datetime(2005, 6, 1, 12)))
     assert isinstance(node, Apply)
     assert node.arguments[0].facts.kind is Kind.TIMESTAMP
     assert evaluate(node, {"born": date(2005, 6, 1)}) is True
