@@ -47,7 +47,7 @@ class Shape:
 
     def holds(self, units: Units) -> bool:
         """Whether units, groups and levels fit into one word."""
-        return self.layout.holds(int(units.codes.min()), int(units.codes.max()))
+        return self.layout.holds_all(units.codes)
 
     def unpack(self, keys: Integers) -> Columns:
         """Undo the packing of units that are integers."""

@@ -37,6 +37,10 @@ class Layout:
         width = _WORD - self.unit_shift
         return width > 0 and -(1 << width - 1) <= low and high < 1 << width - 1
 
+    def holds_all(self, units: Integers) -> bool:
+        """Whether these units fit, of which there is at least one."""
+        return self.holds(int(units.min()), int(units.max()))
+
     def pack(self, units: Integers, groups: Integers, payloads: Iterable[tuple[Integers, int]]) -> Integers:
         """Put fields side by side; `payloads` are arrays with their bits, from the top."""
         keys = units << self.group_bits

@@ -51,20 +51,22 @@ class Counting:
         return self._sorted(keys, units, self.shape.layout, Inside(self.shape.bits))
 
     def _loose(self, units: Units, groups: Integers, levels: Sequence[Integers]) -> Tallying:
-        """Number the units anew if that makes everything fit into one word, else number the rows."""
-        if not self.shape.holds(units):
+        """Pack rows into one word each, after numbering the units anew where that helps; else number the rows."""
+        if not self.shape.holds(units) and self.shape.layout.holds(0, units.codes.size - 1):
             units = numbered(units)
         if not self.shape.holds(units):
-            return self._numbered(numbered(units), groups, levels)
+            return self._numbered(units, groups, levels)
         fields = zip(levels, self.shape.bits, strict=True)
         return self._packed(self.shape.layout.pack(units.codes, groups, fields), units)
 
-    def _numbered(self, units: Listed, groups: Integers, levels: Sequence[Integers]) -> Tallying:
+    def _numbered(self, units: Units, groups: Integers, levels: Sequence[Integers]) -> Tallying:
         """Sort by unit, group and the number of the row; if even that is too wide, one half of the units at a time."""
         size = units.codes.size
         layout = Layout(self.shape.layout.group_bits, (size - 1).bit_length())
-        if not layout.holds(0, units.size - 1):
-            return self._halves(units, groups, levels)
+        if not layout.holds_all(units.codes):
+            units = numbered(units)
+            if not layout.holds_all(units.codes):
+                return self._halves(units, groups, levels)
         keys = layout.pack(units.codes, groups, [(np.arange(size), layout.payload_bits)])
         return self._sorted(keys, units, layout, Numbered(levels, layout.payload_bits))
 

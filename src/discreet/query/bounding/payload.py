@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding.spans import spread
+from discreet.query.bounding.together import in_order
 
 __all__ = ["Inside", "Numbered", "Payload"]
 
@@ -58,5 +59,5 @@ class Numbered:
         places = spread(starts, counts)
         rows = keys[places] & ((1 << self.payload_bits) - 1)
         pairs = np.repeat(np.arange(starts.size), counts)
-        order = np.lexsort((*(column[rows] for column in reversed(self.columns)), pairs))
+        order = in_order([column[rows] for column in self.columns], pairs, starts.size)
         keys[places] = keys[places[order]]
