@@ -12,6 +12,7 @@ from discreet.query.expressions import Expression, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 from discreet.query.question import Statistic
+from discreet.query.reading.constants import a
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import Form, check_slots, class_of, refuse_form, table_of
 from discreet.query.reading.rules import apply, clamp, literal, when
@@ -104,7 +105,7 @@ def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:
         return when([(argument, literal(1)), (no, literal(0))])
     if not argument.facts.kind.is_number:
         raise Refused(
-            f"this needs numbers, and this is a {argument.facts.kind.value}",
+            f"this needs numbers, and this is {a(argument.facts.kind)}",
             reason="only numbers are added up",
             way_out="declare the column with dp.between(low, high), CAST it and clamp it, or count rows with COUNT",
         )

@@ -15,7 +15,7 @@ from discreet.errors import Refused
 from discreet.query.expressions import Expression, Literal
 from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
-from discreet.query.reading.constants import LARGEST
+from discreet.query.reading.constants import LARGEST, a
 from discreet.query.reading.intervals import EVERYTHING, Interval, as_double, hull, loosened, nearest_double
 
 __all__ = ["NUMBER_RULES", "bounds_of", "common_step", "extreme_facts", "number_facts", "require_numbers"]
@@ -42,7 +42,7 @@ def require_numbers(operator: Operator, arguments: Sequence[Expression]) -> None
     for argument in arguments:
         if not argument.facts.kind.is_number:
             raise Refused(
-                f"{operator.value} needs numbers, and this is a {argument.facts.kind.value}",
+                f"{operator.value} needs numbers, and this is {a(argument.facts.kind)}",
                 reason="every operator has one meaning for each kind of value",
                 way_out="CAST it to INTEGER or DOUBLE, or count with CASE WHEN … THEN 1 ELSE 0 END",
             )

@@ -11,7 +11,7 @@ from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.arithmetic import bounds_of, number_facts
 from discreet.query.reading.calendar import DAY
-from discreet.query.reading.constants import LARGEST, truth
+from discreet.query.reading.constants import LARGEST, a, truth
 from discreet.query.reading.intervals import EVERYTHING, Interval, as_double
 
 __all__ = ["CAST_RULES"]
@@ -22,7 +22,7 @@ _K = Kind
 
 def _refuse(argument: Expression, kind: Kind) -> Refused:
     return Refused(
-        f"a {argument.facts.kind.value} is not cast to a {kind.value}",
+        f"{a(argument.facts.kind)} is not cast to {a(kind)}",
         reason="engines disagree about the result",
         way_out="CASE says what each value shall become",
     )

@@ -9,10 +9,15 @@ from discreet.query.expressions import Expression, Literal, Value
 from discreet.query.facts import Facts, Kind
 from discreet.query.policy import time_number
 
-__all__ = ["LARGEST", "NULL", "is_null", "literal", "null_of", "truth"]
+__all__ = ["LARGEST", "NULL", "a", "is_null", "literal", "null_of", "truth"]
 
 LARGEST = Fraction(1 << 62)  # Whole numbers stay within it, half of what 64 bits hold.
 NULL = Literal(None, Facts(kind=Kind.TEXT))  # Of any kind: whoever takes it chooses.
+
+
+def a(kind: Kind) -> str:
+    """Return a kind with its article."""
+    return f"an {kind.value}" if kind is Kind.INTEGER else f"a {kind.value}"
 
 
 def literal(value: Value, kind: Kind | None = None) -> Literal:

@@ -10,7 +10,8 @@ from discreet.exact import exact
 from discreet.query.expressions import Expression, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
-from discreet.query.reading.constants import is_null
+from discreet.query.reading.advice import AGGREGATE
+from discreet.query.reading.constants import a, is_null
 from discreet.query.reading.forms import check_slots, class_of, refuse_form, table_of
 from discreet.query.reading.rules import apply, cast, literal, when
 from discreet.query.reading.scopes import Context, Scope
@@ -32,12 +33,21 @@ def read_expression(context: Context, scope: Scope, node: exp.Expr) -> Expressio
         return scope.settled[id(node)]
     form = FORMS.get(class_of(node)) or FUNCTIONS.get(class_of(node))
     if form is None:
-        raise refuse_form(context.script, node, "an expression of a row")
+        raise _refuse(context, node)
     check_slots(context.script, node, form.slots)
     try:
         return form.read(context, scope, node)
     except Refused as refused:
         raise context.script.point(refused, node) from None
+
+
+def _refuse(context: Context, node: exp.Expr) -> Refused:
+    from discreet.query.reading.aggregates import is_aggregate
+
+    if not is_aggregate(node):
+        return refuse_form(context.script, node, "an expression of a row")
+    problem, reason, way_out = AGGREGATE
+    return context.script.refuse(node, problem, reason=reason, way_out=way_out)
 
 
 def read_condition(context: Context, scope: Scope, node: exp.Expr) -> Expression:
@@ -46,7 +56,7 @@ def read_condition(context: Context, scope: Scope, node: exp.Expr) -> Expression
     if condition.facts.kind is not Kind.BOOLEAN:
         raise context.script.refuse(
             node,
-            f"a condition is needed here, and this is a {condition.facts.kind.value}",
+            f"a condition is needed here, and this is {a(condition.facts.kind)}",
             reason="what counts as true differs between engines",
             way_out="compare it, for example with <> 0",
         )

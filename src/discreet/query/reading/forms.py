@@ -6,11 +6,12 @@ tomorrow, in a new class or a new slot, is refused until somebody has thought ab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, final
 
 from discreet.errors import Refused
+from discreet.query.reading.advice import CLASSES, SLOTS
 from discreet.query.reading.refusals import Script
 
 if TYPE_CHECKING:
@@ -44,70 +45,43 @@ def check_slots(script: Script, node: exp.Expr, slots: frozenset[str]) -> None:
     """Refuse a node that says more than is understood."""
     for name, value in node.args.items():
         if name not in slots and not (value is None or value is False or value == [] or value == ""):
-            raise script.refuse(
-                node,
-                f"{_title(name)} is not answered in {_title(class_of(node))}",
-                reason=_REASONS.get(name, "only what is proven to be private is answered, clause by clause"),
-                way_out=_WAYS.get(name, "leave it out"),
-            )
+            raise _refuse_slot(script, node, name, value)
+
+
+def _refuse_slot(script: Script, node: exp.Expr, name: str, value: object) -> Refused:
+    found: Any = value[0] if isinstance(value, list) else value
+    known = SLOTS.get(f"{class_of(node)}.{name}") or SLOTS.get(name)
+    problem, reason, way_out = known or (
+        f"{_title(name)} is not answered in {_title(class_of(node))}",
+        "only what is proven to be private is answered, clause by clause",
+        "leave it out",
+    )
+    return script.refuse(found if hasattr(found, "args") else node, problem, reason=reason, way_out=way_out)
 
 
 def refuse_form(script: Script, node: exp.Expr, wanted: str) -> Refused:
     """Refuse a node that is not on the list."""
-    name = _function_name(node) or _title(class_of(node))
-    reason, way_out = _KNOWN.get(class_of(node), ("only what is on the list is answered, and this is not", ""))
+    known = CLASSES.get(class_of(node))
+    if known is not None:
+        problem, reason, way_out = known
+        return script.refuse(node, problem, reason=reason, way_out=way_out)
     return script.refuse(
-        node, f"{name} is not answered as {wanted}", reason=reason, way_out=way_out or "see the list on the page on SQL"
+        node,
+        f"{_function_name(node) or _title(class_of(node))} is not answered as {wanted}",
+        reason="only what is on the list is answered, and this is not",
+        way_out="see the list on the page on SQL",
     )
 
 
 def _function_name(node: exp.Expr) -> str:
-    """Return the name of a function that the parser does not know itself."""
-    if class_of(node) != "Anonymous" or not isinstance(node.this, str):
-        return ""
-    return f"the function {node.this[:40]!r}"
+    """Return what a function is called in SQL."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Anonymous):
+        return f"the function {str(node.this)[:40]}"
+    return f"the function {node.sql_name()}" if isinstance(node, exp.Func) else ""
 
 
 def _title(name: str) -> str:
     words = "".join(f" {letter}" if letter.isupper() else letter for letter in name.rstrip("_")).split()
     return " ".join(words).replace("_", " ").upper()
-
-
-_REASONS: Mapping[str, str] = {
-    "qualify": "a window looks at other people's rows",
-    "windows": "a window looks at other people's rows",
-    "sample": "what is sampled is decided by the engine, not by a secret that is ours",
-    "pivots": "the columns of the answer would depend on the data",
-    "laterals": "rows that depend on other rows multiply without a bound",
-    "locks": "a question changes nothing",
-    "into": "an answer is returned, never stored in a table",
-    "distinct": "which of several rows is kept would depend on other people's rows",
-    "recursive": "how often it recurs depends on the data",
-    "when": "the data are those of one version, which the custodian declares",
-}
-_WAYS: Mapping[str, str] = {
-    "qualify": "filter released values with HAVING",
-    "sample": "ask about all rows: the noise is the same",
-    "pivots": "GROUP BY the column instead",
-}
-_KNOWN: Mapping[str, tuple[str, str]] = {
-    "Window": ("a window looks at other people's rows", "GROUP BY, and compare released values"),
-    "Subquery": (
-        "a value from a sub-query may be everybody's, and would be paid by nobody",
-        "join it, or ask for it first and write the number",
-    ),
-    "Exists": ("whether a row exists may depend on another person", "JOIN a sub-query that groups by the unit"),
-    "AnyValue": ("one row's own value would be shown", "use MODE or MEDIAN"),
-    "First": ("one row's own value would be shown", "use MODE or MEDIAN"),
-    "Last": ("one row's own value would be shown", "use MODE or MEDIAN"),
-    "GroupConcat": ("rows' own values would be shown", "GROUP BY the column and count"),
-    "ArrayAgg": ("rows' own values would be shown", "GROUP BY the column and count"),
-    "ArgMax": ("one row's own value would be shown", "GROUP BY the column and ORDER BY the released maximum"),
-    "ArgMin": ("one row's own value would be shown", "GROUP BY the column and ORDER BY the released minimum"),
-    "Rand": ("randomness comes from one secret source only", "leave it out"),
-    "CurrentDate": ("the same question must have the same price and meaning tomorrow", "write the date"),
-    "CurrentTimestamp": ("the same question must have the same price and meaning tomorrow", "write the time"),
-    "RegexpLike": ("a pattern may cost time that depends on the data", "use LIKE"),
-    "Placeholder": ("there are no parameters here", "write the constant"),
-    "Star": ("rows themselves are never shown", "count or add up: COUNT(*), SUM(x)"),
-}

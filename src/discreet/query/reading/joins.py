@@ -94,8 +94,8 @@ def _partners(context: Context, node: exp.Expr) -> tuple[list[_Partner], frozens
     partners = [_partner(context, node.args["from_"].this)]
     shared: frozenset[str] = frozenset()
     for join in node.args.get("joins") or ():
-        check_slots(context.script, join, frozenset({"this", "on", "using", "side", "kind"}))
         side = _side(context, join)
+        check_slots(context.script, join, frozenset({"this", "on", "using", "side", "kind"}))
         partner = _partner(context, join.this)
         _refuse_twice(context, join, partner, partners)
         if side == "LEFT":
@@ -134,12 +134,12 @@ def _partner(context: Context, node: exp.Expr) -> _Partner:
 
 
 def _side(context: Context, join: exp.Expr) -> str:
-    side, kind = str(join.args.get("side") or "").upper(), str(join.args.get("kind") or "").upper()
-    if side in ("", "LEFT", "RIGHT") and kind in ("", "INNER", "OUTER", "CROSS"):
+    method, side, kind = (str(join.args.get(slot) or "").upper() for slot in ("method", "side", "kind"))
+    if not method and side in ("", "LEFT", "RIGHT") and kind in ("", "INNER", "OUTER", "CROSS"):
         return side
     raise context.script.refuse(
         join,
-        f"{(side + ' ' + kind).strip()} JOIN is not answered",
+        f"{' '.join(word for word in (method, side, kind) if word)} JOIN is not answered",
         reason="a row without a partner belongs to nobody whose share could be bounded, or depends on others",
         way_out="use JOIN or LEFT JOIN, with the private table on the left",
     )

@@ -179,6 +179,7 @@ def _check(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]
     having = node.args.get("having")
     parts = [item.node for item in items if item.node is not None] + ([] if having is None else [having.this])
     if not grouped and not any(has_aggregate(part) for part in parts):
+        _refuse_foreign(context, parts)
         raise context.script.refuse(
             node.args["expressions"][0],
             "rows themselves are never shown",
@@ -192,6 +193,17 @@ def _check(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]
             reason="each takes its share of the budget",
             way_out="ask for fewer",
         )
+
+
+def _refuse_foreign(context: Context, nodes: Sequence[exp.Expr]) -> None:
+    """Name the aggregate or function that is not answered, if that is what is wrong."""
+    from sqlglot import exp
+
+    foreign = (exp.AggFunc, exp.Window, exp.Anonymous, exp.Subquery, exp.IgnoreNulls)
+    for node in nodes:
+        for part in node.walk():
+            if isinstance(part, foreign):
+                raise refuse_form(context.script, part, "an aggregate")
 
 
 def _check_keys(draft: _Draft, node: exp.Expr) -> None:

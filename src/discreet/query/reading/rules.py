@@ -17,7 +17,7 @@ from discreet.query.operators import Operator
 from discreet.query.reading.agreement import agree, to_real
 from discreet.query.reading.arithmetic import NUMBER_RULES, bounds_of, common_step, extreme_facts
 from discreet.query.reading.casts import CAST_RULES
-from discreet.query.reading.constants import is_null, literal, null_of, truth
+from discreet.query.reading.constants import a, is_null, literal, null_of, truth
 from discreet.query.reading.evaluation import evaluate
 from discreet.query.reading.intervals import hull
 from discreet.query.reading.texts import TEXT_RULES
@@ -95,7 +95,7 @@ def _connect(operator: Operator, arguments: tuple[Expression, ...]) -> Expressio
     for argument in truths:
         if argument.facts.kind is not Kind.BOOLEAN:
             raise Refused(
-                f"a condition is needed here, and this is a {argument.facts.kind.value}",
+                f"a condition is needed here, and this is {a(argument.facts.kind)}",
                 reason="what counts as true differs between engines",
                 way_out="compare it, for example with <> 0",
             )

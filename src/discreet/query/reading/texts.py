@@ -9,7 +9,7 @@ from discreet.errors import Refused
 from discreet.query.expressions import Expression, Literal
 from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
-from discreet.query.reading.constants import truth
+from discreet.query.reading.constants import a, truth
 
 __all__ = ["TEXT_RULES"]
 
@@ -21,7 +21,7 @@ def _require_texts(arguments: Sequence[Expression]) -> None:
     for argument in arguments:
         if argument.facts.kind is not Kind.TEXT:
             raise Refused(
-                f"this needs a text, and it is a {argument.facts.kind.value}",
+                f"this needs a text, and it is {a(argument.facts.kind)}",
                 reason="every operator has one meaning for each kind of value",
                 way_out="CAST it to VARCHAR",
             )

@@ -12,6 +12,7 @@ from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.arithmetic import bounds_of
 from discreet.query.reading.calendar import DAY, add_months, time_of, time_or_none, truncate
+from discreet.query.reading.constants import a
 
 __all__ = ["TIME_RULES", "TRUNCATIONS"]
 
@@ -23,7 +24,7 @@ _MOST = 4_000_000  # days; more than there are in the calendar
 def _require_time(argument: Expression) -> None:
     if not argument.facts.kind.is_time:
         raise Refused(
-            f"this needs a date or a timestamp, and it is a {argument.facts.kind.value}",
+            f"this needs a date or a timestamp, and it is {a(argument.facts.kind)}",
             reason="every operator has one meaning for each kind of value",
             way_out="CAST it to DATE or TIMESTAMP: what is none becomes NULL",
         )
