@@ -13,6 +13,7 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
+from discreet.query.facts import Kind
 from discreet.query.results import Cell, Column, Numbers, ReleaseTable
 
 HUGE = 1 << 80
@@ -22,6 +23,7 @@ def counts(*values: int, reach: int = 3, name: str = "n") -> Column:
     numbers = Numbers(np.array(values, dtype=np.int64))
     return Column(
         name=name,
+        kind=Kind.INTEGER,
         values=numbers,
         low=numbers.plus(Fraction(-reach)),
         high=numbers.plus(Fraction(reach)),
@@ -30,8 +32,8 @@ def counts(*values: int, reach: int = 3, name: str = "n") -> Column:
     )
 
 
-def keys(*values: Any, name: str = "key") -> Column:
-    return Column(name=name, values=values, measured=False)
+def keys(*values: Any, name: str = "key", kind: Kind = Kind.TEXT) -> Column:
+    return Column(name=name, kind=kind, values=values, measured=False)
 
 
 def table(*columns: Column, notes: tuple[str, ...] = ("a note",)) -> ReleaseTable:
@@ -52,15 +54,18 @@ def everything() -> ReleaseTable:
     wide = Numbers(np.array([HUGE, -HUGE, 1], dtype=object), step=Fraction(1, 7))
     return table(
         keys("a", None, "ü<b>", name="text"),
-        keys(date(2020, 2, 29), date(1969, 1, 1), None, name="day"),
-        keys(datetime(2020, 2, 29, 1, 2, 3, 456789), None, datetime(1, 1, 1), name="time"),
-        keys(True, False, None, name="flag"),
-        keys(1, -5, HUGE, name="whole"),
+        keys(date(2020, 2, 29), date(1969, 1, 1), None, name="day", kind=Kind.DATE),
+        keys(datetime(2020, 2, 29, 1, 2, 3, 456789), None, datetime(1, 1, 1), name="time", kind=Kind.TIMESTAMP),
+        keys(True, False, None, name="flag", kind=Kind.BOOLEAN),
+        keys(1, -5, HUGE, name="whole", kind=Kind.INTEGER),
         counts(5, -7, 1_000_000),
-        Column(name="mean", values=means, low=means.plus(Fraction(-1, 9)), high=means.plus(Fraction(1, 9))),
-        Column(name="wide", values=wide, no_interval="there is none"),
+        Column(
+            name="mean", kind=Kind.REAL, values=means, low=means.plus(Fraction(-1, 9)), high=means.plus(Fraction(1, 9))
+        ),
+        Column(name="wide", kind=Kind.REAL, values=wide, no_interval="there is none"),
         Column(
             name="box",
+            kind=Kind.REAL,
             values=(Fraction(1, 3), None, Fraction(2)),
             low=(Fraction(0), None, None),
             high=(ONE, None, None),
@@ -116,7 +121,7 @@ def test_tidy_values_could_be_exact_answers_and_raw_ones_stay() -> None:
     found = table(counts(5, -7))
     assert [row["n"].value for row in found.tidy] == [5, 0]
     assert [row["n"].value for row in found] == [5, -7]
-    halves = Column(name="s", values=Numbers(np.array([3, 5]), step=Fraction(1, 2)), grain=ONE)
+    halves = Column(name="s", kind=Kind.REAL, values=Numbers(np.array([3, 5]), step=Fraction(1, 2)), grain=ONE)
     assert [row["s"].value for row in table(halves).tidy] == [2, 2]
     assert found.tidy.is_tidy
 
@@ -144,6 +149,23 @@ def test_data_frames_have_errors_beside_values() -> None:
     assert arrow.column("time").to_pylist()[0] == datetime(2020, 2, 29, 1, 2, 3, 456789)
     empty = table(keys(), counts())
     assert empty.to_arrow().num_rows == len(empty) == 0
+
+
+def test_types_follow_from_the_question_and_not_from_the_values() -> None:
+    """An empty table, one whose means happen to be whole, and one of NULLs look like every other."""
+    full = everything()
+    document = json.loads(full.to_json())
+    document["rows"] = 0
+    for column in document["columns"]:
+        for part in ("values", "low", "high"):
+            if isinstance(column[part], dict):
+                column[part] |= {"over": [], "under": None if column[part]["under"] is None else []}
+            elif column[part] is not None:
+                column[part] = []
+    empty = ReleaseTable.from_json(json.dumps(document))
+    assert empty.to_arrow().schema == full.to_arrow().schema
+    whole = Column(name="mean", kind=Kind.REAL, values=Numbers(np.array([4]), np.array([2])))
+    assert str(table(whole).to_arrow().schema.field("mean").type) == "double"
 
 
 def test_a_long_column_is_exported_as_its_cells_are() -> None:

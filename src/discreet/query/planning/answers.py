@@ -18,7 +18,7 @@ from discreet.query.planning.grids import reach_of
 from discreet.query.planning.measurements import plain_value
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import reason
-from discreet.query.planning.quotients import ceiling, quotient_ends
+from discreet.query.planning.quotients import ceiling, clipped, quotient_ends
 from discreet.query.question import Measure, Statistic
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers, compact, wide
@@ -26,7 +26,9 @@ from discreet.query.results.numbers import Numbers, compact, wide
 __all__ = ["Released", "answer", "counted_terms", "noise_of"]
 
 Array: TypeAlias = NDArray[Any]
+Limits: TypeAlias = tuple[Fraction | None, Fraction | None]
 _ZERO = Fraction(0)
+_ROOT = 10**6  # Roots are rounded to a millionth of a step.
 
 
 @final
@@ -67,7 +69,7 @@ def _counted(draft: Draft, recipe: Counted, asked: Measure, released: Released, 
     if recipe.also is not None:
         over = over + released.numbers[recipe.also]
     limits = _ZERO, _most_distinct(asked)
-    return _about(Numbers(over), reach_of_sum(terms, confidence), limits=limits, grain=Fraction(1))
+    return _about(Numbers(over), reach_of_sum(terms, confidence), limits, Fraction(1))
 
 
 def _most_distinct(asked: Measure) -> Fraction | None:
@@ -86,10 +88,11 @@ def counted_terms(draft: Draft, recipe: Counted) -> list[tuple[Fraction, NumberN
     return [(Fraction(1), noise_of(draft, place)) for place in places]
 
 
-def _about(
-    values: Numbers, reach: Fraction, *, limits: tuple[Fraction | None, Fraction | None], grain: Fraction | None
-) -> Column:
-    return Column(name="", values=values, low=values.plus(-reach), high=values.plus(reach), limits=limits, grain=grain)
+def _about(values: Numbers, reach: Fraction, limits: Limits, grain: Fraction) -> Column:
+    """Return numbers that are all off by the same at most."""
+    kind = Kind.INTEGER if values.is_whole else Kind.REAL
+    low, high = values.plus(-reach), values.plus(reach)
+    return Column(name="", kind=kind, values=values, low=low, high=high, limits=limits, grain=grain)
 
 
 def _added(draft: Draft, recipe: Added, asked: Measure, released: Released, confidence: Fraction) -> Column:
@@ -102,42 +105,38 @@ def _added(draft: Draft, recipe: Added, asked: Measure, released: Released, conf
     most = _ZERO if recipe.grid.high <= 0 else None
     whole = asked.argument is not None and asked.argument.facts.kind in (Kind.INTEGER, Kind.BOOLEAN)
     grain = Fraction(1) if whole and step.denominator != 1 else step
-    reach = step * reach_of_sum(terms, confidence)
-    return _about(Numbers(over, step=step), reach, limits=(least, most), grain=grain)
+    return _about(Numbers(over, step=step), step * reach_of_sum(terms, confidence), (least, most), grain)
 
 
 def _averaged(draft: Draft, recipe: Averaged, released: Released, confidence: Fraction) -> Column:
-    """The centre plus a quotient of two noisy numbers."""
-    step, offset = recipe.grid.step, recipe.centre * recipe.grid.step
+    """The centre plus a quotient of two noisy numbers, which is biased anyway and so kept within the bounds."""
+    grid, centre = recipe.grid, recipe.centre
     total, count = released.numbers[recipe.total], released.numbers[recipe.count]
     noises = noise_of(draft, recipe.total), noise_of(draft, recipe.count)
-    low, high = quotient_ends(total, count, noises, reach_of(recipe.grid, recipe.centre), confidence)
-    return Column(
-        name="",
-        values=Numbers(total, np.maximum(count, 1), step, offset),
-        low=Numbers(*low, step, offset),
-        high=Numbers(*high, step, offset),
-        limits=(recipe.grid.low, recipe.grid.high),
-    )
+    ends = quotient_ends(total, count, noises, reach_of(grid, centre), confidence)
+    first, last = Fraction(grid.first - centre), Fraction(grid.last - centre)
+    pairs = (clipped(pair, first, last) for pair in ((total, np.maximum(count, 1)), *ends))
+    value, low, high = (Numbers(*pair, grid.step, centre * grid.step) for pair in pairs)
+    return Column(name="", kind=Kind.REAL, values=value, low=low, high=high, limits=(grid.low, grid.high))
 
 
 def _spread(draft: Draft, recipe: Spread, released: Released, confidence: Fraction) -> Column:
-    """(sum of squares) / n - (sum / n)^2, times n / (n - 1) for a sample; the interval is a box of three noises."""
+    """(sum of squares) / n - (sum / n)^2, times n / (n - 1) for a sample; the interval is a box of three noises.
+
+    Both are kept between zero and the largest variance that the bounds allow.
+    """
     squares, total, count = (wide(released.numbers[place]) for place in (recipe.squares, recipe.total, recipe.count))
     many = np.maximum(count, 2 if recipe.sample else 1)
     value = (squares + recipe.fold * many) * many - total**2, many * _divisor(many, recipe.sample)
     low, high = _spread_ends(draft, recipe, (squares, total, count), confidence)
     step, largest = recipe.grid.step, _largest_spread(recipe)
-    if not recipe.root:
-        parts = [Numbers(over, under, step**2) for over, under in (value, low, high)]
-        return Column(name="", values=parts[0], low=parts[1], high=parts[2], limits=(_ZERO, largest))
-    roots = [_roots(*pair, up=up) for pair, up in ((value, False), (low, False), (high, True))]
-    middle, lower, upper = (Numbers(over, None, step / _ROOT) for over in roots)
-    limit = Fraction(isqrt(int(largest * _ROOT**2)) + 1, _ROOT)
-    return Column(name="", values=middle, low=lower, high=upper, limits=(_ZERO, limit))
-
-
-_ROOT = 10**6  # Roots are rounded to a millionth of a step.
+    pairs = [clipped(pair, _ZERO, largest) for pair in (value, low, high)]
+    if recipe.root:
+        roots = [_roots(*pair, up=up) for pair, up in zip(pairs, (False, False, True), strict=True)]
+        parts = [Numbers(over, None, step / _ROOT) for over in roots]
+    else:
+        parts = [Numbers(over, under, step**2) for over, under in pairs]
+    return Column(name="", kind=Kind.REAL, values=parts[0], low=parts[1], high=parts[2])
 
 
 def _divisor(many: Array, sample: bool) -> Array:
@@ -145,9 +144,8 @@ def _divisor(many: Array, sample: bool) -> Array:
 
 
 def _largest_spread(recipe: Spread) -> Fraction:
-    """The variance of values half at each bound; that of a sample of two is twice as large."""
-    half = (recipe.grid.high - recipe.grid.low) / 2
-    return half**2 * (2 if recipe.sample else 1)
+    """The variance of values half at each bound, in squared steps; that of a sample of two is twice as large."""
+    return Fraction(recipe.grid.width**2, 2 if recipe.sample else 4)
 
 
 def _spread_ends(
@@ -194,4 +192,6 @@ def _picked(draft: Draft, recipe: Picked, asked: Measure, released: Released) ->
     kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
     if isinstance(values, Numbers) and kind.is_time:
         values = tuple(plain_value(values[row], kind) for row in range(len(values)))
-    return Column(name="", values=values, no_interval=reason(draft, recipe.pick))
+    elif isinstance(values, Numbers):
+        kind = Kind.INTEGER if values.is_whole else Kind.REAL
+    return Column(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))

@@ -14,27 +14,41 @@ from discreet.errors import InvalidParameter
 __all__ = ["canonical", "fingerprint"]
 
 _FORMAT = "discreet plan 1"  # Another one where the meaning of a plan or of its answer changes.
+_LONG = 32  # Items; a longer list is written once, and named by its digest where it stands.
 
 
 def fingerprint(*parts: Any) -> str:
     """Digest public values."""
-    written = "\n".join((_FORMAT, *(canonical(part) for part in parts)))
-    return hashlib.sha256(written.encode()).hexdigest()
+    return _digest("\n".join((_FORMAT, canonical(parts))))
+
+
+def _digest(written: str) -> str:
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def canonical(value: Any) -> str:
     """Write a public value so that different ones differ: every part with its type, texts with their length."""
+    return _written(value, {})
+
+
+def _written(value: Any, known: dict[int, str]) -> str:
+    """Write a value; `known` are long lists by identity: they live as long as the whole."""
     if is_dataclass(value) and not isinstance(value, type):
-        inside = ",".join(f"{field.name}={canonical(getattr(value, field.name))}" for field in fields(value))
-        return f"{type(value).__name__}({inside})"
+        parts = (f"{field.name}={_written(getattr(value, field.name), known)}" for field in fields(value))
+        return f"{type(value).__name__}({','.join(parts)})"
     if isinstance(value, Enum):
         return f"{type(value).__name__}.{value.name}"
     if isinstance(value, str):
         return f"s{len(value)}:{value}"
     if value is None or isinstance(value, (bool, int, float, Fraction, date)):
         return f"{type(value).__name__}:{value!r}"
-    if isinstance(value, (tuple, list)):
-        return f"[{','.join(canonical(part) for part in value)}]"
-    if isinstance(value, dict):
-        return f"{{{','.join(sorted(f'{canonical(key)}:{canonical(part)}' for key, part in value.items()))}}}"
+    if isinstance(value, tuple):
+        return _listed(value, known)
     raise InvalidParameter(f"a plan cannot hold a {type(value).__name__}")
+
+
+def _listed(values: tuple[Any, ...], known: dict[int, str]) -> str:
+    if id(values) not in known:
+        written = f"[{','.join(_written(value, known) for value in values)}]"
+        known[id(values)] = f"#{_digest(written)}" if len(values) > _LONG else written
+    return known[id(values)]

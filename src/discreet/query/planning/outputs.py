@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.expressions import Literal
+from discreet.query.facts import Kind
 from discreet.query.planning.answers import Released, answer
 from discreet.query.planning.draft import Draft
+from discreet.query.planning.kinds import common_kind, kind_of
 from discreet.query.planning.posts import Interval, apply, ends_of, hull, measures_in
 from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Output, Post, Side
 from discreet.query.results.columns import Column
@@ -48,6 +50,20 @@ class _Answers:
     def shown(self, measure: int) -> Column:
         """Return a measure as the table shows it."""
         return self.measure(measure, self.draft.spend.confidence)
+
+    def kind(self, post: Post) -> Kind:
+        """Return the kind of a value, whatever it comes out as."""
+        match post:
+            case Answer() | End():
+                return self.shown(post.measure).kind
+            case KeyValue():
+                return self.draft.question.keys[post.key].expression.facts.kind
+            case Literal():
+                return post.facts.kind
+            case Combine():
+                return kind_of(post.operator, [self.kind(argument) for argument in post.arguments])
+            case Choose():
+                return common_kind([self.kind(value) for value in _values(post) if not _is_null(value)])
 
     def reader(self, post: Post) -> Reader:
         """Return a function that computes a value for a row."""
@@ -85,12 +101,15 @@ class _Answers:
                 )
             case Choose():
                 # Which branch the exact values take is not known, so any: NULL apart, which has no interval.
-                values = [*(value for _, value in post.branches), post.otherwise]
-                branches = [self.encloser(value, level) for value in values if not _is_null(value)]
+                branches = [self.encloser(value, level) for value in _values(post) if not _is_null(value)]
                 return lambda row: _all_known(hull, [branch(row) for branch in branches])
             case End() | KeyValue() | Literal():
                 read = self.reader(post)
                 return lambda row: _ends(read(row), read(row))
+
+
+def _values(post: Choose) -> tuple[Post, ...]:
+    return (*(value for _, value in post.branches), post.otherwise)
 
 
 def _is_null(post: Post) -> bool:
@@ -141,15 +160,15 @@ def _output(output: Output, answers: _Answers) -> Column:
     if isinstance(post, Answer):
         return replace(answers.shown(post.measure), name=output.name)
     read, rows = answers.reader(post), range(answers.released.rows)
-    values = tuple(read(row) for row in rows)
+    values, kind = tuple(read(row) for row in rows), answers.kind(post)
     measured = set(measures_in(post))
     if not measured:
-        return Column(name=output.name, values=values, measured=not isinstance(post, (KeyValue, Literal)))
+        return Column(name=output.name, kind=kind, values=values, measured=not isinstance(post, (KeyValue, Literal)))
     # All of them are enclosed at once with the asked confidence.
     enclose = answers.encloser(post, 1 - (1 - answers.draft.spend.confidence) / len(measured))
     ends = [enclose(row) for row in rows]
     if not any(end is not None for end in ends):
-        return Column(name=output.name, values=values, no_interval="none follows for this computation")
+        return Column(name=output.name, kind=kind, values=values, no_interval="none follows for this computation")
     low = tuple(None if end is None else end[0] for end in ends)
     high = tuple(None if end is None else end[1] for end in ends)
-    return Column(name=output.name, values=values, low=low, high=high)
+    return Column(name=output.name, kind=kind, values=values, low=low, high=high)

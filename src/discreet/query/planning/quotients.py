@@ -14,7 +14,7 @@ from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.results.numbers import compact, wide
 
-__all__ = ["ceiling", "quotient_ends"]
+__all__ = ["Pair", "ceiling", "clipped", "quotient_ends"]
 
 Array: TypeAlias = NDArray[Any]
 Pair: TypeAlias = tuple[Array, Array]  # numerators and denominators
@@ -39,6 +39,18 @@ def quotient_ends(
     many = np.where(known, count, 1)
     low, high = _ends(total, many, _pieces(noises, reach, confidence))
     return _or_anything(low, known, -reach), _or_anything(high, known, reach)
+
+
+def clipped(pair: Pair, low: Fraction, high: Fraction) -> Pair:
+    """Move quotients to where the exact ones surely are."""
+    over, under = wide(pair[0]), wide(pair[1])
+    over, under = _where(over * low.denominator < low.numerator * under, _ratio(over, low), (over, under))
+    over, under = _where(over * high.denominator > high.numerator * under, _ratio(over, high), (over, under))
+    return compact(over), compact(under)
+
+
+def _ratio(like: Array, value: Fraction) -> Pair:
+    return np.full_like(like, value.numerator), np.full_like(like, value.denominator)
 
 
 def ceiling(number: Fraction) -> int:

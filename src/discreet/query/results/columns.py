@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.query.facts import Kind
 from discreet.query.results.numbers import Numbers
 
 __all__ = ["Cell", "Column", "Values"]
@@ -37,6 +38,7 @@ class Column:
     """Values by row. Those that were measured have ends, or a reason why there are none."""
 
     name: str
+    kind: Kind  # by public facts, whatever the values are
     values: Values
     low: Values | None = None  # before they are moved inside the limits
     high: Values | None = None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.query.facts import Kind
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers
 
@@ -20,49 +20,52 @@ if TYPE_CHECKING:
 
 __all__ = ["to_arrow"]
 
+Series: TypeAlias = Values | tuple[Any, ...] | NDArray[Any]
+_LARGEST = (1 << 63) - 1
+
 
 def to_arrow(table: ReleaseTable) -> pa.Table:
-    """Return an Arrow table; exact fractions become the nearest floats here, and whole numbers stay whole."""
+    """Return an Arrow table; types follow from the question, never from the values that came out.
+
+    Exact fractions become the nearest floats here, and whole numbers stay whole.
+    """
     import pyarrow as pa
 
     arrays: list[Any] = []
     names: list[str] = []
-    for name, values in _series(table):
-        arrays.append(_array(values))
+    for name, kind, values in _series(table):
+        arrays.append(_array(values, kind))
         names.append(_unused(name, names))
     return pa.Table.from_arrays(arrays, names=names)
 
 
-def _series(table: ReleaseTable) -> Iterator[tuple[str, Values | NDArray[Any]]]:
+def _series(table: ReleaseTable) -> Iterator[tuple[str, Kind, Series]]:
     for column in table.columns:
-        yield column.name, column.values
+        yield column.name, column.kind, column.values
         if column.has_interval:
-            reach, low, high = _by_array(column) or _by_cell(column)
-            yield f"{column.name}_plus_minus", reach
-            yield f"{column.name}_low", low
-            yield f"{column.name}_high", high
+            kind, reach, low, high = _errors(column)
+            yield f"{column.name}_plus_minus", kind, reach
+            yield f"{column.name}_low", kind, low
+            yield f"{column.name}_high", kind, high
 
 
-def _by_array(column: Column) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
-    """Return ±, low and high of a long column at once, where all are numbers in arrays."""
+def _errors(column: Column) -> tuple[Kind, Series, Series, Series]:
+    """Return ±, low and high: at once where all are numbers in arrays, else cell by cell."""
     parts = (column.values, column.low, column.high)
     listed = [part for part in parts if isinstance(part, Numbers)]
     if len(listed) < len(parts):
-        return None
+        cells = [column[row] for row in range(len(column))]
+        ends = tuple(c.plus_minus for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
+        return Kind.REAL, *ends
     whole = [found for part in listed if (found := part.integers()) is not None]
-    values, low, high = whole if len(whole) == len(listed) else [part.floats() for part in listed]
-    reach = np.maximum(high - values, values - low)
-    return reach, _inside(low, column.limits), _inside(high, column.limits)
+    kind = Kind.INTEGER if len(whole) == len(listed) else Kind.REAL
+    values, low, high = whole if kind is Kind.INTEGER else [part.floats() for part in listed]
+    return kind, np.maximum(high - values, values - low), _inside(low, column.limits), _inside(high, column.limits)
 
 
 def _inside(ends: NDArray[Any], limits: tuple[Fraction | None, Fraction | None]) -> NDArray[Any]:
     least, most = (None if limit is None else ends.dtype.type(limit) for limit in limits)
     return ends if least is most is None else np.clip(ends, least, most)
-
-
-def _by_cell(column: Column) -> tuple[Values, Values, Values]:
-    cells = [column[row] for row in range(len(column))]
-    return tuple(c.plus_minus for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
 
 
 def _unused(name: str, names: list[str]) -> str:
@@ -71,40 +74,42 @@ def _unused(name: str, names: list[str]) -> str:
     return name
 
 
-def _array(values: Values | NDArray[Any]) -> pa.Array:
+def _array(values: Series, kind: Kind) -> pa.Array:
     import pyarrow as pa
 
-    if isinstance(values, np.ndarray):
-        return pa.array(values)
-    if isinstance(values, Numbers):
-        whole = values.integers()
-        return pa.array(values.floats() if whole is None else whole)
-    present = [value for value in values if value is not None]
-    kind = _kind(present)
-    plain = [value if value is None else _converted(value, kind) for value in values]
-    return pa.array(plain, type=kind)
+    array = _numbers(values, kind) if isinstance(values, Numbers) else values
+    if isinstance(array, np.ndarray):
+        return pa.array(array, type=_type(kind))
+    return pa.array([None if value is None else _converted(value, kind) for value in array], type=_type(kind))
 
 
-def _kind(values: list[Any]) -> pa.DataType:
-    """Choose the type that holds all values of a column."""
+def _numbers(values: Numbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
+    if kind is not Kind.INTEGER:
+        return values.floats()
+    whole = values.integers()
+    return tuple(values[row] for row in range(len(values))) if whole is None else whole
+
+
+def _type(kind: Kind) -> pa.DataType:
     import pyarrow as pa
 
-    if all(isinstance(value, bool) for value in values):
-        return pa.bool_() if values else pa.null()
-    if all(isinstance(value, (int, Fraction)) and value.denominator == 1 for value in values):
-        return pa.int64() if all(abs(value) < 1 << 63 for value in values) else pa.float64()
-    if all(isinstance(value, (int, Fraction, float)) for value in values):
-        return pa.float64()
-    if all(isinstance(value, datetime) for value in values):
-        return pa.timestamp("us")
-    return pa.date32() if all(isinstance(value, date) for value in values) else pa.string()
+    return {
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.INTEGER: pa.int64(),
+        Kind.REAL: pa.float64(),
+        Kind.TEXT: pa.string(),
+        Kind.DATE: pa.date32(),
+        Kind.TIMESTAMP: pa.timestamp("us"),
+    }[kind]
 
 
-def _converted(value: Any, kind: pa.DataType) -> Any:
-    import pyarrow as pa
-
-    if pa.types.is_int64(kind):
-        return int(value)
-    if pa.types.is_float64(kind):
-        return float(np.float64(float(value)))
-    return str(value) if pa.types.is_string(kind) else value
+def _converted(value: Any, kind: Kind) -> Any:
+    match kind:
+        case Kind.INTEGER:
+            return min(max(round(value), -_LARGEST), _LARGEST)
+        case Kind.REAL:
+            return float(value)
+        case Kind.TEXT:
+            return str(value)
+        case Kind.BOOLEAN | Kind.DATE | Kind.TIMESTAMP:
+            return value

@@ -13,6 +13,7 @@ import numpy as np
 from discreet.errors import InvalidParameter
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
+from discreet.query.facts import Kind
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers, compact
 
@@ -61,6 +62,7 @@ def unpacked(text: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
 def _pack_column(column: Column) -> dict[str, Any]:
     return {
         "name": column.name,
+        "kind": column.kind.value,
         "values": _pack_values(column.values),
         "low": None if column.low is None else _pack_values(column.low),
         "high": None if column.high is None else _pack_values(column.high),
@@ -75,6 +77,7 @@ def _unpack_column(stored: dict[str, Any]) -> Column:
     low, high = (None if end is None else Fraction(end) for end in stored["limits"])
     return Column(
         name=str(stored["name"]),
+        kind=Kind(stored["kind"]),
         values=_unpack_values(stored["values"]),
         low=None if stored["low"] is None else _unpack_values(stored["low"]),
         high=None if stored["high"] is None else _unpack_values(stored["high"]),
