@@ -354,7 +354,7 @@ def test_an_explanation_says_everything_and_spends_nothing() -> None:
         "Laplace",
         "hidden unless",
         "ε = 3",
-        "± of m0",
+        "m0",
         "1,000 rows",
         "clamped to 0 … 4",
     ):
