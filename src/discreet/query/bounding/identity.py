@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from discreet.errors import Refused
 from discreet.query.bounding.secret import Blocks, Secret
 from discreet.query.bounding.spelling import Letters, Spelling
-from discreet.query.bounding.together import grouped
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,9 +183,11 @@ def listed(array: pa.Array) -> Listed:
 
 def numbered(units: Units) -> Listed:
     """Number distinct units from 0 on."""
+    import pyarrow as pa
+
     if isinstance(units, Listed):
         return units
-    order, new = grouped(units.codes)
-    codes = np.empty(order.size, np.int64)
-    codes[order] = np.cumsum(new) - 1
-    return Listed(codes, units.where(order[new]))
+    encoded = pa.array(units.codes).dictionary_encode()
+    values = np.asarray(encoded.dictionary)
+    inner = Numbers(values) if isinstance(units, Numbers) else Spelled(values, units.spelling)
+    return Listed(np.asarray(encoded.indices).astype(np.int64), inner)

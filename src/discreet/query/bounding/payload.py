@@ -9,8 +9,8 @@ from typing import Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.query.bounding.rowsort import in_order
 from discreet.query.bounding.spans import spread
-from discreet.query.bounding.together import in_order
 
 __all__ = ["Inside", "Numbered", "Payload"]
 

@@ -1,4 +1,4 @@
-"""Rows in an order by their values: exact whatever the hash, and the same whatever order they came in."""
+"""Rows in order of their values, units under exact codes: whatever the values are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.query.bounding import together
+from discreet.query.bounding import rowsort
 from discreet.query.bounding.identity import Listed, Numbers, Spelled, Texts, joined, numbered, spelled
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.spelling import Letters, Spelling
@@ -18,7 +18,7 @@ ROW = st.tuples(st.integers(0, 2), st.integers(-3, 3), st.sampled_from([0, 1, 2*
 
 def ordered(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     sets, *columns = (np.array([row[place] for row in rows], np.int64) for place in range(3))
-    order = together.in_order(columns, sets, 3)
+    order = rowsort.in_order(columns, sets, 3)
     assert sorted(order.tolist()) == list(range(len(rows)))
     return [rows[place] for place in order]
 
@@ -27,17 +27,13 @@ def ordered(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 @given(rows=st.lists(ROW, min_size=1, max_size=30))
 def test_rows_are_in_order_for_all_rows(word: int, rows: list[tuple[int, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(together, "_WORD", word)
+        patch.setattr(rowsort, "_WORD", word)
         assert ordered(rows) == sorted(rows)
 
 
-@pytest.mark.parametrize("clashing", [False, True], ids=["hashed", "all hashes equal"])
 @given(values=st.lists(st.sampled_from([0, 5, -1, -(2**63), 2**63 - 1]) | st.integers(-9, 9), min_size=1))
-def test_units_are_numbered_exactly_for_all_values_and_hashes(clashing: bool, values: list[int]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        if clashing:
-            patch.setattr(together, "_hashes", lambda values: np.zeros(values.size, np.uint64))
-        listed = numbered(Numbers(np.array(values, np.int64)))
+def test_units_are_numbered_exactly_for_all_values(values: list[int]) -> None:
+    listed = numbered(Numbers(np.array(values, np.int64)))
     assert isinstance(listed.values, Numbers)
     assert listed.values.codes[listed.codes].tolist() == values
     assert listed.size == len(set(values))

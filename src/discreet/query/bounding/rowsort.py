@@ -1,9 +1,8 @@
-"""Sort rows by their values, or just put equal ones together, by one sort of single words.
+"""Sort rows by their values, set by set, by one sort of single words.
 
-A word is (set, key, number of the row). The key is the beginning of the values, or a hash of them where any order
-will do. It is only a quick way to sort: where it does not tell rows apart, all their values are compared, and where
-those differ, the rows that share the key are sorted by the values themselves. So the result is exact, whatever values
-somebody chose.
+A word is (set, beginning of the values, number of the row). Where the beginning does not tell rows apart, all their
+values are compared, and where those differ, the rows that share it are sorted by the values themselves. So the order
+is exact, whatever values somebody chose.
 """
 
 from __future__ import annotations
@@ -14,13 +13,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["grouped", "in_order"]
+__all__ = ["in_order"]
 
 Integers: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 _WORD = 63
-_MIX = np.uint64(0x9E3779B97F4A7C15)  # An odd number whose bits look random: the golden ratio.
-_HALF = np.uint64(32)
 
 
 def in_order(columns: Sequence[Integers], sets: Integers, many: int) -> Integers:
@@ -30,14 +27,8 @@ def in_order(columns: Sequence[Integers], sets: Integers, many: int) -> Integers
     return _sorted(beginnings | (sets.view(np.uint64) << np.uint64(_room(sets.size, set_bits))), columns)
 
 
-def grouped(values: Integers) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the rows so that equal values are together, and which of them differ from the one before."""
-    order = _sorted(_hashes(values) >> np.uint64(64 - _room(values.size, 0)), [values])
-    return order, _new(order, [values])
-
-
 def _room(size: int, set_bits: int) -> int:
-    """Return how many bits of a word are left for the key."""
+    """Return how many bits of a word are left: some, since a set has several rows and there are fewer than 2^31."""
     return _WORD - (size - 1).bit_length() - set_bits
 
 
@@ -54,13 +45,6 @@ def _beginnings(columns: Sequence[Integers], size: int, room: int) -> Words:
         if not room:
             return keys
     return keys << np.uint64(room)
-
-
-def _hashes(values: Integers) -> Words:
-    mixed = values.view(np.uint64) * _MIX
-    mixed ^= mixed >> _HALF
-    mixed *= _MIX
-    return mixed
 
 
 def _sorted(keys: Words, columns: Sequence[Integers]) -> Integers:
