@@ -175,6 +175,12 @@ def test_the_other_relation_is_refused_with_the_reason(tmp_path):
         ({"principal": ""}, "principal"),
         ({"dataset": " "}, "dataset"),
         ({"tables": {}}, "at least one table"),
+        ({"tables": {1: shop()}}, "must be texts"),
+        ({"tables": {"": shop()}}, "must be texts"),
+        ({"tables": {"t": pa.table({"customer": [[1]]})}, "unit": "row", "columns": {}}, "no column of a kind"),
+        ({"tables": {"t": pa.Table.from_arrays([pa.array([1])] * 2, names=["a", "a"])}}, "same name"),
+        ({"tables": {"t": shop().to_pandas()[["age", "age"]]}}, "same name"),
+        ({"tables": {"t": None}}, "a table must be"),
         ({"tables": dp.public("x.csv")}, "all tables are public"),
     ],
 )

@@ -156,9 +156,9 @@ def hold(name: str, table: Any) -> Held:
 
 
 def check_names(names: Sequence[str], *, what: str) -> None:
-    """Refuse names that differ in case only: in SQL they are the same."""
+    """Refuse names that are the same, or differ in case only: in SQL that is the same."""
     if len({name.casefold() for name in names}) != len(names):
-        raise InvalidParameter(f"two {what} have names that differ in case only: rename one")
+        raise InvalidParameter(f"two {what} have the same name, up to upper and lower case: rename one")
 
 
 def _file(name: str, path: str | Path) -> Held:
@@ -207,6 +207,7 @@ def _header(path: str, delimiter: str) -> tuple[str, ...]:
 
 
 def _pandas(name: str, frame: Any) -> Held:
+    check_names(list(map(str, frame.columns)), what=f"columns of table {name!r}")
     return InMemory(pandas_schema(frame), lambda: pandas_table(frame))
 
 
@@ -218,6 +219,7 @@ def _arrow(name: str, table: Any) -> Held:
     import pyarrow as pa
 
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
+    check_names(whole.schema.names, what=f"columns of table {name!r}")
     return InMemory(offered(whole.schema), lambda: safe_table(whole))
 
 

@@ -16,12 +16,13 @@ from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEv
 from discreet.ledger import Charge, Ledger
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.engine import Deadline, Engine
+from discreet.query.engine import Deadline, Engine, Tallied
 from discreet.query.planning import Priced
 from discreet.query.results import ReleaseTable
 
 __all__ = ["Asked", "Desk"]
 
+_NO_ANSWER = "no answer"  # Stored where noise was drawn and no table came of it.
 _LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the fingerprint stands for all of it.
 
 
@@ -73,9 +74,7 @@ class Desk:
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
         with suppress(Exception):
             text = self._compute(asked, charge, deadline)
-        if text is None:
-            raise AnswerFailed
-        return ReleaseTable.from_json(text)
+        return _table(text)
 
     def _charge(self, asked: Asked, plan: str) -> Charge:
         try:
@@ -95,7 +94,7 @@ class Desk:
     def _compute(self, asked: Asked, charge: Charge, deadline: Deadline) -> str:
         """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
         tallied = self.engine.run(asked.priced.stage, deadline=deadline)
-        return self.ledger.store(charge, lambda: asked.priced.draw(tallied).to_json())
+        return self.ledger.store(charge, lambda: _drawn(asked.priced, tallied))
 
     def pay(self, event: Event, *, relation: Relation, purpose: str) -> None:
         """Charge what another part of the library spends."""
@@ -108,3 +107,16 @@ class Desk:
             return self.ledger.times_left(event, principal=self.principal, project=self.project)
         except UnsupportedEvent as error:
             raise Refused("this ledger does not take such an answer", reason=str(error)) from None
+
+
+def _drawn(priced: Priced, tallied: Tallied) -> str:
+    """Draw once. That it failed is kept like an answer: under the same key fresh noise would come for free."""
+    with suppress(Exception):
+        return priced.draw(tallied).to_json()
+    return _NO_ANSWER
+
+
+def _table(text: str | None) -> ReleaseTable:
+    if text is None or text == _NO_ANSWER:
+        raise AnswerFailed
+    return ReleaseTable.from_json(text)

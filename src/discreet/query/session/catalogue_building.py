@@ -95,6 +95,8 @@ def _private_table(
     name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit
 ) -> CatalogueTable:
     _check_distinct(schema, what=f"columns of table {name!r}")
+    if not schema:
+        raise InvalidParameter(f"table {name!r} has no column of a kind that can be asked")
     owner = None if unit.is_row else _unit_column(name, schema, declared, unit)
     said = {column.casefold(): (column, declaration) for column, declaration in declared.items()}
     columns = {}

@@ -22,6 +22,8 @@ def named_tables(tables: Any) -> dict[str, Any]:
     if isinstance(tables, Mapping):
         if not tables:
             raise InvalidParameter("a session needs at least one table")
+        if not all(isinstance(name, str) and name for name in tables):
+            raise InvalidParameter("names of tables must be texts that are not empty")
         return dict(tables)
     if isinstance(tables, PublicTable):
         raise InvalidParameter("all tables are public: a session needs one that is not")
