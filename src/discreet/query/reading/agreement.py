@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date, datetime
 from fractions import Fraction
 
 from discreet.errors import InvalidParameter, Refused
@@ -119,6 +120,8 @@ def to_timestamp(argument: Expression) -> Expression:
     """Turn a date into the moment at which it begins."""
     if argument.facts.kind is Kind.TIMESTAMP:
         return argument
+    if isinstance(argument, Literal) and isinstance(argument.value, date):
+        return literal(datetime(argument.value.year, argument.value.month, argument.value.day))
     low, high = bounds_of(argument.facts).monotone(lambda bound: bound * DAY)
     facts = replace(argument.facts, kind=Kind.TIMESTAMP, low=low, high=high, members=None)
     return Apply(Operator.TO_TIMESTAMP, (argument,), facts)

@@ -101,11 +101,23 @@ def _partners(context: Context, node: exp.Expr) -> tuple[list[_Partner], frozens
         if side == "LEFT":
             partner = replace(partner, part=_nullable(partner.part))
         elif side == "RIGHT":
+            _refuse_among_others(context, node, join)
             partners = [replace(former, part=_nullable(former.part)) for former in partners]
         on, names = _conditions(context, join, partner, partners, shared)
         shared |= names
         partners.append(replace(partner, side=side, on=tuple(on)))
     return partners, shared
+
+
+def _refuse_among_others(context: Context, node: exp.Expr, join: exp.Expr) -> None:
+    """A RIGHT JOIN is read as a LEFT JOIN the other way round, which is the same for two tables only."""
+    if len(node.args["joins"]) > 1:
+        raise context.script.refuse(
+            join,
+            "RIGHT JOIN is answered between two tables only",
+            reason="among more of them it would keep rows that conditions elsewhere drop",
+            way_out="start with the table whose rows are kept, and write LEFT JOIN",
+        )
 
 
 def _refuse_twice(context: Context, node: exp.Expr, partner: _Partner, former: Sequence[_Partner]) -> None:
