@@ -220,6 +220,12 @@ def test_what_is_needed_twice_is_paid_once() -> None:
     assert tallied_names("rows", "units", limits=(1, 1)) == ["rows"]
 
 
+def test_a_column_is_read_once() -> None:
+    made = priced(EVERY["rows"], EVERY["count"], EVERY["sum"], EVERY["mean"], EVERY["variance"], epsilon=ONE)
+    (column,) = made.stage.columns
+    assert (column.wants.total, column.wants.squares, column.centre) == (True, True, 2)
+
+
 def test_a_sum_is_about_the_centre_only_where_a_count_is_there() -> None:
     alone = priced(EVERY["sum of later"], epsilon=ONE).draft.recipes[0]
     beside = priced(EVERY["sum of later"], EVERY["mean of later"], epsilon=ONE).draft.recipes[0]

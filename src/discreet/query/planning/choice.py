@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.errors import Refused
 from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.fields import check_noise_scale, check_noise_variance
@@ -15,6 +15,9 @@ from discreet.privacy.relation import Relation
 from discreet.query.planning.allocation import parts
 from discreet.query.planning.draft import Draft
 from discreet.query.planning.noises import Bundle, Chooser, Noising, NumberNoise
+
+if TYPE_CHECKING:
+    from discreet.adaptive.truncated_histogram import TruncatedHistogram
 
 __all__ = ["choose_noise"]
 
@@ -134,6 +137,8 @@ def _selection(draft: Draft, noise: Noise, hidden: Fraction | None) -> Truncated
     """Return what shows groups: those whose number of units, with noise of its own, exceeds a threshold."""
     if hidden is None:
         return None
+    from discreet.adaptive.truncated_histogram import TruncatedHistogram  # It brings all of that floor along.
+
     return TruncatedHistogram(noise=noise, delta=hidden, relation=Relation.ADD_REMOVE, bins_per_unit=draft.max_groups)
 
 

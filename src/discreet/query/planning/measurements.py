@@ -198,10 +198,10 @@ class _Work:
             if (column.expression, column.grid, column.centre, column.members) == (expression, grid, centre, members):
                 self.columns[place] = replace(column, wants=_both(column.wants, wants))
                 return place
-            if grid is not None and (column.expression, column.grid, column.members) == (expression, None, None):
-                if column.wants == Wants():  # It was only counted, and is counted as well once it is on a grid.
-                    self.columns[place] = replace(column, wants=wants, grid=grid, centre=centre)
-                    return place
+            if grid is not None and column == StageColumn(expression=expression, wants=Wants()):
+                # It was only counted, and is counted as well once it is on a grid.
+                self.columns[place] = replace(column, wants=wants, grid=grid, centre=centre)
+                return place
         self.columns.append(StageColumn(expression=expression, wants=wants, grid=grid, centre=centre, members=members))
         return len(self.columns) - 1
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
+
+if TYPE_CHECKING:
+    from discreet.adaptive.truncated_histogram import TruncatedHistogram
 
 __all__ = ["Bundle", "Chooser", "Noising", "NumberNoise", "together"]
 
