@@ -16,6 +16,8 @@ from discreet.query.reading.evaluation import compute
 __all__ = ["Interval", "apply", "check_posts", "ends_of", "hull", "measures_in", "parts_of"]
 
 Interval: TypeAlias = tuple[Fraction, Fraction]
+_LONGEST_TEXT = 10_000  # characters
+_MOST_BITS = 2048  # of an exact number; a longer one is rounded to a double, and is NULL beyond them
 
 
 def parts_of(post: Post) -> tuple[Post, ...]:
@@ -58,16 +60,42 @@ def _check(post: Post, question: Question) -> None:
 def apply(operator: Operator, values: Sequence[Any]) -> Any:
     """Apply an operator to values of one row, exactly where that is possible."""
     try:
-        found = compute(operator, values)
+        found = compute(operator, _replaceable(values) if operator is Operator.REPLACE else values)
     except TypeError:
         return None  # Unlike things, such as a text and a number.
-    return Fraction(found) if isinstance(found, float) else found
+    return _shortened(Fraction(found) if isinstance(found, float) else found)
+
+
+def _shortened(value: Any) -> Any:
+    """Cut what has grown long: whether an answer can be computed at all must not depend on what was released."""
+    if isinstance(value, str):
+        return value[:_LONGEST_TEXT]
+    if isinstance(value, (int, Fraction)) and _is_long(value):
+        try:
+            return Fraction(float(value))
+        except OverflowError:
+            return None
+    return value
+
+
+def _is_long(number: int | Fraction) -> bool:
+    return max(number.numerator.bit_length(), number.denominator.bit_length()) > _MOST_BITS
+
+
+def _replaceable(values: Sequence[Any]) -> Sequence[Any]:
+    """Cut a text beforehand: every character of it may become as long as what it is replaced by."""
+    text, old, new = values
+    return values if text is None or new is None else (text[: 100 * _LONGEST_TEXT // max(1, len(new))], old, new)
 
 
 def ends_of(operator: Operator, parts: Sequence[Interval]) -> Interval | None:
     """Enclose all values of an operator on intervals; None where it has no rule or no bound."""
     rule = _INTERVALS.get(operator)
-    return None if rule is None else rule(*parts)
+    try:
+        found = None if rule is None else rule(*parts)
+    except (ArithmeticError, TypeError):
+        return None  # An end is too large.
+    return None if found is None or any(map(_is_long, found)) else found
 
 
 def hull(parts: Sequence[Interval]) -> Interval:
