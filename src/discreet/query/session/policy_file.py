@@ -178,6 +178,8 @@ def _advice(found: ErrorDetails, document: dict[str, Any]) -> str:
         return _unknown(str(place[-1]), sorted(_fields_at(PolicyModel, place[:-1])))
     if kind == "missing":
         return f"this is missing: {_described(PolicyModel, place)}"
+    if kind in ("model_type", "dict_type"):
+        return f"this should be a table. What can stand in it: {', '.join(sorted(_fields_at(PolicyModel, place)))}"
     if kind == "value_error":
         return str(found["ctx"]["error"])
     said = found["msg"].removeprefix("Input ").removeprefix("should ").removeprefix("be ")
