@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["PrivateBounds", "PrivateLimit", "private_bounds", "private_limit"]
 
 _USUAL = Fraction(98, 100)
+# With m rows of each unit ranks are m times as uncertain, and there are at most m times as many: one is never worse.
+_ONE_ROW = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1)"
 
 
 @final
@@ -66,7 +68,7 @@ def private_bounds(
         for label, at in (("low", below), ("high", 1 - below))
     )
     plan = session._ask(
-        f"SELECT {ends} FROM {name(known.name)}",
+        f"SELECT {_ONE_ROW} {ends} FROM {name(known.name)}",
         Offer(epsilon=epsilon, rho=rho),
         catalogue=with_declared(session.catalogue, known, found.name, widest),
     )
