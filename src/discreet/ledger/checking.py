@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Mapping
 from typing import final
 
 from discreet.errors import LedgerDamaged
@@ -36,7 +39,8 @@ class _Replay:
 
     def __init__(self) -> None:
         self._declared: dict[str, str] = {}
-        self._sums: dict[tuple[str, str], Sums] = {}
+        self._prices: dict[tuple[str, str], Counter[str]] = {}  # How often each price was paid, by data set and scope.
+        self._before: dict[tuple[str, str], Sums] = {}  # What counts as spent before those.
         self._answers: dict[int, str] = {}
         self._charges: dict[int, str] = {}
         self._remembered: dict[int, tuple[str, str | None, str | None]] = {}
@@ -57,7 +61,8 @@ class _Replay:
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
             case "restored":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
-                self._sums[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
+                self._before[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
+                self._prices[entry.dataset, LIFETIME] = Counter()
                 self._restored.add(entry.dataset)
             case "format":
                 pass
@@ -72,8 +77,15 @@ class _Replay:
         if key is not None or question is not None:
             self._remembered[entry.index] = (entry.dataset, key, question)
         for scope, packed in entry.content["prices"].items():
-            price, name = Price.unpacked(packed), (entry.dataset, scope)
-            self._sums[name] = self._sums.get(name, Sums.nothing(len(price.renyi))).plus(price)
+            self._prices.setdefault((entry.dataset, scope), Counter())[canonical(packed)] += 1
+
+    def _sums(self, name: tuple[str, str]) -> Sums:
+        """Add up one scope: equal prices at once."""
+        paid = [(Price.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
+        total = self._before.get(name) or Sums.nothing(len(paid[0][0].renyi))
+        for price, times in paid:
+            total = total.plus(price, times)
+        return total
 
     def _answer(self, entry: Entry) -> None:
         charge = entry.content["charge"]
@@ -85,17 +97,18 @@ class _Replay:
         """Compare with what is kept beside the chain."""
         if rows.accounts() != self._declared:
             raise LedgerDamaged("what is declared is not what the entries say")
-        if rows.all_sums() != {name: sums.text() for name, sums in self._sums.items()}:
+        sums = {name: self._sums(name) for name in self._prices}
+        if rows.all_sums() != {name: total.text() for name, total in sums.items()}:
             raise LedgerDamaged("the sums are not the sums of the entries")
         if {charge: digest(text) for charge, text in rows.answers().items()} != self._answers:
             raise LedgerDamaged("the stored answers are not the ones that were given")
         if rows.remembered() != self._remembered:
             raise LedgerDamaged("the keys and questions are not the ones of the entries")
-        self._admitted()
+        self._admitted(sums)
 
-    def _admitted(self) -> None:
+    def _admitted(self, sums: Mapping[tuple[str, str], Sums]) -> None:
         """No lifetime sum is above its budget, but for those that count as spent because a copy was restored."""
         for dataset in self._declared.keys() - self._restored:
-            book, sums = Book.read(dataset, self._declared[dataset]), self._sums.get((dataset, LIFETIME))
-            if sums is not None and not book.rule.admits(sums):
+            book, total = Book.read(dataset, self._declared[dataset]), sums.get((dataset, LIFETIME))
+            if total is not None and not book.rule.admits(total):
                 raise LedgerDamaged("more was spent than the budget holds")

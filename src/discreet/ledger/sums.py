@@ -79,17 +79,17 @@ class Sums:
         """Start with nothing spent."""
         return cls(_NOTHING, _NOTHING, _NOTHING, (0,) * orders, 0)
 
-    def plus(self, price: Price) -> Sums:
-        """Add one charge. Every kind of sum is added here and nowhere else."""
+    def plus(self, price: Price, times: int = 1) -> Sums:
+        """Add charges of one price. Every kind of sum is added here and nowhere else."""
         return Sums(
-            _added(self.epsilon, price.epsilon),
-            self.delta + price.delta,
-            _added(self.rho, price.rho),
+            _added(self.epsilon, price.epsilon, times),
+            self.delta + price.delta * times,
+            _added(self.rho, price.rho, times),
             tuple(
-                None if so_far is None or more is None else so_far + more
+                None if so_far is None or more is None else so_far + more * times
                 for so_far, more in zip(self.renyi, price.renyi, strict=True)
             ),
-            self.charges + 1,
+            self.charges + times,
         )
 
     def text(self) -> str:
@@ -106,8 +106,8 @@ class Sums:
         return _known.get(text) or _read(text)
 
 
-def _added(so_far: Fraction | None, more: Fraction | None) -> Fraction | None:
-    return None if so_far is None or more is None else so_far + more
+def _added(so_far: Fraction | None, more: Fraction | None, times: int) -> Fraction | None:
+    return None if so_far is None or more is None else so_far + more * times
 
 
 def _read(text: str) -> Sums:
