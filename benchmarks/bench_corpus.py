@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.corpus.judge import Verdict, judge
@@ -31,8 +32,8 @@ DOMAINS: Final = {
 FEWEST: Final = 150
 
 
-def measure(*, quick: bool) -> Results:
-    """Ask every subject every query in every trial, and keep the verdicts."""
+def measure(*, quick: bool, data: Path | None) -> Results:
+    """Ask every subject every query in every trial, and keep the verdicts; then ours on real data, if there are any."""
     for dataset in DATASETS.values():
         write_worlds(ROOT / ".bench" / "corpus", dataset)
     gathering = gather(quick=quick)
@@ -40,6 +41,11 @@ def measure(*, quick: bool) -> Results:
         if (environment := gathering.environment(subject)) is not None:
             gathering.run(environment, script)
     gathering.rows = _verdicts(gathering.rows)
+    if data is not None and (environment := gathering.environment(OURS)) is not None:
+        gathering.run(environment, "discreet_real", str(data.resolve()))
+        gathering.failures = {
+            name.replace(str(data.resolve()), "DATA"): why for name, why in gathering.failures.items()
+        }
     return gathering.results("corpus")
 
 
@@ -68,6 +74,7 @@ def counts(results: Results, subject: str, dataset: str | None, *, answerable: b
         row["outcome"]
         for row in results.rows
         if row["subject"] == subject
+        and "outcome" in row
         and (dataset is None or row["query"].startswith(f"{dataset}/"))
         and (row["expected"] == "answered") == answerable
     )
@@ -83,7 +90,7 @@ def shares(results: Results) -> Table:
     rows = [_share(results, name, dataset) for dataset, name in DOMAINS.items()]
     return Table(
         title="Queries of analysts: answered / refused / answered wrongly",
-        columns=("data", "should be answered", *NAMES.values(), "should be refused", *NAMES.values()),
+        columns=("data", "to answer", *NAMES.values(), "to refuse", *(f"{name} " for name in NAMES.values())),
         rows=(*rows, _share(results, "all", None)),
         remarks=(
             f"{_total(results)} queries in `benchmarks/corpus/*.sql`, on seeded stand-ins with the schema of the real "
@@ -97,14 +104,21 @@ def shares(results: Results) -> Table:
             "Peers get their own spelling where there is one: dates as plain literals, names that are no keywords, the "
             "query without BigQuery's clause. SmartNoise SQL runs on DuckDB through its PostgreSQL reader, Qrlew's "
             "PostgreSQL on DuckDB.",
+            *_on_real_data(results),
             *results.missing(),
         ),
     )
 
 
+def _on_real_data(results: Results) -> tuple[str, ...]:
+    real = [row["answered"] for row in results.rows if row.get("trial") == "real"]
+    said = f"On the real data at epsilon 1, at most 3 groups × 4 rows a unit, ours answers {sum(real)} of {len(real)}."
+    return (said,) if real else ()
+
+
 def goals(results: Results) -> tuple[Goal, ...]:
     """Judge ourselves: everything as expected, nothing wrong."""
-    ours = [row for row in results.rows if row["subject"] == OURS]
+    ours = [row for row in results.rows if row["subject"] == OURS and "outcome" in row]
     expected = [row for row in ours if row["expected"].partition(":")[0] == row["outcome"]]
     return (
         Goal(f"at least {FEWEST}", _total(results) >= FEWEST),
@@ -130,7 +144,7 @@ def _three(count: Counter[str]) -> str:
 
 def wrong_answers(results: Results) -> Table:
     """List what is answered wrongly, and why it is called so."""
-    rows = [row for row in results.rows if row["outcome"] == "wrong"]
+    rows = [row for row in results.rows if row.get("outcome") == "wrong"]
     return Table(
         title="Answered wrongly",
         columns=("query", "who", "why"),

@@ -57,7 +57,7 @@ def judge(query: Query, said: Mapping[str, Mapping[str, Any]], truth: Mapping[st
 
 @cache
 def shape(query: Query) -> tuple[str, ...]:
-    """Say of each output whether it is a "key", a "count", a "sum" or something "else"."""
+    """Say of each output whether it is a "key", made of a "count" or several, a "sum" or something "else"."""
     import sqlglot
     from sqlglot import exp
 
@@ -65,9 +65,18 @@ def shape(query: Query) -> tuple[str, ...]:
         tree = sqlglot.parse_one(spelling(query, "plain"), dialect="duckdb")
     except sqlglot.errors.SqlglotError:
         return ()
-    kinds: dict[type, str] = {exp.Count: "count", exp.Sum: "sum"}
     outputs = tree.selects if isinstance(tree, exp.Query) else []
-    return tuple(kinds.get(type(output.unalias()), "else") if output.find(exp.AggFunc) else "key" for output in outputs)
+    return tuple(_kind([type(call) for call in output.find_all(exp.AggFunc)], output) for output in outputs)
+
+
+def _kind(calls: list[type], output: Any) -> str:
+    from sqlglot import exp
+
+    if not calls:
+        return "key"
+    if set(calls) == {exp.Count}:
+        return "count"
+    return "sum" if isinstance(output.unalias(), exp.Sum) else "else"
 
 
 def _error(query: Query, rows: Rows, true: Rows, keys: int) -> str:

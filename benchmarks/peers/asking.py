@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +81,7 @@ def _within(seconds: int) -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     text = next(iter(str(error).strip().splitlines()), "")
-    return f"{type(error).__name__}: {text}"[:200]
+    return re.sub(r" at 0x[0-9a-f]+", "", f"{type(error).__name__}: {text}")[:200]
 
 
 def _plain(value: Any) -> Any:
