@@ -14,7 +14,7 @@ from discreet.query.operators import Operator
 from discreet.query.question import Statistic
 from discreet.query.reading.constants import a
 from discreet.query.reading.expressions import read_condition, read_expression
-from discreet.query.reading.forms import Form, check_slots, class_of, refuse_form, table_of
+from discreet.query.reading.forms import Form, check_form, check_slots, class_of, form_of, refuse_form, table_of
 from discreet.query.reading.rules import apply, clamp, literal, when
 from discreet.query.reading.scopes import Context, Scope
 from discreet.query.reading.tokens import Bounds, Per
@@ -60,7 +60,7 @@ def has_aggregate(node: exp.Expr) -> bool:
 def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
     """Read an aggregate, with its FILTER and its bounds."""
     form: Form[_Reader] = _FORMS.get(class_of(node), _ANONYMOUS)
-    check_slots(context.script, node, form.slots)
+    check_form(context.script, node, form)
     try:
         aggregate = form.read(context, scope, node)
         bounds = context.bounds.get(node.meta.get("start", -1))
@@ -128,7 +128,7 @@ def _count(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
 
 def _count_distinct(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
     check_slots(context.script, node, frozenset({"expressions"}))
-    parts: Sequence[exp.Expr] = node.args["expressions"]
+    parts: Sequence[exp.Expr] = node.args.get("expressions") or ()
     if len(parts) != 1:
         raise Refused(
             "COUNT(DISTINCT …) takes one expression",
@@ -238,7 +238,7 @@ def _filtered(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
 def _within(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x), and MODE() likewise."""
     order = node.args["expression"]
-    if class_of(order) != "Order" or len(order.args["expressions"]) != 1:
+    if class_of(order) != "Order" or len(order.args.get("expressions") or ()) != 1:
         raise refuse_form(context.script, node, "an aggregate")
     check_slots(context.script, order, frozenset({"expressions"}))
     ordered = order.args["expressions"][0]
@@ -266,9 +266,9 @@ def _unnamed(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
     return _UNNAMED[str(node.this).lower()](context, scope, plain)
 
 
-_ANONYMOUS: Form[_Reader] = Form(_unnamed, frozenset({"this", "expressions"}))
+_ANONYMOUS: Form[_Reader] = form_of("this expressions?", _unnamed)
 _FORMS: dict[str, Form[_Reader]] = table_of(
-    ("Count", "this big_int", _count),
+    ("Count", "this? big_int?", _count),
     ("CountIf", "this", _count_if),
     ("ApproxDistinct", "this", _approximate_distinct),
     ("Sum", "this", _moment(_S.SUM)),
@@ -283,9 +283,9 @@ _FORMS: dict[str, Form[_Reader]] = table_of(
     ("Median", "this", _median),
     ("Quantile", "this quantile", _quantile("quantile")),
     ("ApproxQuantile", "this quantile", _quantile("quantile")),
-    ("PercentileCont", "this expression", _quantile("expression")),
-    ("PercentileDisc", "this expression", _quantile("expression")),
-    ("Mode", "this", _mode),
+    ("PercentileCont", "this expression?", _quantile("expression")),
+    ("PercentileDisc", "this expression?", _quantile("expression")),
+    ("Mode", "this?", _mode),
     ("Filter", "this expression", _filtered),
     ("WithinGroup", "this expression", _within),
 )

@@ -179,7 +179,7 @@ DATE_FORMS = table_of(
     ("Extract", "this expression", _part),
     ("TimestampTrunc", "this unit", _truncated),
     ("DateTrunc", "this unit", _truncated),
-    ("DateDiff", "this expression unit date_part_boundary", _between),
+    ("DateDiff", "this expression unit date_part_boundary?", _between),
     ("DateAdd", "this expression", _added),
     ("Date", "this", _to_date),
 )

@@ -12,7 +12,7 @@ from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.advice import AGGREGATE
 from discreet.query.reading.constants import a, is_null
-from discreet.query.reading.forms import check_slots, class_of, refuse_form, table_of
+from discreet.query.reading.forms import check_form, check_slots, class_of, refuse_form, table_of
 from discreet.query.reading.rules import apply, cast, literal, when
 from discreet.query.reading.scopes import Context, Scope
 
@@ -34,7 +34,7 @@ def read_expression(context: Context, scope: Scope, node: exp.Expr) -> Expressio
     form = FORMS.get(class_of(node)) or FUNCTIONS.get(class_of(node))
     if form is None:
         raise _refuse(context, node)
-    check_slots(context.script, node, form.slots)
+    check_form(context.script, node, form)
     try:
         return form.read(context, scope, node)
     except Refused as refused:
@@ -93,6 +93,8 @@ def _literal(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     text = str(node.this)
     if node.args.get("is_string"):
         return literal(text)
+    if text.isdecimal() and len(text) < 18:
+        return literal(int(text))
     try:
         number = exact(text)
     except InvalidParameter:
@@ -279,8 +281,8 @@ def _constant_time(text: str, kind: Kind) -> Expression:
 
 
 FORMS = table_of(
-    ("Column", "this table", _column),
-    ("Literal", "this is_string", _literal),
+    ("Column", "this table?", _column),
+    ("Literal", "this is_string?", _literal),
     ("Boolean", "this", lambda context, scope, node: literal(bool(node.this))),
     ("Null", "", lambda context, scope, node: literal(None)),
     ("Paren", "this", _inside),
@@ -288,7 +290,7 @@ FORMS = table_of(
     ("Or", "this expression", _connected(_O.OR)),
     ("Not", "this", one(_O.NOT)),
     ("Mul", "this expression", _pair(_O.MULTIPLY)),
-    ("Div", "this expression typed safe", _pair(_O.DIVIDE)),
+    ("Div", "this expression typed? safe?", _pair(_O.DIVIDE)),
     ("IntDiv", "this expression", _pair(_O.FLOOR_DIVIDE)),
     ("Mod", "this expression", _pair(_O.MODULO)),
     ("Neg", "this", one(_O.NEGATE)),
@@ -301,14 +303,14 @@ FORMS = table_of(
     ("NullSafeEQ", "this expression", _same(True)),
     ("NullSafeNEQ", "this expression", _same(False)),
     ("Between", "this low high", _between),
-    ("In", "this expressions", _in),
+    ("In", "this expressions?", _in),
     ("Is", "this expression", _is),
-    ("Case", "this ifs default", _case),
-    ("If", "this true false", _if),
-    ("Coalesce", "this expressions", _several(_O.COALESCE)),
+    ("Case", "this? ifs default?", _case),
+    ("If", "this true false?", _if),
+    ("Coalesce", "this expressions?", _several(_O.COALESCE)),
     ("Nullif", "this expression", _null_if),
-    ("Least", "this expressions ignore_nulls", _several(_O.LEAST)),
-    ("Greatest", "this expressions ignore_nulls", _several(_O.GREATEST)),
-    ("Cast", "this to _type", _cast),
-    ("TryCast", "this to safe _type", _cast),
+    ("Least", "this expressions? ignore_nulls?", _several(_O.LEAST)),
+    ("Greatest", "this expressions? ignore_nulls?", _several(_O.GREATEST)),
+    ("Cast", "this to _type?", _cast),
+    ("TryCast", "this to safe? _type?", _cast),
 )

@@ -17,7 +17,7 @@ from discreet.query.reading.refusals import Script
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Form", "check_slots", "class_of", "refuse_form", "table_of"]
+__all__ = ["Form", "check_form", "check_slots", "class_of", "form_of", "refuse_form", "table_of"]
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -29,11 +29,31 @@ class Form(Generic[Handler]):
 
     read: Handler
     slots: frozenset[str]
+    needed: frozenset[str]
+
+
+def form_of(slots: str, read: Handler) -> Form[Handler]:
+    """Write a form as its slots, those that may be missing with a question mark, and what reads it."""
+    names = slots.split()
+    needed = frozenset(name for name in names if not name.endswith("?"))
+    return Form(read, frozenset(name.removesuffix("?") for name in names), needed)
 
 
 def table_of(*rows: tuple[str, str, Handler]) -> dict[str, Form[Handler]]:
     """Write an allow-list as rows: the class, its slots, what reads it."""
-    return {name: Form(read, frozenset(slots.split())) for name, slots, read in rows}
+    return {name: form_of(slots, read) for name, slots, read in rows}
+
+
+def check_form(script: Script, node: exp.Expr, form: Form[Handler]) -> None:
+    """Refuse a node that says more, or less, than is understood."""
+    check_slots(script, node, form.slots)
+    if any(node.args.get(name) is None for name in form.needed):
+        raise script.refuse(
+            node,
+            f"{_function_name(node) or _title(class_of(node))} lacks an argument",
+            reason="it is not clear what is meant",
+            way_out="write all arguments",
+        )
 
 
 def class_of(node: object) -> str:

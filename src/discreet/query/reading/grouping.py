@@ -34,7 +34,7 @@ def keys_of(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item
     if group.args.get("all"):
         plain = [item for item in items if item.node is None or not has_aggregate(item.node)]
         return list(dict.fromkeys(_expression(context, scope, item) for item in plain))
-    keys = [_key(context, scope, entry, items) for entry in group.args["expressions"]]
+    keys = [_key(context, scope, entry, items) for entry in group.args.get("expressions") or ()]
     return list(dict.fromkeys(keys))
 
 

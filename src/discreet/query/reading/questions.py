@@ -181,10 +181,14 @@ def _check(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]
     if not grouped and not any(has_aggregate(part) for part in parts):
         _refuse_foreign(context, parts)
         raise context.script.refuse(
-            node.args["expressions"][0],
+            node,
             "rows themselves are never shown",
             reason="a row is somebody's",
             way_out="count or add up: SELECT key, COUNT(*), AVG(x) FROM … GROUP BY key",
+        )
+    if not items:
+        raise context.script.refuse(
+            node, "SELECT is empty", reason="nothing is asked", way_out="name keys and aggregates"
         )
     if len(items) > _MOST_OUTPUTS:
         raise context.script.refuse(
@@ -301,7 +305,7 @@ def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> tuple[Or
     if clause is None:
         return ()
     check_slots(draft.context.script, clause, frozenset({"expressions"}))
-    return tuple(_ordered(draft, entry, outputs) for entry in clause.args["expressions"])
+    return tuple(_ordered(draft, entry, outputs) for entry in clause.args.get("expressions") or ())
 
 
 def _ordered(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> Order:

@@ -37,7 +37,7 @@ def inner_question(context: Context, node: exp.Expr) -> tuple[Context, exp.Expr,
     if any(node.args.get(slot) is not None for slot in ("joins", "group", "distinct", "having")):
         return None
     clause = node.args.get("from_")
-    if clause is None or any(has_aggregate(part) for part in node.args["expressions"]):
+    if clause is None or any(has_aggregate(part) for part in node.args.get("expressions") or ()):
         return None
     found = _named_query(context, clause.this)
     if found is None:
@@ -65,7 +65,9 @@ def _aggregates(query: exp.Expr) -> bool:
     """Whether a query, or one that it stands around, aggregates at its own level."""
     if class_of(query) != "Select":
         return False
-    return query.args.get("group") is not None or any(has_aggregate(part) for part in query.args["expressions"])
+    return query.args.get("group") is not None or any(
+        has_aggregate(part) for part in query.args.get("expressions") or ()
+    )
 
 
 def read_around(context: Context, node: exp.Expr, name: str, inner: Shown) -> Shown:
@@ -141,7 +143,7 @@ def _order(
         return ()
     check_slots(context.script, clause, frozenset({"expressions"}))
     orders: list[Order] = []
-    for entry in clause.args["expressions"]:
+    for entry in clause.args.get("expressions") or ():
         found = place_in(context, entry, shown)
         value = post_of(released, read_expression(context, scope, entry.this)) if found is None else found
         orders.append(Order(value, bool(entry.args.get("desc"))))

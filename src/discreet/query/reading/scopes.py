@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Context", "Part", "Rows", "Scope", "new_context", "unknown"]
 
-_MOST_FIELDS = 20_000  # in one question; a chain of WITH that doubles at each link would make millions
+_MOST_FIELDS = 5_000  # in one question; a chain of WITH that doubles at each link would make millions
 
 
 @final

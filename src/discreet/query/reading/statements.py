@@ -69,7 +69,7 @@ def with_queries(context: Context, node: exp.Expr) -> Context:
         return context
     check_slots(context.script, clause, frozenset({"expressions"}))
     known = dict(context.queries)
-    for query in clause.args["expressions"]:
+    for query in clause.args.get("expressions") or ():
         check_slots(context.script, query, frozenset({"this", "alias", "materialized"}))
         known[str(query.alias).lower()] = (query, context.knowing(dict(known)))
     return context.knowing(known)
@@ -145,7 +145,7 @@ def _read_select(context: Context, node: exp.Expr) -> Rows:
 def items_of(context: Context, scope: Scope, node: exp.Expr) -> list[Item]:
     """Return the SELECT list, with `*` written out."""
     items: list[Item] = []
-    for entry in node.args["expressions"]:
+    for entry in node.args.get("expressions") or ():
         if class_of(entry) == "Star":
             items += _starred(context, entry, list(scope.columns))
         elif class_of(entry) == "Column" and class_of(entry.this) == "Star":
