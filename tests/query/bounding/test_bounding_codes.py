@@ -45,7 +45,6 @@ TEXT = st.binary(max_size=20) | st.sampled_from([b"user_0000001", b"user_0000002
 @given(st.lists(TEXT, min_size=1, max_size=20))
 def test_spelling_loses_nothing_for_all_texts(texts: list[bytes]) -> None:
     letters = Letters.of(pa.array(texts, pa.large_binary()))
-    assert letters is not None
     assert letters.bytes().to_pylist() == texts
     spelling = Spelling.of(letters)
     if spelling.fits:
@@ -80,10 +79,11 @@ def test_long_texts_and_random_ones_are_listed() -> None:
 def test_a_name_depends_on_the_text_alone_however_it_is_coded(texts: list[bytes]) -> None:
     secret = Secret()
     array = pa.array(texts, pa.large_binary())
-    expected = secret.names_of_bytes(array)
+    expected = secret.names_of_letters(Letters.of(array))
     units = joined([spelled(array)])
-    for found in (units.row_names(secret), numbered(units).row_names(secret), units.names(units.codes, secret)):
-        assert found.tolist() == expected.tolist()
-    alone = [secret.names_of_bytes(array.slice(place, 1))[0].tolist() for place in range(len(texts))]
+    for coded in (units, numbered(units)):
+        assert coded.names(coded.codes, secret).tolist() == expected.tolist()
+        assert coded.hashes(secret).tolist() == Texts(array).hashes(secret).tolist()
+    alone = [secret.names_of_letters(Letters.of(array.slice(place, 1)))[0].tolist() for place in range(len(texts))]
     assert alone == expected.tolist()
     assert len({tuple(name) for name in alone}) == len(set(texts))

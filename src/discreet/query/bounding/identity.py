@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refused
-from discreet.query.bounding.secret import Blocks, Secret
+from discreet.query.bounding.secret import Blocks, Secret, Words
 from discreet.query.bounding.spelling import Letters, Spelling
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Listed", "Numbers", "Spelled", "Texts", "Units", "Unread", "joined", "listed", "numbered", "spelled"]
 
 Integers: TypeAlias = NDArray[np.int64]
+_WORDS = 8  # of eight bytes; longer texts are listed, not spelled
 Places: TypeAlias = NDArray[Any]  # numbers of rows, or a truth value for each
 
 
@@ -41,8 +42,8 @@ class Numbers:
     def names(self, codes: Integers, secret: Secret) -> Blocks:
         return secret.names_of_integers(codes)
 
-    def row_names(self, secret: Secret) -> Blocks:
-        return self.names(self.codes, secret)
+    def hashes(self, secret: Secret) -> Words:
+        return secret.hashes(Letters([self.codes.view(np.uint64)], np.zeros(self.codes.size, np.int64)))
 
 
 @final
@@ -59,8 +60,8 @@ class Spelled:
     def names(self, codes: Integers, secret: Secret) -> Blocks:
         return secret.names_of_letters(self.spelling.decode(codes))
 
-    def row_names(self, secret: Secret) -> Blocks:
-        return self.names(self.codes, secret)
+    def hashes(self, secret: Secret) -> Words:
+        return secret.hashes(self.spelling.decode(self.codes))
 
     def texts(self) -> pa.Array:
         return self.spelling.decode(self.codes).bytes()
@@ -83,11 +84,13 @@ class Listed:
 
     def names(self, codes: Integers, secret: Secret) -> Blocks:
         if isinstance(self.values, Numbers | Spelled):
-            return self.values.where(codes).row_names(secret)
-        return secret.names_of_bytes(self.values.take(codes))
+            return self.values.names(self.values.codes[codes], secret)
+        return secret.names_of_letters(Letters.of(self.values.take(codes)))
 
-    def row_names(self, secret: Secret) -> Blocks:
-        return self.names(np.arange(self.size), secret)[self.codes]
+    def hashes(self, secret: Secret) -> Words:
+        if isinstance(self.values, Numbers | Spelled):
+            return self.values.hashes(secret)[self.codes]
+        return secret.hashes(Letters.of(self.values))[self.codes]
 
     def texts(self) -> pa.Array:
         assert not isinstance(self.values, Numbers | Spelled)
@@ -118,8 +121,8 @@ class Texts:
         chosen = pa.array(rows)
         return Texts(self.array.filter(chosen) if rows.dtype == np.bool_ else self.array.take(chosen))
 
-    def row_names(self, secret: Secret) -> Blocks:
-        return secret.names_of_bytes(self.array)
+    def hashes(self, secret: Secret) -> Words:
+        return secret.hashes(Letters.of(self.array))
 
     def texts(self) -> pa.Array:
         return self.array
@@ -131,8 +134,8 @@ Unread: TypeAlias = Units | Texts
 
 def spelled(array: pa.Array) -> Spelled | Texts:
     """Spell texts, given as large binary values without NULLs, if that is possible."""
-    letters = Letters.of(array) if len(array) else None
-    if letters is None:
+    letters = Letters.of(array)
+    if not len(array) or len(letters.words) > _WORDS:
         return Texts(array)
     spelling = Spelling.of(letters)
     return Spelled(spelling.encode(letters), spelling) if spelling.fits else Texts(array)

@@ -17,7 +17,6 @@ from discreet.noise.source import read
 from discreet.query.bounding.spelling import Letters
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from cryptography.hazmat.primitives.ciphers import CipherContext
 
 __all__ = ["Blocks", "Secret", "Words"]
@@ -28,6 +27,7 @@ Blocks: TypeAlias = NDArray[np.uint64]  # two columns: 128 bits a row
 _KEY = 32  # bytes
 _BLOCK = 16
 _STREAM = np.uint64(32)  # bits of a number within a stream
+_SHARES = np.uint64((1 << 32) - 1)  # A stream that chooses nothing: there are at most 2^31 groups.
 
 
 @final
@@ -74,11 +74,18 @@ class Secret:
             state[more] = _encrypt(self._naming, block)
         return state
 
-    def names_of_bytes(self, values: pa.Array) -> Blocks:
-        """The same, for bytes of any length."""
-        letters = Letters.of(values, longest=None)
-        assert letters is not None
-        return self.names_of_letters(letters)
+    def hashes(self, letters: Letters) -> Words:
+        """Return a word for each text by which to share texts out: a sum of its words, each times a secret odd number.
+
+        Words of zeros at the end do not matter, so it is the same whatever other texts there are.
+        """
+        numbers = np.arange(len(letters.words) + 1, dtype=np.uint64)
+        factors = self.blocks(np.zeros((numbers.size, 2), np.uint64), _SHARES, numbers)[:, 0] | np.uint64(1)
+        total = letters.lengths.view(np.uint64) * factors[0]
+        for word, factor in zip(letters.words, factors[1:], strict=True):
+            total += word * factor
+        top: Words = total >> np.uint64(40)  # It depends on all other bits.
+        return top
 
 
 def _cipher(key: bytes) -> CipherContext:

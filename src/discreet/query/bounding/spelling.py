@@ -23,7 +23,6 @@ __all__ = ["Letters", "Spelling"]
 Integers: TypeAlias = NDArray[np.int64]
 Words: TypeAlias = NDArray[np.uint64]
 _BYTES = 8  # in a word
-_LONGEST = 64  # bytes; longer texts are listed, not spelled
 _ROOM = 63  # bits of a code, which is not negative
 _FIRST = np.array([(1 << 8 * count) - 1 for count in range(_BYTES + 1)], np.uint64)  # the first bytes of a word
 
@@ -37,19 +36,16 @@ class Letters:
     lengths: Integers
 
     @classmethod
-    def of(cls, texts: pa.Array, longest: int | None = _LONGEST) -> Letters | None:
-        """Read an array of large binary values without NULLs; None if one is too long."""
+    def of(cls, texts: pa.Array) -> Letters:
+        """Read an array of large binary values without NULLs."""
         ends = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
         lengths = np.diff(ends)
-        width = int(lengths.max(initial=0))
-        if longest is not None and width > longest:
-            return None
         data = np.frombuffer(texts.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
         room = np.concatenate((data, np.zeros(_BYTES, np.uint8)))
         # The word that starts at each byte, whatever its address.
         sliding: Words = np.ndarray((data.size + 1,), "<u8", room, strides=(1,))
         starts = ends[:-1] - ends[0]
-        steps = range(0, width, _BYTES)
+        steps = range(0, int(lengths.max(initial=0)), _BYTES)
         return cls([_word(sliding, starts + step, lengths - step) for step in steps], lengths)
 
     def bytes(self) -> pa.Array:

@@ -1,25 +1,24 @@
-"""Private files for rows that memory does not hold: some for each partition of units, deleted in any case.
+"""Files without a name for rows that memory does not hold: nobody else can open them, and nothing is left of them.
 
-A partition is chosen by a unit's secret name, so nobody can choose ids that all fall into one, and what is counted
-does not depend on it: the rows of a unit are in one partition, and its name decides what is kept of them.
+Rows are shared out by a keyed hash of the unit, so that nobody can choose ids that all fall into one partition. What
+is counted does not depend on it: the rows of a unit are in one partition, and its name decides what is kept of them.
 """
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding.gathered import Columns, Gathered, Shape
-from discreet.query.bounding.identity import Numbers, Unread
+from discreet.query.bounding.identity import Numbers, Spelled, Unread
 from discreet.query.bounding.reading import Reader
-from discreet.query.bounding.secret import Blocks, Secret
+from discreet.query.bounding.secret import Secret
+from discreet.query.bounding.spelling import Spelling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,21 +27,24 @@ __all__ = ["Spill"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _PARTITIONS = 64
-_STREAM = np.uint64((1 << 32) - 1)  # Not one of those that choose what is kept: there are at most 2^31 groups.
 _ROWS = 1 << 20  # Shared out at a time.
-_PACKED, _LOOSE = "packed", "loose"
+_SPELLINGS = 4  # Each needs files of its own.
+
+# How rows are written: as keys, as columns with units as they are, or with units that are spelled in this way.
+_PACKED, _PLAIN = "packed", "plain"
+Kind: TypeAlias = str | Spelling
 
 
 @final
 class Spill:
-    """Rows in Arrow files below a directory that only this user can enter."""
+    """Rows in Arrow streams, one for each partition and each way to write a row down."""
 
-    __slots__ = ("_directory", "_open", "_secret", "_shape", "_writers")
+    __slots__ = ("_files", "_open", "_secret", "_shape", "_spellings")
 
     def __init__(self, shape: Shape, secret: Secret) -> None:
         self._shape, self._secret = shape, secret
-        self._directory = Path(tempfile.mkdtemp(prefix="discreet-"))  # Its mode is 0700.
-        self._writers: dict[Path, Any] = {}
+        self._spellings: list[Spelling] = []
+        self._files: dict[tuple[int, Kind], _File] = {}
         self._open = ExitStack()
 
     def write(self, rows: Gathered) -> None:
@@ -50,62 +52,80 @@ class Spill:
         packed = rows.packed.take()
         for start in range(0, packed.size, _ROWS):
             keys = packed[start : start + _ROWS]
-            self._share(_PACKED, self._secret.names_of_integers(self._shape.layout.units(keys)), [_column(keys)])
+            self._share(_PACKED, Numbers(self._shape.layout.units(keys)), [_column(keys)])
         while rows.loose:
             part = rows.loose.pop()
-            columns = [_stored(part.units), _column(part.groups), *map(_column, part.levels)]
-            self._share(_LOOSE, part.units.row_names(self._secret), columns)
+            kind, units = self._stored(part.units)
+            self._share(kind, part.units, [units, _column(part.groups), *map(_column, part.levels)])
 
     def partitions(self) -> Iterator[Gathered]:
-        """Read the files back, one partition after the other, each deleted as it is read."""
-        self._open.close()
+        """Read the files back, one partition after the other."""
         for number in range(_PARTITIONS):
             gathered = Gathered(self._shape)
-            for batch in self._batches(_PACKED, number):
-                gathered.packed.more(batch.num_rows)[:] = batch.column(0)
-            gathered.loose += [_columns(batch) for batch in self._batches(_LOOSE, number)]
+            for (where, kind), file in self._files.items():
+                for batch in file.batches() if where == number else ():
+                    if kind == _PACKED:
+                        gathered.packed.more(batch.num_rows)[:] = batch.column(0)
+                    else:
+                        gathered.loose.append(_columns(kind, batch))
             yield gathered
 
-    def remove(self) -> None:
-        """Delete everything."""
+    def close(self) -> None:
+        """Let go of all files, which ends them."""
         self._open.close()
-        shutil.rmtree(self._directory)
 
-    def _share(self, kind: str, names: Blocks, columns: Sequence[pa.Array]) -> None:
+    def _share(self, kind: Kind, units: Unread, columns: Sequence[pa.Array]) -> None:
         """Append each row to the file of its partition."""
         import pyarrow as pa
 
-        drawn = self._secret.blocks(names, _STREAM, np.uint64(0))[:, 0]
-        partitions = (drawn % np.uint64(_PARTITIONS)).astype(np.uint8)
+        partitions = (units.hashes(self._secret) % np.uint64(_PARTITIONS)).astype(np.uint8)
         ends = np.cumsum(np.bincount(partitions, minlength=_PARTITIONS))
         order = pa.array(np.argsort(partitions, kind="stable"))
         batch = pa.record_batch(columns, [str(place) for place in range(len(columns))]).take(order)
         for number, (start, end) in enumerate(zip((0, *ends), ends, strict=False)):
             if end > start:
-                self._writer(kind, number, batch.schema).write_batch(batch.slice(start, end - start))
+                self._file(number, kind, batch.schema).write(batch.slice(start, end - start))
 
-    def _writer(self, kind: str, number: int, schema: pa.Schema) -> Any:
+    def _stored(self, units: Unread) -> tuple[Kind, pa.Array]:
+        """Choose how to write units: spelled by what all chunks so far have in common, as long as that settles soon."""
+        if isinstance(units, Numbers):
+            return _PLAIN, _column(units.codes)
+        if isinstance(units, Spelled):
+            spelling = units.spelling | self._spellings[-1] if self._spellings else units.spelling
+            if spelling not in self._spellings:
+                self._spellings.append(spelling)
+            if spelling.fits and len(self._spellings) <= _SPELLINGS:
+                return spelling, _column(units.respelled(spelling))
+        return _PLAIN, units.texts()
+
+    def _file(self, number: int, kind: Kind, schema: pa.Schema) -> _File:
+        if (number, kind) not in self._files:
+            file = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115, the stack closes it.
+            self._files[number, kind] = _File(file, schema)
+        return self._files[number, kind]
+
+
+@final
+class _File:
+    """One stream of record batches, first written, then read."""
+
+    __slots__ = ("_file", "_writer")
+
+    def __init__(self, file: IO[bytes], schema: pa.Schema) -> None:
         import pyarrow as pa
 
-        path = self._path(kind, number)
-        if path not in self._writers:
-            sink = self._open.enter_context(pa.OSFile(str(path), "wb"))
-            self._writers[path] = self._open.enter_context(pa.ipc.new_stream(sink, schema))
-        return self._writers[path]
+        self._file = file
+        self._writer: Any = pa.ipc.new_stream(pa.PythonFile(file, "w"), schema)
 
-    def _batches(self, kind: str, number: int) -> list[pa.RecordBatch]:
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        path = self._path(kind, number)
-        if path not in self._writers:
-            return []
-        with pa.OSFile(str(path)) as source:
-            batches = list(pa.ipc.open_stream(source))
-        path.unlink()
-        return batches
-
-    def _path(self, kind: str, number: int) -> Path:
-        return self._directory / f"{kind}-{number}"
+        self._writer.close()
+        self._file.seek(0)
+        yield from pa.ipc.open_stream(pa.PythonFile(self._file, "r"))
 
 
 def _column(values: Integers) -> pa.Array:
@@ -114,11 +134,8 @@ def _column(values: Integers) -> pa.Array:
     return pa.array(values)
 
 
-def _stored(units: Unread) -> pa.Array:
-    return _column(units.codes) if isinstance(units, Numbers) else units.texts()
-
-
-def _columns(batch: pa.RecordBatch) -> Columns:
-    units, _ = Reader().read(batch.column(0))
+def _columns(kind: Kind, batch: pa.RecordBatch) -> Columns:
+    column = batch.column(0)
+    units = Spelled(np.asarray(column), kind) if isinstance(kind, Spelling) else Reader().read(column)[0]
     groups, *levels = (np.asarray(column) for column in batch.columns[1:])
     return Columns(units, groups, tuple(levels))

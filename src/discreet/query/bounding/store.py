@@ -1,4 +1,4 @@
-"""Where rows wait: in memory as long as there is room, else in private files, partitioned by unit."""
+"""Where rows wait: in memory as long as there is room, else in files, partitioned by unit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._spill is not None:
-            self._spill.remove()
+            self._spill.close()
 
     def add(self, rows: Clean) -> None:
         """Take the rows of one chunk."""
