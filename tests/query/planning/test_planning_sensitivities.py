@@ -160,6 +160,26 @@ def test_numbers_that_exclude_each_other_are_charged_as_one(name: str, limits: t
         assert spent_at_most(plan, seen) == 2
 
 
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(1, 1000)}, {"rho": Fraction(1, 10**6)}])
+def test_numbers_that_exclude_each_other_stay_within_the_charge_when_they_are_rounded(spend: dict[str, Any]) -> None:
+    """One row in each of two wide sums rounds up twice. The wrong neighbour: rounding up all rows at once."""
+    wrong = False
+    for more in range(40):
+        high = Fraction((1 << 36) + 7919 * more)
+        wide = Facts(kind=Kind.INTEGER, low=Fraction(0), high=high)
+        cases = [replace(_case(city, "x", 0), facts=wide) for city in "ab"]
+        plan = priced(*(Measure(Statistic.SUM, case) for case in cases), limits=(1, 2), **spend)
+        noising = plan.draft.noising
+        assert noising is not None
+        one, other = noising.numbers
+        assert (one.unit, one.change) == (other.unit, other.change)
+        assert one.unit > 1
+        moved = 2 * -(-int(high) // one.unit)  # By two rows of one unit, one in each sum, at the worst offset.
+        assert moved <= one.change
+        wrong |= moved > -(-2 * int(high) // one.unit)
+    assert wrong
+
+
 def test_sums_about_a_centre_do_not_exclude_each_other() -> None:
     """The wrong neighbour: a row of another city adds minus the centre to a centred sum."""
     sums = PIVOTS["sums"]
