@@ -1,12 +1,14 @@
 """Arrow columns as the engine can take them: of few types, all of whose values it can read without an error.
 
-Times become microseconds between the years 1 and 9999, others are NULL; texts are valid; nested and rare types are
-left out. Which types there are depends on the schema only.
+Times lie between the years 1 and 9999, others are NULL; texts are valid, others are NULL; nested and rare types are
+left out. Which types there are depends on the schema only. Nothing is rounded here, for a column may tell units apart:
+what makes two people one makes one of them fill the other's place.
 """
 
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,8 @@ __all__ = ["offered", "safe_table", "sql_type_of"]
 _FIRST = (datetime.min - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 _LAST = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 _DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
-_PER_UNIT = {"s": (10**6, 1), "ms": (10**3, 1), "us": (1, 1), "ns": (1, 10**3)}
+_PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}
+_MOST_DIGITS = 38  # of a decimal
 _PLAIN = {
     "bool": "BOOLEAN",
     "int8": "TINYINT",
@@ -46,18 +49,15 @@ def sql_type_of(kind: Any) -> str | None:
     if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
         return "VARCHAR"
     if types.is_timestamp(kind):
-        return "TIMESTAMP"
+        return "TIMESTAMP_NS" if kind.unit == "ns" else "TIMESTAMP"
     if types.is_decimal(kind):
         return _decimal_type(kind)
     return _PLAIN.get(str(kind))
 
 
-def _decimal_type(kind: Any) -> str:
-    import pyarrow as pa
-
-    if pa.types.is_decimal128(kind) and 0 <= kind.scale <= kind.precision:
-        return f"DECIMAL({kind.precision},{kind.scale})"
-    return "DOUBLE" if kind.scale > 0 else "BIGINT"
+def _decimal_type(kind: Any) -> str | None:
+    precision = min(kind.precision, _MOST_DIGITS)
+    return f"DECIMAL({precision},{kind.scale})" if 0 <= kind.scale <= precision else None
 
 
 def offered(schema: Any) -> dict[str, str]:
@@ -100,12 +100,14 @@ def _maker(kind: Any) -> Any:
         return _text_dictionary
     if _is_text(kind):
         return _text
+    if types.is_timestamp(kind) and kind.unit == "ns":
+        return lambda chunk: chunk.view(pa.int64()).view(pa.timestamp("ns"))
     if types.is_timestamp(kind):
         return lambda chunk: _times(chunk, _PER_UNIT[kind.unit])
     if types.is_date64(kind):
         return _dates
     if types.is_decimal(kind):
-        return None if _decimal_type(kind).startswith("DECIMAL") else _decimals
+        return None if types.is_decimal128(kind) else _decimals
     if types.is_float16(kind):
         return lambda chunk: chunk.cast(pa.float64())
     return (lambda chunk: pa.nulls(len(chunk), pa.string())) if types.is_null(kind) else None
@@ -122,7 +124,7 @@ def _decoded(chunk: Any) -> Any:
 
 
 def _text(chunk: Any) -> Any:
-    """Return texts as they are, or with what is no valid character replaced."""
+    """Return texts as they are, those with invalid characters as NULL."""
     import pyarrow as pa
 
     try:
@@ -131,16 +133,26 @@ def _text(chunk: Any) -> Any:
         parts = (
             chunk.cast(pa.large_binary()) if not pa.types.is_string_view(chunk.type) else chunk.cast(pa.binary_view())
         )
-        values = [None if part is None else part.decode("utf-8", "replace") for part in parts.to_pylist()]
-        return pa.array(values, pa.large_string()).cast(chunk.type)
+        return pa.array([_decoded_text(part) for part in parts.to_pylist()], pa.large_string()).cast(chunk.type)
     return chunk
+
+
+def _decoded_text(part: bytes | None) -> str | None:
+    try:
+        return None if part is None else part.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _text_dictionary(chunk: Any) -> Any:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    indices = chunk.indices.cast(pa.int32())
-    return pa.DictionaryArray.from_arrays(indices, _text(chunk.dictionary))
+    values, indices = _text(chunk.dictionary), chunk.indices.cast(pa.int32())
+    if values.null_count:
+        indices = pc.if_else(values.take(indices).is_null(), pa.scalar(None, pa.int32()), indices)
+        values = values.fill_null("")
+    return pa.DictionaryArray.from_arrays(indices, values)
 
 
 def _integers(chunk: Any) -> tuple[Any, Any]:
@@ -151,15 +163,12 @@ def _integers(chunk: Any) -> tuple[Any, Any]:
     return np.asarray(plain.fill_null(0)), missing
 
 
-def _times(chunk: Any, scale: tuple[int, int]) -> Any:
+def _times(chunk: Any, scale: int) -> Any:
     import pyarrow as pa
 
     values, missing = _integers(chunk)
-    over, under = scale
-    if under > 1:
-        values = values // under
-    inside = (values >= -(-_FIRST // over)) & (values <= _LAST // over)
-    micros = np.where(inside, values, 0) * over
+    inside = (values >= -(-_FIRST // scale)) & (values <= _LAST // scale)
+    micros = np.where(inside, values, 0) * scale
     return pa.array(micros, pa.int64(), mask=missing | ~inside).view(pa.timestamp("us"))
 
 
@@ -168,16 +177,15 @@ def _dates(chunk: Any) -> Any:
 
     values, missing = _integers(chunk)
     days = values // 86_400_000
-    inside = (days >= _DAYS[0]) & (days <= _DAYS[1])
+    inside = (days >= _DAYS[0]) & (days <= _DAYS[1]) & (values % 86_400_000 == 0)
     return pa.array(np.where(inside, days, 0).astype(np.int32), pa.int32(), mask=missing | ~inside).view(pa.date32())
 
 
 def _decimals(chunk: Any) -> Any:
-    """Read decimals as doubles, or as whole numbers if they have no decimals; those beyond 64 bits are at their end."""
+    """Read decimals of other widths; those beyond the digits that an engine takes are at their end."""
     import pyarrow as pa
 
-    if chunk.type.scale > 0:  # Arrow's own cast is off by the last bit.
-        return pa.array([None if value is None else float(value) for value in chunk.to_pylist()], pa.float64())
-    largest = (1 << 63) - 1
-    values = [None if value is None else max(-largest, min(largest, int(value))) for value in chunk.to_pylist()]
-    return pa.array(values, pa.int64())
+    precision, scale = min(chunk.type.precision, _MOST_DIGITS), chunk.type.scale
+    most = Decimal((0, (9,) * precision, -scale))
+    values = [None if value is None else max(most.copy_negate(), min(most, value)) for value in chunk.to_pylist()]
+    return pa.array(values, pa.decimal128(precision, scale))

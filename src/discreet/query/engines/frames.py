@@ -12,6 +12,7 @@ from discreet.query.engines.arrow import offered, safe_table
 
 __all__ = ["pandas_schema", "pandas_table", "polars_schema", "polars_table"]
 
+_DOUBLE = 8  # bytes
 _LARGEST_BITS = 1000  # Of a whole number that is written as a text.
 
 
@@ -33,7 +34,7 @@ def _pandas_type(dtype: Any) -> str | None:
     if isinstance(dtype, pd.CategoricalDtype):
         return _pandas_type(dtype.categories.dtype)
     if isinstance(dtype, (pd.DatetimeTZDtype,)) or getattr(dtype, "kind", "") == "M":
-        return "TIMESTAMP"
+        return "TIMESTAMP_NS" if _unit_of(dtype) == "ns" else "TIMESTAMP"
     if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype)):
         return None
     kinds = {
@@ -45,7 +46,12 @@ def _pandas_type(dtype: Any) -> str | None:
         "U": "VARCHAR",
         "T": "VARCHAR",
     }
-    return kinds.get(getattr(dtype, "kind", ""))
+    kind = getattr(dtype, "kind", "")
+    return None if kind == "f" and dtype.itemsize > _DOUBLE else kinds.get(kind)  # A longer one would be rounded.
+
+
+def _unit_of(dtype: Any) -> str:
+    return str(dtype.unit) if hasattr(dtype, "unit") else str(np.datetime_data(dtype)[0])
 
 
 class _Named:
@@ -79,7 +85,7 @@ def _pandas_column(series: Any, sql_type: str) -> Any:
         plain = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         indices = pa.array(codes.astype(np.int32), mask=codes < 0)
         return pa.DictionaryArray.from_arrays(indices, plain) if sql_type == "VARCHAR" else plain.take(indices)
-    if sql_type == "TIMESTAMP":
+    if sql_type.startswith("TIMESTAMP"):
         return _pandas_times(series)
     if sql_type == "VARCHAR":
         return texts(series.tolist())
@@ -108,7 +114,7 @@ def texts(values: list[Any]) -> Any:
 
 def _text(value: object) -> str | None:
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+        return value if value.isascii() else _valid(value)
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, (int, np.integer)):
@@ -120,6 +126,15 @@ def _text(value: object) -> str | None:
     if isinstance(value, datetime):
         return _moment(value)
     return value.isoformat() if isinstance(value, date) else None
+
+
+def _valid(text: str) -> str | None:
+    """Leave out a text with half a pair of surrogates in it: replaced by anything it would be another text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return None
+    return text
 
 
 def _moment(value: datetime) -> str | None:
