@@ -160,7 +160,7 @@ def test_work_ends_at_the_deadline_and_the_next_question_is_served() -> None:
 
 
 def test_memory_is_limited() -> None:
-    data = pa.table({"who": pa.array(range(1_000_000)), "s": [f"{n:0100d}" for n in range(1_000_000)]})
+    data = pa.table({"who": pa.array(range(300_000)), "s": [f"{n:0200d}" for n in range(300_000)]})
     engine = DuckDBEngine({"t": data}, memory=1 << 26)
     who, s = field("who", Kind.INTEGER), field("s", Kind.TEXT)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -168,7 +168,7 @@ def test_memory_is_limited() -> None:
     asked = stage(table("t", who, s, unit=None), columns=[wanted])
     try:
         found = plain(engine.run(asked, deadline=Deadline.after(60)))
-        assert found[()]["columns"][0]["distinct"] == 1_000_000
+        assert found[()]["columns"][0]["distinct"] == 300_000
     except AnswerFailed:
         pass  # Either is fine, as long as the process stays small.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2_000_000  # kilobytes
@@ -183,7 +183,8 @@ def test_progress_tells_time_only() -> None:
     with pytest.raises(AnswerFailed):
         engine.run(asked, deadline=Deadline.after(0.6))
     assert seen
-    assert all(allowed == pytest.approx(0.6, abs=0.1) for _, allowed in seen)
+    assert len({allowed for _, allowed in seen}) == 1
+    assert all(0 <= gone <= allowed <= 0.6 for gone, allowed in seen)
     assert [gone for gone, _ in seen] == sorted(gone for gone, _ in seen)
 
 

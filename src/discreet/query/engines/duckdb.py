@@ -47,10 +47,10 @@ class DuckDBEngine:
             name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
         }
         self._names = {name: f"t{number}" for number, name in enumerate(self._held, 1)}
-        self._resources = Resources(memory=memory, threads=threads or default_threads())
+        self._resources = Resources(memory=2 * memory // 3, threads=threads or default_threads())
         self._progress = on_progress
         paths = [path for held in self._held.values() for path in held.paths]
-        self._cage = Cage(paths, memory=memory // 2, threads=self._resources.threads)
+        self._cage = Cage(paths, memory=memory // 3, threads=self._resources.threads)
         self._types = {name: self._describe(name) for name in self._held}
 
     def columns(self, table: str) -> Mapping[str, Kind]:

@@ -110,6 +110,8 @@ def _index(column: StageColumn, name: str, writer: Writer) -> tuple[Index, Domai
     if column.members is not None:
         domain = coded(name, facts, column.members, writer)
         return Index(sql=domain.code, high=len(column.members) - 1), domain
+    if column.grid is None and not column.wants.distinct:  # It is only counted: whether it is there is all there is.
+        return Index(sql=f"(CASE WHEN {name} IS NULL THEN NULL ELSE 0 END)"), None
     if column.grid is None:
         return Index(sql=name, is_open=True), None
     grid = column.grid

@@ -171,7 +171,10 @@ def _file(name: str, path: str | Path) -> Held:
         return Parquet(_existing(path))
     if ending in (".csv", ".tsv"):
         (file,) = _one(path)
-        return Csv((file,), _header(file, "\t" if ending == ".tsv" else ","), "\t" if ending == ".tsv" else ",")
+        delimiter = "\t" if ending == ".tsv" else ","
+        names = _header(file, delimiter)
+        check_names(names, what=f"columns of table {name!r}")
+        return Csv((file,), names, delimiter)
     if ending in (".duckdb", ".ddb", ".db"):
         (file,) = _one(path)
         return Database(file, name)
