@@ -62,6 +62,14 @@ def test_a_key_that_is_listed_twice_takes_a_row_once() -> None:
     assert sum(found.numbers[0]) == 1
 
 
+@pytest.mark.parametrize("unit", [dp.Unit("row"), dp.Unit("u")])
+def test_one_accent_written_in_two_ways_is_one_key(unit: dp.Unit) -> None:
+    both = ["caf\u00e9", "cafe\u0301"]
+    tables = {"t": pa.table({"u": [1, 2, 3], "k": [*both, "tea"]})}
+    found = counted("SELECT k, COUNT(*) AS n FROM t GROUP BY k", tables, unit=unit, keys={"k": both})
+    assert sum(found.numbers[0]) == max(found.numbers[0]) == 2
+
+
 def test_moments_with_a_zone_are_no_keys() -> None:
     moment = datetime(2020, 1, 1)
     tables = {"t": pa.table({"k": pa.array([moment], pa.timestamp("us"))})}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, final
 
-from discreet.query.engines.domains import Domain, Lookup, coded
+from discreet.query.engines.domains import Domain, Lookup, coded, stored
 from discreet.query.engines.expressions import write
 from discreet.query.engines.placing import place
 from discreet.query.engines.sources import Relations, write_source
@@ -63,7 +63,7 @@ def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
     is_known = len(sizes) == len(stage.keys)
     known = [domain for domain in domains if domain is not None]
     # Where rows are only added up, looking texts up is left for the few groups that come out.
-    has_code = is_known and not (unit is None and any(domain.lookup for domain in known))
+    has_code = is_known and not (unit is None and any(domain.lookup for domain in known) and _are_apart(stage.keys))
     used = [domain for _, domain in indices if domain is not None] + (known if has_code or not is_known else [])
     needed = ([] if unit is None else ["u IS NOT NULL"]) + [f"{one.code} IS NOT NULL" for one in known if not is_known]
     return Scan(
@@ -91,6 +91,12 @@ def _canonical(expression: Expression, writer: Writer) -> str:
     """Write a value; texts that look alike are made alike."""
     value = write(expression, writer)
     return f"nfc_normalize({value})" if expression.facts.kind is Kind.TEXT else value
+
+
+def _are_apart(keys: Sequence[StageKey]) -> bool:
+    """Whether no two members of a domain are one to the engine, such as two ways to write an accent."""
+    domains = [stored(key.domain, key.expression.facts.kind)[0] for key in keys if key.domain is not None]
+    return all(len(set(members)) == len(members) for members in domains)
 
 
 def _domain(key: StageKey, name: str, writer: Writer) -> Domain | None:
