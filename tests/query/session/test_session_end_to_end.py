@@ -20,13 +20,13 @@ def test_a_question_is_answered_whatever_holds_the_table(form, tmp_path):
     table = shop()
     given = FORMS[form](table, tmp_path)
     with opened(tmp_path, {"orders": given}) as session:
-        answer = session.sql(BY_CITY, epsilon=60).release()
+        answer = session.sql(BY_CITY, epsilon=100).release()
     exact = table.to_pandas().groupby("city").agg(n=("price", "size"), revenue=("price", "sum"), age=("age", "mean"))
     assert [row["city"] for row in answer] == CITIES
     for row in answer:
-        # At this price noise is far below these distances; a wrong table, cast or bound is far above.
+        # Noise has a scale of less than a thirtieth of these distances; a wrong table, cast or bound is off by more.
         assert abs(row["n"].value - exact.n[row["city"]]) <= 8
-        assert abs(row["revenue"].value - exact.revenue[row["city"]]) <= 200
+        assert abs(row["revenue"].value - exact.revenue[row["city"]]) <= 400
         assert abs(row["age"].value - exact.age[row["city"]]) <= 5
 
 
@@ -113,7 +113,7 @@ def test_a_share_and_an_error_are_offers_too(tmp_path):
         relative = session.sql(COUNT, relative_error="0.1", expected={"n": 450}).release()
         assert relative["n"][0].plus_minus <= 45
         earlier = session.sql(COUNT, relative_error="0.2", expected=relative).release()
-        assert earlier["n"][0].plus_minus <= 120
+        assert earlier["n"][0].plus_minus <= abs(relative["n"][0].value) / 5
 
 
 def test_unknown_keys_need_a_delta_that_a_pure_ledger_refuses(tmp_path):

@@ -32,8 +32,9 @@ def test_bounds_of_dates_and_decimals_keep_their_kind(tmp_path):
         {"who": range(500), "day": [date(2020, 1, 1 + n % 20) for n in range(500)], "x": [n / 8 for n in range(500)]}
     )
     with opened(tmp_path, {"t": days}, unit="row", columns={}, budget=dp.Budget(epsilon=100)) as session:
-        times = dp.private_bounds(session, "day", within=(date(1990, 1, 1), date(2030, 1, 1)), epsilon=20)
-        reals = dp.private_bounds(session, "x", within=(0, 1000), step="0.125", epsilon=20)
+        widest = date(1990, 1, 1), date(2030, 1, 1)
+        times = dp.private_bounds(session, "day", within=widest, epsilon=20, coverage="0.9")
+        reals = dp.private_bounds(session, "x", within=(0, 1000), step="0.125", epsilon=20, coverage="0.9")
     assert times.declared.facts.kind.value == "date"
     assert times.declared.facts.low >= dp.between(date(2019, 12, 1), date(2030, 1, 1)).facts.low
     assert reals.declared.facts.kind.value == "real"
@@ -55,7 +56,7 @@ def test_limits_are_found_for_rows_and_groups_of_a_unit(tmp_path):
 def test_keys_that_enough_people_have_are_found_and_can_be_listed(tmp_path):
     rows = [*shop().to_pylist(), {"customer": "odd", "city": "Nowhere", "price": 1.0, "age": 20}]
     with opened(tmp_path, {"orders": pa.Table.from_pylist(rows)}, columns={}) as session:
-        found = dp.private_keys(session, "city", epsilon=20, delta="1e-7")
+        found = dp.private_keys(session, "city", epsilon=20, delta="1e-11")
         assert set(found.keys) == set(CITIES)
         assert charges(session) == 1
         query = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
@@ -66,7 +67,7 @@ def test_keys_that_enough_people_have_are_found_and_can_be_listed(tmp_path):
 
 def test_no_key_is_an_answer_too(tmp_path):
     with opened(tmp_path, {"orders": shop(2)}, columns={}) as session:
-        found = dp.private_keys(session, "city", epsilon="0.1", delta="1e-9")
+        found = dp.private_keys(session, "city", epsilon="0.1", delta="1e-11")
         assert found.keys == ()
         with pytest.raises(dp.InvalidParameter, match="enough people"):
             _ = found.declared
