@@ -65,6 +65,7 @@ def test_a_policy_opens_the_session_it_describes(tmp_path):
 dataset = "clinics"
 ledger = "clinics.ledger"
 version = "1"
+anchor = "elsewhere.anchor"
 [unit]
 column = "row"
 [budget]
@@ -84,6 +85,7 @@ public = true
     with dp.Session.from_policy(policy, principal="ana", tables={"visits": tmp_path / "visits.csv"}) as session:
         query = "SELECT town, AVG(age) AS age FROM visits JOIN cities ON visits.clinic = cities.clinic GROUP BY town"
         assert len(session.sql(query, epsilon="0.5").release()) == 2
+        assert (tmp_path / "elsewhere.anchor").exists()
         with pytest.raises(dp.BudgetExceeded, match="quota"):
             session.sql("SELECT COUNT(*) AS n FROM visits", epsilon="0.1").release()
     with pytest.raises(dp.InvalidParameter, match="hand it over"):

@@ -45,6 +45,7 @@ class Policy:
 
     dataset: str
     ledger: Path
+    anchor: Path | None
     version: str | None
     unit: Unit
     budget: Budget
@@ -95,6 +96,7 @@ class _Reader:
         return Policy(
             dataset=model.dataset,
             ledger=self.file.parent / model.ledger,
+            anchor=None if model.anchor is None else self.file.parent / model.anchor,
             version=model.version,
             unit=self._at(("unit",), Unit, **model.unit.model_dump()),
             budget=self._at(("budget",), Budget, **model.budget.model_dump(exclude_none=True)),

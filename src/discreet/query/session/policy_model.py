@@ -143,6 +143,8 @@ class PolicyModel(_Strict):
     """The name of the data set, under which the ledger keeps its budget."""
     ledger: Name
     """The path of the ledger, relative to the policy file."""
+    anchor: Name | None = None
+    """Where the end of the ledger is kept a second time, best on another disk; left out, beside the ledger."""
     version: Name | None = None
     """The version of the data, declared; left out, no answer is ever reused."""
     relation: Annotated[str, AfterValidator(_relation)] = "add-remove"

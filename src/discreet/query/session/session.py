@@ -113,7 +113,7 @@ class Session:
             project=project,
             version=said.version if version is None else version,
             quotas=said.quotas,
-            anchor=anchor,
+            anchor=said.anchor if anchor is None else anchor,
             resources=said.resources,
         )
 
