@@ -12,9 +12,11 @@ from reading_worlds import BY_ROW, BY_UNIT, catalogue, written
 
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue
+from discreet.query.operators import Operator
 from discreet.query.policy import Unit
 from discreet.query.question import Statistic
 from discreet.query.reading import Options, read
+from discreet.query.reading.evaluation import compute
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
 
@@ -237,6 +239,13 @@ def test_weeks_and_hours_of_a_timestamp_are_listed() -> None:
         "SELECT COUNT(*) FROM people WHERE age = " + "9" * 5_000,
         "SELECT COUNT(*) FROM people WHERE weight < 1e999999",
         "SELECT [" * 1_000,
+        "SELECT SUM(" + "NULLIF(" * 20 + "age" + ", 1)" * 20 + ") FROM people",
+        "SELECT SUM(" + "TRUNC(" * 20 + "age / 3" + ")" * 20 + ") FROM people",
+        "SELECT COUNT(*) AS c0, " + ", ".join(f"c{n} + c{n} AS c{n + 1}" for n in range(60)) + " FROM people",
+        "SELECT n + n AS n FROM (" * 25 + "SELECT COUNT(*) AS n FROM people" + ")" * 25,
+        "SELECT COUNT(*) FROM people " + " ".join(f"JOIN people p{n} ON p{n}.uid = people.uid" for n in range(300)),
+        "SELECT COUNT(*) FROM people WHERE name LIKE '" + "%a" * 1_000 + "'",
+        "SELECT COUNT(*) FROM people WHERE REPLACE(name, 'a', '" + "b" * 1_000 + "') = 'x'",
         "SELECT COUNT(*) FROM people WHERE " + "{'a': " * 500,
     ],
     ids=lambda sql: sql[:40],
@@ -259,6 +268,34 @@ def test_bombs_are_refused_at_once(sql: str) -> None:
 )
 def test_long_queries_are_read(sql: str) -> None:
     assert read(sql, BY_UNIT).question.measures
+
+
+def test_texts_made_of_texts_are_cut() -> None:
+    """Doubled fifty times, a name would fill all memory, for whoever has one."""
+    nested = "SELECT uid, name || name AS name FROM (" * 20 + "SELECT uid, name FROM people" + ")" * 20
+    question = read(f"SELECT COUNT(*) FROM ({nested}) WHERE name = 'x'", BY_UNIT).question
+    assert str(written(question)).count("SUBSTRING(CONCAT(") == 20
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("Bern", "B%", True),
+        ("Bern", "b%", False),
+        ("Bern", "%r_", True),
+        ("Bern", "%e%n", True),
+        ("Bern", "____", True),
+        ("Bern", "___", False),
+        ("", "%", True),
+        ("", "_", False),
+        ("a%b", "a%b", True),
+        ("aXbXc", "a%b%c%", True),
+        ("a" * 2_000, "%a" * 300 + "b", False),
+        ("line\nbreak", "line%", True),
+    ],
+)
+def test_patterns_match_as_in_sql(text: str, pattern: str, matches: bool) -> None:
+    assert compute(Operator.LIKE, (text, pattern)) is matches
 
 
 def test_a_text_is_needed() -> None:

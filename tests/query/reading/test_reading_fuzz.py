@@ -166,10 +166,10 @@ def fuzz(seed: int, count: int) -> tuple[int, float]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_no_text_breaks_the_reader(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    accepted, slowest = fuzz(seed, 1_200)
+    accepted, slowest = fuzz(seed, 600)
     with capsys.disabled():
-        print(f"\n{accepted} of 1200 texts are questions; the slowest took {slowest:.3f} s")
-    assert 200 < accepted < 1_100
+        print(f"\n{accepted} of 600 texts are questions; the slowest took {slowest:.3f} s")
+    assert 80 < accepted < 550
 
 
 @pytest.mark.slow

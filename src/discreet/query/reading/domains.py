@@ -23,6 +23,7 @@ __all__ = ["domain_of", "listed_domain"]
 _MOST = 100_000  # values that are listed
 _MANY = 20_000  # combinations that are tried to find them
 _FEW = 2_000
+_WORK = 300_000  # nodes that are computed to find them
 _MOST_LISTED = 1_000_000
 _TYPES: dict[Kind, type | tuple[type, ...]] = {
     Kind.BOOLEAN: bool,
@@ -55,6 +56,8 @@ def _values(expression: Expression) -> Sequence[Any] | None:
             return [literal_value(expression)]
         case Case():
             return _written(expression) or _by_fields(expression) or _by_branches(expression)
+        case Apply() if expression.facts.kind is Kind.BOOLEAN:
+            return (False, True)
         case Apply():
             return _starts_of_time(expression) or _by_arguments(expression) or _of_facts(expression.facts)
 
@@ -86,20 +89,30 @@ def _by_fields(expression: Expression, most: int = _MANY) -> Sequence[Any] | Non
     """Try all combinations of the columns below, if they are few."""
     fields = {part.name: part for part in walk(expression) if isinstance(part, Field)}
     domains = [_of_facts(field.facts) for field in fields.values()]
-    rows = _rows(domains, most)
+    rows = _rows([_with_null(domain) for domain in domains], min(most, _WORK // sum(1 for _ in walk(expression))))
     return None if rows is None else [evaluate(expression, dict(zip(fields, row, strict=True))) for row in rows]
 
 
 def _rows(domains: Sequence[Sequence[Any] | None], most: int) -> Iterable[tuple[Any, ...]] | None:
-    """Return all combinations of values, with NULL among them; None if they are too many to try."""
-    known = [(*dict.fromkeys(domain), None) for domain in domains if domain is not None]
+    """Return all combinations of values; None if they are too many to try."""
+    known = [domain for domain in domains if domain is not None]
     if len(known) < len(domains) or prod(len(domain) for domain in known) > most:
         return None
     return product(*known)
 
 
+def _with_null(domain: Sequence[Any] | None) -> Sequence[Any] | None:
+    """NULL is always possible, and what is made of it may be something, as with COALESCE."""
+    return None if domain is None else (*dict.fromkeys(domain), None)
+
+
+def _argument_values(argument: Expression) -> Sequence[Any] | None:
+    return [literal_value(argument)] if isinstance(argument, Literal) else _with_null(_values(argument))
+
+
 def _combined(expression: Apply) -> Sequence[Any] | None:
-    rows = _rows([_values(argument) for argument in expression.arguments], _MANY)
+    most = min(_MANY, _WORK // len(expression.arguments))
+    rows = _rows([_argument_values(argument) for argument in expression.arguments], most)
     return None if rows is None else list(dict.fromkeys(result_of(expression, row) for row in rows))
 
 

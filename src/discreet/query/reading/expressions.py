@@ -36,9 +36,11 @@ def read_expression(context: Context, scope: Scope, node: exp.Expr) -> Expressio
         raise _refuse(context, node)
     check_form(context.script, node, form)
     try:
-        return form.read(context, scope, node)
+        expression = form.read(context, scope, node)
     except Refused as refused:
         raise context.script.point(refused, node) from None
+    context.check_size(expression, node)
+    return expression
 
 
 def _refuse(context: Context, node: exp.Expr) -> Refused:

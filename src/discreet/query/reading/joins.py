@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["read_from"]
 
 _Pair = tuple[Expression, Expression]
+_MOST_PARTNERS = 32
 
 
 @final
@@ -93,7 +94,15 @@ def _partners(context: Context, node: exp.Expr) -> tuple[list[_Partner], frozens
     """Read the entries of FROM in the order in which they are written, each ON with the names known there."""
     partners = [_partner(context, node.args["from_"].this)]
     shared: frozenset[str] = frozenset()
-    for join in node.args.get("joins") or ():
+    joins = node.args.get("joins") or ()
+    if len(joins) >= _MOST_PARTNERS:
+        raise context.script.refuse(
+            joins[_MOST_PARTNERS - 1],
+            f"FROM has at most {_MOST_PARTNERS} entries",
+            reason="more cost time before anything is paid",
+            way_out="join fewer tables, or put public ones together beforehand",
+        )
+    for join in joins:
         side = _side(context, join)
         check_slots(context.script, join, frozenset({"this", "on", "using", "side", "kind"}))
         partner = _partner(context, join.this)

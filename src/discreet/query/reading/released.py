@@ -15,7 +15,7 @@ from discreet.query.reading.forms import check_slots, class_of
 from discreet.query.reading.ordering import place_in, read_limit
 from discreet.query.reading.posts import Released, post_of
 from discreet.query.reading.scopes import Column, Context, Part, Scope
-from discreet.query.reading.statements import items_of
+from discreet.query.reading.statements import items_of, with_queries
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -43,7 +43,7 @@ def inner_question(context: Context, node: exp.Expr) -> tuple[Context, exp.Expr,
     if found is None:
         return None
     inside, query, name = found
-    return (inside, query, name) if _aggregates(query) else None
+    return (inside, query, name) if _is_question(inside, query) else None
 
 
 def _named_query(context: Context, node: exp.Expr) -> tuple[Context, exp.Expr, str] | None:
@@ -61,10 +61,14 @@ def _named_query(context: Context, node: exp.Expr) -> tuple[Context, exp.Expr, s
     return inner, query.this, str(node.alias_or_name)
 
 
-def _aggregates(query: exp.Expr) -> bool:
-    """Whether a query, or one that it stands around, aggregates at its own level."""
+def _is_question(context: Context, query: exp.Expr) -> bool:
+    """Whether a query aggregates, or stands around one that does."""
     if class_of(query) != "Select":
         return False
+    return inner_question(with_queries(context, query), query) is not None or _aggregates(query)
+
+
+def _aggregates(query: exp.Expr) -> bool:
     return query.args.get("group") is not None or any(
         has_aggregate(part) for part in query.args.get("expressions") or ()
     )
@@ -82,7 +86,7 @@ def read_around(context: Context, node: exp.Expr, name: str, inner: Shown) -> Sh
     kinds: list[Kind] = []
     for place, item in enumerate(items_of(context, scope, node), 1):
         value = item.column.field if item.column is not None else _read(context, scope, item.node)
-        shown.append(Output(item.name or f"column_{place}", post_of(released, value)))
+        shown.append(Output(item.name or f"column_{place}", _post(context, released, value, node)))
         kinds.append(value.facts.kind)
     _refuse_twice(context, node, shown)
     question = replace(
@@ -98,6 +102,12 @@ def read_around(context: Context, node: exp.Expr, name: str, inner: Shown) -> Sh
 def _read(context: Context, scope: Scope, node: exp.Expr | None) -> Expression:
     assert node is not None
     return read_expression(context, scope, node)
+
+
+def _post(context: Context, released: Released, value: Expression, node: exp.Expr) -> Post:
+    post = post_of(released, value)
+    context.check_size(post, node)
+    return post
 
 
 def _field(released: Released, place: int, inner: Shown) -> Field:
@@ -131,7 +141,7 @@ def _having(context: Context, scope: Scope, released: Released, node: exp.Expr, 
     if clause is None:
         return inner
     check_slots(context.script, clause, frozenset({"this"}))
-    outer = post_of(released, read_condition(context, scope, clause.this))
+    outer = _post(context, released, read_condition(context, scope, clause.this), node)
     return outer if inner is None else Combine(Operator.AND, (inner, outer))
 
 
@@ -145,6 +155,6 @@ def _order(
     orders: list[Order] = []
     for entry in clause.args.get("expressions") or ():
         found = place_in(context, entry, shown)
-        value = post_of(released, read_expression(context, scope, entry.this)) if found is None else found
+        value = _post(context, released, read_expression(context, scope, entry.this), node) if found is None else found
         orders.append(Order(value, bool(entry.args.get("desc"))))
     return tuple(orders)

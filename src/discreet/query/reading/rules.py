@@ -20,12 +20,13 @@ from discreet.query.reading.casts import CAST_RULES
 from discreet.query.reading.constants import a, is_null, literal, null_of, truth
 from discreet.query.reading.evaluation import evaluate
 from discreet.query.reading.intervals import hull
-from discreet.query.reading.texts import TEXT_RULES
+from discreet.query.reading.texts import TEXT_RULES, longest
 from discreet.query.reading.times import TIME_RULES
 
 __all__ = ["apply", "cast", "clamp", "either", "literal", "renamed", "when"]
 
 _O = Operator
+_LONGEST = 10_000  # characters of a text that is made of others
 _COMPARISONS = frozenset({_O.EQUAL, _O.NOT_EQUAL, _O.LESS, _O.LESS_OR_EQUAL, _O.GREATER, _O.GREATER_OR_EQUAL, _O.IN})
 _CONNECTIVES = frozenset({_O.AND, _O.OR, _O.NOT})
 _EXTREMES = frozenset({_O.LEAST, _O.GREATEST})
@@ -80,6 +81,8 @@ def _strict(operator: Operator, arguments: tuple[Expression, ...]) -> Expression
             reason="nothing can be computed from NULL",
             way_out="leave it out, or test with IS NULL",
         )
+    if operator in (_O.CONCAT, _O.REPLACE):
+        return _grown(operator, arguments)
     if operator in (_O.FLOOR, _O.CEILING) and arguments[0].facts.kind is Kind.INTEGER:
         return arguments[0]
     facts = _STRICT[operator](arguments)
@@ -88,6 +91,23 @@ def _strict(operator: Operator, arguments: tuple[Expression, ...]) -> Expression
     if facts.kind is Kind.REAL and operator in (_O.POWER, _O.ROUND):
         return Apply(operator, (to_real(arguments[0]), *arguments[1:]), facts)
     return Apply(operator, arguments, facts)
+
+
+def _grown(operator: Operator, arguments: tuple[Expression, ...]) -> Expression:
+    """Apply an operator that makes texts longer, and cut: doubled again and again, a text would fill all memory."""
+    if operator is _O.REPLACE:
+        arguments = (_cut(arguments[0]), *arguments[1:])
+    node = Apply(operator, arguments, _STRICT[operator](arguments))
+    sizes = [longest(argument) for argument in arguments]
+    known = sum(size for size in sizes if size is not None)
+    return node if operator is _O.CONCAT and None not in sizes and known <= _LONGEST else _cut(node)
+
+
+def _cut(text: Expression) -> Expression:
+    if text.facts.kind is not Kind.TEXT or isinstance(text, Literal):
+        return text
+    size = longest(text)
+    return text if size is not None and size <= _LONGEST else apply(_O.SUBSTRING, text, literal(1), literal(_LONGEST))
 
 
 def _connect(operator: Operator, arguments: tuple[Expression, ...]) -> Expression:

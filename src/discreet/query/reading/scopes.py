@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, final
 
 from discreet.query.catalogue import Catalogue
 from discreet.query.expressions import Expression, Field
+from discreet.query.question import Post
 from discreet.query.reading.refusals import Place, Script
+from discreet.query.reading.sizes import LARGEST_TREE, Sizes
 from discreet.query.reading.tokens import Bounds
 from discreet.query.sources import Source, fields_of, unit_of
 
@@ -32,6 +34,7 @@ class Context:
     bounds: Mapping[int, Bounds]
     names: Iterator[int]
     queries: Mapping[str, tuple[exp.Expr, Context]]  # of WITH, each with what it may refer to itself
+    sizes: Sizes
 
     def fresh(self) -> str:
         """Return a name that occurs nowhere else. No name of the analyst's ever reaches an engine."""
@@ -45,12 +48,22 @@ class Context:
             )
         return f"f{number}"
 
+    def check_size(self, tree: Expression | Post, place: Place) -> None:
+        """Refuse a tree that is small only as long as nobody writes it out."""
+        if self.sizes.of(tree) > LARGEST_TREE:
+            raise self.script.refuse(
+                place,
+                "this expression is too large",
+                reason="it costs time before anything is paid",
+                way_out="compute a part of it in a sub-query, or use each name once",
+            )
+
     def knowing(self, queries: Mapping[str, tuple[exp.Expr, Context]]) -> Context:
         return replace(self, queries=queries)
 
 
 def new_context(script: Script, catalogue: Catalogue, bounds: Mapping[int, Bounds]) -> Context:
-    return Context(script, catalogue, bounds, count(1), {})
+    return Context(script, catalogue, bounds, count(1), {}, Sizes())
 
 
 @final

@@ -6,15 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from discreet.errors import Refused
-from discreet.query.expressions import Expression, Literal
+from discreet.query.expressions import Apply, Expression, Literal
 from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.constants import a, truth
 
-__all__ = ["TEXT_RULES"]
+__all__ = ["TEXT_RULES", "longest"]
 
 _O = Operator
 _LONGEST = 10_000  # characters that a constant may ask for
+_LONGEST_PATTERN = 1_000
+_LONGEST_REPLACEMENT = 100
 
 
 def _require_texts(arguments: Sequence[Expression]) -> None:
@@ -35,6 +37,15 @@ def _require_constants(arguments: Sequence[Expression], *kinds: type) -> None:
                 reason="a pattern or a position that comes from data costs time that depends on the data",
                 way_out="write it out, or compare with =",
             )
+
+
+def _require_short(argument: Expression, most: int) -> None:
+    if isinstance(argument, Literal) and isinstance(argument.value, str) and len(argument.value) > most:
+        raise Refused(
+            f"this text has at most {most:,} characters",
+            reason="longer ones cost time and memory that depend on the data",
+            way_out="write a shorter one",
+        )
 
 
 def _text(arguments: Sequence[Expression]) -> Facts:
@@ -69,13 +80,25 @@ def _substring(arguments: Sequence[Expression]) -> Facts:
 def _matches(arguments: Sequence[Expression]) -> Facts:
     _require_texts(arguments[:1])
     _require_constants(arguments[1:], str)
+    _require_short(arguments[1], _LONGEST_PATTERN)
     return truth(nullable=arguments[0].facts.nullable)
 
 
 def _replace(arguments: Sequence[Expression]) -> Facts:
     _require_texts(arguments[:1])
     _require_constants(arguments[1:], str, str)
+    _require_short(arguments[2], _LONGEST_REPLACEMENT)
     return Facts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
+
+
+def longest(argument: Expression) -> int | None:
+    """Return how many characters a text has at most, if it is known; members are not enforced, so they tell nothing."""
+    if isinstance(argument, Literal):
+        return len(str(argument.value))
+    if isinstance(argument, Apply) and argument.operator is _O.SUBSTRING:
+        length = argument.arguments[2]
+        return length.value if isinstance(length, Literal) and isinstance(length.value, int) else None
+    return None
 
 
 TEXT_RULES: Mapping[Operator, Callable[[Sequence[Expression]], Facts]] = {
