@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
-from discreet.ledger import Account, Budget, Ledger, Quota, ledger
+from discreet.ledger import Account, Budget, Ledger, Quota, recording
 from discreet.ledger.quota import EACH
 from discreet.privacy import ZCDP, ApproxDP, Gaussian, PureDP
 from discreet.privacy.relation import Relation
@@ -40,7 +40,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock(datetime(2030, 5, 6, 12, tzinfo=UTC))  # a Monday
-    monkeypatch.setattr(ledger, "time", made)
+    monkeypatch.setattr(recording, "time", made)
     return made
 
 

@@ -10,7 +10,6 @@ from discreet.ledger.account import Account
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.entry import Charge, Entry
 from discreet.ledger.event_text import packed_event
-from discreet.ledger.store import Rows
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
@@ -51,12 +50,8 @@ def question_of(facts: Mapping[str, Any]) -> str | None:
     return digest(canonical([facts.get(name) for name in _IDENTITY]))
 
 
-def same_charge(rows: Rows, index: int, facts: Mapping[str, Any]) -> Charge:
+def same_charge(entry: Entry, facts: Mapping[str, Any]) -> Charge:
     """Return the charge that has this key already; refuse if it was for anything else."""
-    found = rows.entry(index)
-    if found is None:
-        raise InvalidParameter("there is no such charge for this data set")
-    entry = Entry.read(*found)
     check_key(entry, facts)
     if entry.content["event"] != facts["event"]:
         raise Refused("this key was used for another event: choose a new key")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Self, final
 
-from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.ledger.account import Account
 from discreet.ledger.book import LIFETIME, Book, Scope, declare
@@ -19,10 +18,11 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.checking import verify
 from discreet.ledger.declaring import check_declared, check_quotas, check_raise, declaration
-from discreet.ledger.entry import Charge, Entry, StoredAnswer, written
+from discreet.ledger.entry import Charge, Entry, StoredAnswer
 from discreet.ledger.facts import as_charge, check_key, check_relation, check_texts, facts_of, question_of, same_charge
 from discreet.ledger.files import private
 from discreet.ledger.quota import Quota
+from discreet.ledger.recording import append, charge_entry, now, spend, sums_of
 from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
 from discreet.ledger.store import Closed, Rows, Store
 from discreet.ledger.sums import Sums
@@ -85,7 +85,7 @@ class Ledger:
                 check_declared(account, quotas, Book.read(account.dataset, before))
             else:
                 book = declare(account, quotas)
-                self._append(rows, "open", declaration(book))
+                append(rows, self._dataset, "open", declaration(book))
                 rows.set_account(account.dataset, book.text())
 
     @property
@@ -126,31 +126,15 @@ class Ledger:
             check_relation(relation, book.account)
             again = None if key is None else rows.by_key(self._dataset, key)
             if again is not None:
-                return same_charge(rows, again, facts)
-            now = _now(rows)
-            scopes = book.scopes(project=project, principal=principal, time=now)
-            facts["prices"] = self._spend(rows, scopes, event, relation)
-            head = self._append(rows, "charge", facts, now)
+                return same_charge(charge_entry(rows, self._dataset, again), facts)
+            moment = now(rows)
+            scopes = book.scopes(project=project, principal=principal, time=moment)
+            facts["prices"] = spend(rows, self._dataset, scopes, event, relation)
+            charge = append(rows, self._dataset, "charge", facts, moment)
             question = question_of(facts)
             if key is not None or question is not None:
-                rows.remember(head.id, self._dataset, key=key, question=question)
-        return head
-
-    def _spend(self, rows: Rows, scopes: list[Scope], event: Event, relation: Relation) -> dict[str, Any]:
-        """Check every sum first, then write them all."""
-        prices, after = {}, {}
-        for scope in scopes:
-            price = scope.rule.price(event, relation)
-            before = _sums(rows, self._dataset, scope)
-            after[scope.name] = before.plus(price)
-            if price.is_free:
-                raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
-            if not scope.rule.admits(after[scope.name]):
-                raise BudgetExceeded(asked=event, left=f"{left_of(scope.rule, before)} ({scope.text})")
-            prices[scope.name] = price.packed()
-        for name, sums in after.items():
-            rows.set_sums(self._dataset, name, sums.text())
-        return prices
+                rows.remember(charge.id, self._dataset, key=key, question=question)
+        return charge
 
     def store(self, charge: Charge | int, draw: Callable[[], str]) -> str:
         """Return the answer of a charge; draw and store it in one transaction if there is none yet.
@@ -159,14 +143,14 @@ class Ledger:
         """
         index = charge.id if isinstance(charge, Charge) else charge
         with self._store.writing() as rows:
-            self._charge_entry(rows, index)
+            charge_entry(rows, self._dataset, index)
             text = rows.answer(index)
             if text is None:
                 text = draw()
                 if not isinstance(text, str):
                     raise InvalidParameter("draw must return the answer as text")
                 rows.set_answer(index, text)
-                self._append(rows, "answer", {"charge": index, "answer": digest(text)})
+                append(rows, self._dataset, "answer", {"charge": index, "answer": digest(text)})
         return text
 
     def stored(
@@ -186,14 +170,14 @@ class Ledger:
         with self._store.reading() as rows:
             index = None if key is None else rows.by_key(self._dataset, key)
             if index is not None:
-                check_key(self._charge_entry(rows, index), asked)
+                check_key(charge_entry(rows, self._dataset, index), asked)
             else:
                 question = question_of(asked)
                 index = None if question is None else rows.by_question(self._dataset, question)
             text = None if index is None else rows.answer(index)
             if index is None or text is None:
                 return None
-            return StoredAnswer(as_charge(self._charge_entry(rows, index)), text)
+            return StoredAnswer(as_charge(charge_entry(rows, self._dataset, index)), text)
 
     def spent(self) -> Spending:
         """Return the exact sums of everything that was charged."""
@@ -210,8 +194,8 @@ class Ledger:
     def quotas_left(self, *, principal: str = "", project: str = "") -> tuple[tuple[str, Left], ...]:
         """Return every quota that a charge of this principal and project counts against, and what is left of it."""
         with self._store.reading() as rows:
-            scopes = self._book(rows).scopes(project=project, principal=principal, time=_now(rows))[1:]
-            return tuple((scope.text, left_of(scope.rule, _sums(rows, self._dataset, scope))) for scope in scopes)
+            scopes = self._book(rows).scopes(project=project, principal=principal, time=now(rows))[1:]
+            return tuple((scope.text, left_of(scope.rule, sums_of(rows, self._dataset, scope))) for scope in scopes)
 
     def affords(self, event: Event, *, principal: str = "", project: str = "") -> bool:
         """Tell whether this event could be charged now, under the lifetime budget and every quota."""
@@ -221,9 +205,9 @@ class Ledger:
         """Return how many more such events could be charged now."""
         with self._store.reading() as rows:
             book = self._book(rows)
-            scopes = book.scopes(project=project, principal=principal, time=_now(rows))
+            scopes = book.scopes(project=project, principal=principal, time=now(rows))
             return min(
-                scope.rule.times(_sums(rows, self._dataset, scope), scope.rule.price(event, book.account.relation))
+                scope.rule.times(sums_of(rows, self._dataset, scope), scope.rule.price(event, book.account.relation))
                 for scope in scopes
             )
 
@@ -235,7 +219,7 @@ class Ledger:
             check_raise(book.account.budget, new_budget)
             raised = book.with_budget(new_budget)
             facts = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
-            self._append(rows, "raise", facts | declaration(raised))
+            append(rows, self._dataset, "raise", facts | declaration(raised))
             rows.set_account(self._dataset, raised.text())
 
     def set_quotas(self, quotas: Iterable[Quota], *, reason: str, principal: str) -> None:
@@ -245,7 +229,7 @@ class Ledger:
             book = self._book(rows)
             changed = book.with_quotas(tuple(quotas))
             check_quotas(book, changed)
-            self._append(rows, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
+            append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
             rows.set_account(self._dataset, changed.text())
 
     def verify(self) -> None:
@@ -304,27 +288,4 @@ class Ledger:
         return Book.read(self._dataset, declared)
 
     def _lifetime(self, rows: Rows, book: Book) -> Sums:
-        return _sums(rows, self._dataset, Scope(LIFETIME, book.rule, ""))
-
-    def _charge_entry(self, rows: Rows, index: int) -> Entry:
-        found = rows.entry(index)
-        entry = None if found is None else Entry.read(*found)
-        if entry is None or entry.kind != "charge" or entry.dataset != self._dataset:
-            raise InvalidParameter("there is no such charge for this data set")
-        return entry
-
-    def _append(self, rows: Rows, kind: str, content: dict[str, Any], now: int | None = None) -> Charge:
-        moment = _now(rows) if now is None else now
-        head, body = written(rows.head(), kind=kind, dataset=self._dataset, time=moment, content=content)
-        rows.append(head, body)
-        return Charge(head.index, head.index, head.hash)
-
-
-def _now(rows: Rows) -> int:
-    """Return the time in microseconds. It never goes back, so no window comes twice."""
-    return max(time.time_ns() // 1000, rows.head().time)
-
-
-def _sums(rows: Rows, dataset: str, scope: Scope) -> Sums:
-    text = rows.sums(dataset, scope.name)
-    return Sums.nothing(len(scope.rule.orders)) if text is None else Sums.from_text(text)
+        return sums_of(rows, self._dataset, Scope(LIFETIME, book.rule, ""))

@@ -7,7 +7,6 @@ which is a decision of its own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -17,9 +16,9 @@ from discreet.ledger.account import Account
 from discreet.ledger.book import LIFETIME, Book, declare
 from discreet.ledger.checking import verify
 from discreet.ledger.declaring import check_restored, declaration
-from discreet.ledger.entry import written
 from discreet.ledger.facts import check_texts
 from discreet.ledger.pricing import mixed_price
+from discreet.ledger.recording import append
 from discreet.ledger.store import Rows
 from discreet.ledger.sums import Price, Sums
 from discreet.noise import source
@@ -57,12 +56,11 @@ def _spend_everything(rows: Rows, accounts: Mapping[str, Account], facts: Mappin
     declared = rows.accounts()
     if missing := sorted(declared.keys() - accounts.keys()):
         raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")
-    now = max(time.time_ns() // 1000, rows.head().time)
     for dataset, account in accounts.items():
         book = _last_declared(account, declared.get(dataset))
         sums = exhausted(book)
         content = {**facts, "sums": sums.text(), **declaration(book)}
-        rows.append(*written(rows.head(), kind="restored", dataset=dataset, time=now, content=content))
+        append(rows, dataset, "restored", content)
         rows.set_sums(dataset, LIFETIME, sums.text())
         rows.set_account(dataset, book.text())
 

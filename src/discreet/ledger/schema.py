@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerDamaged
-from discreet.ledger.entry import written
+from discreet.ledger.recording import append
 from discreet.ledger.store import Rows
 
 if TYPE_CHECKING:
@@ -65,8 +64,5 @@ def migrate(connection: sqlite3.Connection, rows: Rows, version: int) -> None:
     """Bring an older file up to date, within the transaction that is open. Entries stay; each step adds one."""
     for step in range(version, FORMAT):
         STEPS[step](connection)
-        content = {"from": step, "to": step + 1}
-        now = max(time.time_ns() // 1000, rows.head().time)
-        head, body = written(rows.head(), kind="format", dataset="", time=now, content=content)
-        rows.append(head, body)
+        append(rows, "", "format", {"from": step, "to": step + 1})
     connection.execute(f"PRAGMA user_version = {FORMAT}")

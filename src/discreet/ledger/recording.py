@@ -1,0 +1,62 @@
+"""The steps within one transaction: add an entry, add a charge to every sum it counts against, read one back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.errors import BudgetExceeded, InvalidParameter
+from discreet.ledger.book import Scope
+from discreet.ledger.entry import Charge, Entry, written
+from discreet.ledger.spending import left_of
+from discreet.ledger.store import Rows
+from discreet.ledger.sums import Sums
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+
+__all__ = ["append", "charge_entry", "now", "spend", "sums_of"]
+
+
+def now(rows: Rows) -> int:
+    """Return the time in microseconds since 1970. It never goes back, so no window comes twice."""
+    return max(time.time_ns() // 1000, rows.head().time)
+
+
+def append(rows: Rows, dataset: str, kind: str, content: Mapping[str, Any], moment: int | None = None) -> Charge:
+    """Add an entry at the end of the chain."""
+    at = now(rows) if moment is None else moment
+    head, body = written(rows.head(), kind=kind, dataset=dataset, time=at, content=content)
+    rows.append(head, body)
+    return Charge(head.index, head.index, head.hash)
+
+
+def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation: Relation) -> dict[str, Any]:
+    """Add an event to every sum it counts against, if all of them admit it; return what it cost each."""
+    prices, after = {}, {}
+    for scope in scopes:
+        price, before = scope.rule.price(event, relation), sums_of(rows, dataset, scope)
+        if price.is_free:
+            raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
+        after[scope.name] = before.plus(price)
+        if not scope.rule.admits(after[scope.name]):
+            raise BudgetExceeded(asked=event, left=f"{left_of(scope.rule, before)} ({scope.text})")
+        prices[scope.name] = price.packed()
+    for name, sums in after.items():
+        rows.set_sums(dataset, name, sums.text())
+    return prices
+
+
+def sums_of(rows: Rows, dataset: str, scope: Scope) -> Sums:
+    """Return what was spent in a scope."""
+    text = rows.sums(dataset, scope.name)
+    return Sums.nothing(len(scope.rule.orders)) if text is None else Sums.from_text(text)
+
+
+def charge_entry(rows: Rows, dataset: str, index: int) -> Entry:
+    """Return the entry of a charge of this data set."""
+    found = rows.entry(index)
+    entry = None if found is None else Entry.read(*found)
+    if entry is None or entry.kind != "charge" or entry.dataset != dataset:
+        raise InvalidParameter("there is no such charge for this data set")
+    return entry
