@@ -13,6 +13,8 @@ from discreet.query.facts import Facts, Kind
 __all__ = ["number", "place"]
 
 _NARROW = 1 << 31
+_LARGEST = 1 << 63
+_FAR = 1 << 48
 
 
 def number(value: str, kind: Kind) -> str:
@@ -41,16 +43,21 @@ def place(value: str, facts: Facts, step: Fraction, first: int, last: int, write
 
 def _real(value: str, facts: Facts, step: Fraction, ends: tuple[int, int], narrow: str, writer: Writer) -> str:
     ratio = f"{value} * {real(1 / step)}" if step.numerator == 1 else f"{value} / {real(step)}"
-    if (
-        facts.low is not None
-        and facts.high is not None
-        and ends[0] * step <= facts.low
-        and facts.high <= ends[1] * step
-    ):
-        return f"TRY_CAST({ratio} AS {narrow})"  # At most rounding takes it over an end; the tally clamps again.
+    if _is_inside(facts, step, ends):
+        return f"TRY_CAST({ratio} AS {narrow})"
     return writer.let(
         f"({ratio})", lambda x: _clamped(x, f"TRY_CAST({x} AS {narrow})", (real(ends[0]), real(ends[1])), ends)
     )
+
+
+def _is_inside(facts: Facts, step: Fraction, ends: tuple[int, int]) -> bool:
+    """Whether no value can be placed beyond an end.
+
+    Bound, step and quotient are rounded once each, by 2^-53 of themselves: below 2^48 steps that is no half step.
+    """
+    if facts.low is None or facts.high is None or max(-ends[0], ends[1]) > _FAR:
+        return False
+    return ends[0] * step <= facts.low and facts.high <= ends[1] * step
 
 
 def _fine(value: str, per_unit: int, ends: tuple[int, int], narrow: str, writer: Writer) -> str:
@@ -67,7 +74,10 @@ def _coarse(value: str, step: int, ends: tuple[int, int], narrow: str, writer: W
     def body(x: str) -> str:
         # Shifted by a multiple of two steps everything is above zero, where division rounds down.
         shift = -ends[0] + (ends[0] % 2)
-        whole, rest = f"(({x} + {shift * step}) // {step})", f"(({x} + {shift * step}) % {step})"
+        # Whatever of a sum does not fit 64 bits would fail for that row.
+        fits = max(ends[1] + shift, shift) * step < _LARGEST
+        moved = f"({x if fits else f'CAST({x} AS HUGEINT)'} + {shift * step})"
+        whole, rest = f"({moved} // {step})", f"({moved} % {step})"
         up = f"{rest} * 2 > {step} OR ({rest} * 2 = {step} AND {whole} % 2 = 1)"
         index = f"CAST({whole} - {shift} + CASE WHEN {up} THEN 1 ELSE 0 END AS {narrow})"
         return _clamped(x, index, (str(ends[0] * step), str(ends[1] * step)), ends)
