@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections import Counter
 from fractions import Fraction
@@ -35,7 +36,7 @@ from discreet import noise
 from discreet.mechanisms.grid import Grid
 from discreet.query.engine import Engine
 from discreet.query.expressions import Apply, Expression, Field, walk
-from discreet.query.facts import Kind
+from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.evaluation import evaluate
 from discreet.query.reading.rules import apply, literal, when
@@ -189,6 +190,22 @@ class EngineContract:
             found = plain(run(small, stage(small_source(unit), unit=unit, columns=[wanted], max_rows=1000)))
             meant = sorted(placed(r[name], grid) for r in owned(unit) if r[name] is not None)
             assert found[()]["columns"][0]["values"] == meant
+
+    @pytest.mark.parametrize("step", [Fraction(1, 10), Fraction(1, 3), Fraction(3, 7), Fraction(10, 3)])
+    @pytest.mark.parametrize("last", [(1 << 52) - 1, (1 << 48) - 1, 999_999])
+    def test_no_place_is_beyond_the_end_of_a_grid(self, last: int, step: Fraction) -> None:
+        end = last * step
+        ends = [float(end), math.nextafter(float(end), 0), math.nextafter(float(end), math.inf), 1e300]
+        who, x = field("who", Kind.INTEGER), Field("x", Facts(kind=Kind.REAL, low=-end, high=end))
+        values = [*ends, *(-value for value in ends)]
+        engine = self.make({"t": pa.table({"who": range(len(values)), "x": values})})
+        grid = Grid(low=-end, high=end, step=step, default=Fraction(0))
+        wanted = StageColumn(expression=x, wants=Wants(values=True, total=True), grid=grid)
+        for unit in ("who", None):
+            asked = stage(table("t", who, x, unit=unit), unit=unit, columns=[wanted])
+            (found,) = plain(run(engine, asked))[()]["columns"]
+            assert found["total"] == sum(found["values"])
+            assert max(map(abs, found["values"])) == last
 
     def test_filters_projections_and_unions_are_row_by_row(self, small: Engine) -> None:
         amount = SMALL["amount"]

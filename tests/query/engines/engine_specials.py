@@ -106,7 +106,7 @@ def cases() -> list[Expression]:
     made += [apply(O.UPPER, t), apply(O.CONCAT, t, w), apply(O.CONCAT, t, text("-"), w)]
     made += [apply(O.SUBSTRING, t, one(start), one(length)) for start, length in ((1, 2), (2, 1), (3, 0), (4, 100))]
     made += [apply(op, t, text(pattern)) for op in (O.LIKE, O.LIKE_ANY_CASE) for pattern in
-             ("%", "", "_", "%é%", "1%", "%\\%", "ABC%", "abc%_", "a.c%")]  # fmt: skip
+             ("%", "", "_", "%é%", "1%", "%\\%", "ABC%", "abc%_", "a.c%", "\\", "%%__")]  # fmt: skip
     made += [apply(O.STARTS_WITH, t, text(start)) for start in ("", "1", "%", CANARY)]
     made += [apply(O.REPLACE, t, text(old), text(new)) for old, new in (("1", ""), ("x", "''"), (" ", "\\0"))]
     parts = (O.YEAR, O.QUARTER, O.MONTH, O.WEEK, O.DAY, O.WEEKDAY, O.DAY_OF_YEAR, O.HOUR, O.MINUTE, O.SECOND)

@@ -25,9 +25,11 @@ from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.cage import Cage
 from discreet.query.engines.stages import write_stage
 from discreet.query.engines.writing import Writer
+from discreet.query.expressions import Field
 from discreet.query.facts import Kind
-from discreet.query.reading.rules import literal
-from discreet.query.sources import Join, JoinKind
+from discreet.query.operators import Operator
+from discreet.query.reading.rules import apply, literal
+from discreet.query.sources import Join, JoinKind, Named, Project
 from discreet.query.stage import StageColumn, Wants
 
 # What the statements that we write may consist of, by the names of DuckDB's own parser.
@@ -78,9 +80,6 @@ def test_statements_are_made_of_known_parts_only() -> None:
 
 def test_no_literal_of_a_question_is_in_a_statement() -> None:
     engine = DuckDBEngine(small_world())
-    from discreet.query.operators import Operator
-    from discreet.query.reading.rules import apply
-
     texts = ["'; DROP TABLE t1; --", "it's", "%_", "\0", "$p1", CANARY]
     keys = [(apply(Operator.CONCAT, SMALL["city"], literal(text)), None) for text in texts]
     scan = write_stage(stage(small_source("who"), unit="who", keys=keys), engine, Writer())
@@ -157,6 +156,22 @@ def test_work_ends_at_the_deadline_and_the_next_question_is_served() -> None:
     assert time.monotonic() - started < 5  # Half a second, on a machine that is not busy.
     who = field("who", Kind.INTEGER)
     assert plain(run(engine, stage(table("t", who, unit="who"), unit="who")))[()]["units"] == 100_000
+
+
+@pytest.mark.parametrize("operator", [Operator.CONCAT, Operator.REPLACE])
+def test_texts_that_grow_and_grow_are_cut(operator: Operator) -> None:
+    who, s = field("who", Kind.INTEGER), field("s", Kind.TEXT)
+    source: Any = table("t", who, s, unit="who")
+    unit = who
+    for level in range(30):
+        others = (s,) if operator is Operator.CONCAT else (literal("x"), literal("xx" * 50))
+        longer = apply(operator, s, *others)
+        s, owner = Field(f"s{level}", longer.facts), Field(f"who{level}", who.facts)
+        source = Project(source, (Named(owner, unit), Named(s, longer)), owner.name)
+        unit = owner
+    engine = DuckDBEngine({"t": pa.table({"who": range(100), "s": ["x"] * 100})})
+    found = computed(engine, source, unit, [apply(Operator.LENGTH, s)])
+    assert set(found.values()) == {(10_000,)}
 
 
 def test_memory_is_limited() -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 from discreet.query.engines.times import in_range
-from discreet.query.engines.writing import SQL_TYPES, Writer
-from discreet.query.expressions import Apply, Expression
+from discreet.query.engines.writing import SQL_TYPES, Rule, WriteAs, Writer
+from discreet.query.expressions import Apply
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 
 __all__ = ["CASTS", "cast"]
 
-WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
-Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
 _TRUTHS = {"true": "TRUE", "t": "TRUE", "1": "TRUE", "false": "FALSE", "f": "FALSE", "0": "FALSE"}
 
 

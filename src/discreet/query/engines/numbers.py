@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
 
 from discreet.errors import InvalidParameter
-from discreet.query.engines.writing import Writer, real
+from discreet.query.engines.writing import Rule, WriteAs, Writer, real
 from discreet.query.expressions import Apply, Expression, Literal
 from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
 
 __all__ = ["NUMBERS", "finite", "literal_integer"]
 
-WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
-Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
 _HUGE = 10**300  # Within it no sum, difference or product of the bounds has overflowed on its way.
 _LARGEST_EXPONENT = 709.782712893384  # The exponential of a larger double is infinite.
 _MOST_DECIMALS = 18

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from discreet.query.engines.casts import CASTS
 from discreet.query.engines.numbers import NUMBERS
 from discreet.query.engines.texts import TEXTS
 from discreet.query.engines.times import TIMES
-from discreet.query.engines.writing import Writer
+from discreet.query.engines.writing import Rule, WriteAs, Writer
 from discreet.query.expressions import Apply, Expression, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 
 __all__ = ["OPERATORS", "common_kind"]
-
-WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
-Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
 
 
 def common_kind(arguments: tuple[Expression, ...]) -> Kind:

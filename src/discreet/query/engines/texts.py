@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 from discreet.query.engines.numbers import literal_integer
-from discreet.query.engines.writing import Writer
-from discreet.query.expressions import Apply, Expression, Literal
+from discreet.query.engines.writing import Rule, WriteAs, Writer
+from discreet.query.expressions import Apply, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 
 __all__ = ["LONGEST", "TEXTS"]
 
-WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
-Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
 LONGEST = 10_000  # Characters of a text that CONCAT or REPLACE returns.
 _END = 1 << 31
 

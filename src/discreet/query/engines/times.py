@@ -5,19 +5,16 @@ from __future__ import annotations
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta
-from typing import TypeAlias
 
 from discreet.errors import InvalidParameter
 from discreet.query.engines.numbers import literal_integer
-from discreet.query.engines.writing import FIRST_DAY, LAST_DAY, SQL_TYPES, Writer, day, moment
-from discreet.query.expressions import Apply, Expression, Literal
+from discreet.query.engines.writing import FIRST_DAY, LAST_DAY, SQL_TYPES, Rule, WriteAs, Writer, day, moment
+from discreet.query.expressions import Apply, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 
 __all__ = ["TIMES", "days_inside", "in_range"]
 
-WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]
-Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]
 _DAY = 86_400_000_000  # microseconds
 _UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 

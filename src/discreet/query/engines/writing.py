@@ -10,12 +10,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
-from typing import final
+from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter
+from discreet.query.expressions import Apply, Expression
 from discreet.query.facts import Kind
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "SQL_TYPES", "Writer", "day", "moment", "path_text", "quote", "real"]
+__all__ = [
+    "FIRST_DAY",
+    "LAST_DAY",
+    "SQL_TYPES",
+    "Rule",
+    "WriteAs",
+    "Writer",
+    "day",
+    "moment",
+    "path_text",
+    "quote",
+    "real",
+]
 
 SQL_TYPES = {
     Kind.BOOLEAN: "BOOLEAN",
@@ -97,3 +110,7 @@ class Writer:
             return body(argument)
         name = self.fresh("v")
         return f"list_transform([{argument}], lambda {name}: {body(name)})[1]"
+
+
+WriteAs: TypeAlias = Callable[[Expression, Kind, Writer], str]  # writes an argument as a value of a kind
+Rule: TypeAlias = Callable[[Apply, Writer, WriteAs], str]  # writes an operator with its arguments
