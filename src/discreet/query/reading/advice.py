@@ -35,9 +35,9 @@ CLASSES: Mapping[str, Advice] = {
         "join it, or ask for it first and write the number",
     ),
     "Exists": (
-        "EXISTS is not answered",
-        "whether a row exists may depend on another person",
-        "write unit IN (SELECT unit FROM … WHERE …)",
+        "EXISTS stands by itself in WHERE, and ties its query to the outer one by one equality",
+        "otherwise whether a row exists may depend on another person",
+        "write EXISTS (SELECT 1 FROM b WHERE b.unit = a.unit AND …), or a.unit IN (SELECT unit FROM b WHERE …)",
     ),
     "Any": ("ANY is not answered", "it compares with other people's rows", "write IN (…) with constants"),
     "All": ("ALL is not answered", "it compares with other people's rows", "compare with a constant"),

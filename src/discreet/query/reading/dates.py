@@ -157,6 +157,22 @@ def shifted(context: Context, scope: Scope, sides: Sequence[exp.Expr], sign: int
     return result
 
 
+_FORMATS = {"%Y": (1, 4), "%Y-%m": (1, 7), "%Y-%m-%d": (1, 10), "%m": (6, 2), "%d": (9, 2)}
+
+
+def _formatted(context: Context, scope: Scope, node: exp.Expr) -> Expression:
+    """Write a date as a text; ISO 8601 puts every part in its place."""
+    places = _FORMATS.get(str(node.args["format"].this))
+    if places is None:
+        raise Refused(
+            "dates are written as " + ", ".join(_FORMATS),
+            reason="other formats differ between engines",
+            way_out="use EXTRACT, or one of these formats",
+        )
+    text = cast(cast(read_expression(context, scope, node.args["this"]), Kind.DATE), Kind.TEXT)
+    return apply(_O.SUBSTRING, text, *(literal(place) for place in places))
+
+
 def _simple(*rows: tuple[str, Operator]) -> list[tuple[str, str, Handler]]:
     return [(name, "this", one(operator)) for name, operator in rows]
 
@@ -182,4 +198,5 @@ DATE_FORMS = table_of(
     ("DateDiff", "this expression unit date_part_boundary?", _between),
     ("DateAdd", "this expression", _added),
     ("Date", "this", _to_date),
+    ("TimeToStr", "this format", _formatted),
 )

@@ -1,4 +1,4 @@
-"""`x IN (SELECT …)` in WHERE: whoever is in a list that a sub-query makes.
+"""`x IN (SELECT …)` and EXISTS in WHERE: whoever is in a list that a sub-query makes.
 
 The list is of units, each of which decides about itself, or public. It becomes a join with one row for each entry.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from discreet.query.expressions import Apply, Expression, Field
 from discreet.query.operators import Operator
+from discreet.query.reading.existence import as_membership
 from discreet.query.reading.expressions import read_expression
 from discreet.query.reading.forms import check_slots, class_of
 from discreet.query.reading.rules import apply, literal
@@ -33,7 +34,8 @@ def is_membership(node: exp.Expr) -> bool:
 def _inside(node: exp.Expr) -> exp.Expr | None:
     while class_of(node) in ("Not", "Paren"):
         node = node.this
-    return node if class_of(node) == "In" and node.args.get("query") is not None else None
+    in_query = class_of(node) == "In" and node.args.get("query") is not None
+    return node if in_query or class_of(node) == "Exists" else None
 
 
 def keep_members(context: Context, scope: Scope, node: exp.Expr) -> Source:
@@ -41,8 +43,11 @@ def keep_members(context: Context, scope: Scope, node: exp.Expr) -> Source:
     question = _inside(node)
     assert question is not None
     check_slots(context.script, question, frozenset({"this", "query"}))
-    value = read_expression(context, scope, question.this)
-    members = read_query(context, question.args["query"])
+    if class_of(question) == "Exists":
+        subject, query = as_membership(context, scope, question)
+    else:
+        subject, query = question.this, question.args["query"]
+    value, members = read_expression(context, scope, subject), read_query(context, query)
     wanted = not _is_negated(node)
     if len(members.columns) != 1:
         raise context.script.refuse(
@@ -70,7 +75,7 @@ def _keep_units(
         column = context.catalogue.unit.column
         raise context.script.refuse(
             node,
-            "IN with a private sub-query compares the unit with the unit",
+            "membership in a private sub-query compares the unit with the unit",
             reason="otherwise one person's rows decide about another's",
             way_out="use a column of the same table, or a public list"
             if context.catalogue.unit.is_row
@@ -108,7 +113,10 @@ def _keep_public(
             reason="a row that matches twice would count twice",
             way_out="use the key of a public table, or a public table without duplicates",
         )
-    return _joined(scope.source, members.source, value, field, wanted)
+    kept = _joined(scope.source, members.source, value, field, wanted)
+    # NULL is not known to be outside of a list, so that NOT IN leaves it out; NOT EXISTS does not.
+    leaves_out = not wanted and class_of(node) == "In" and value.facts.nullable
+    return Filter(kept, apply(Operator.NOT, apply(Operator.IS_NULL, value))) if leaves_out else kept
 
 
 def _is_key(context: Context, source: Source, field: Field) -> bool:
