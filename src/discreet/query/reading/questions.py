@@ -260,12 +260,17 @@ def _value(draft: _Draft, item: Item) -> Expression:
 
 def _made_up(item: Item, place: int) -> str:
     """Name a column that has no name: by its aggregate and column, or by its place."""
+    from sqlglot import exp
+
     node = item.node
-    if node is None or not is_aggregate(node):
+    while isinstance(node, (exp.Filter, exp.WithinGroup)):
+        node = node.this
+    if node is None or not is_aggregate(node) or not isinstance(node, exp.Func) or isinstance(node, exp.Anonymous):
         return f"column_{place}"
-    inside = node.this if class_of(node) != "Anonymous" else None
-    column = str(inside.name) if inside is not None and class_of(inside) == "Column" else ""
-    return class_of(node).lower() + (f"_{column}" if column else "")
+    inside, name = node.args.get("this"), node.sql_name().lower()
+    if isinstance(inside, exp.Distinct):
+        inside, name = (inside.expressions or [None])[0], f"{name}_distinct"
+    return f"{name}_{inside.name}" if isinstance(inside, exp.Column) else name
 
 
 def _keys(draft: _Draft, outputs: Sequence[Output], given: Mapping[str, Sequence[Hashable]]) -> tuple[Key, ...]:
