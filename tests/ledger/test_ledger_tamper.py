@@ -14,7 +14,9 @@ import pytest
 
 from discreet.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerUnavailable, Refused
 from discreet.ledger import Account, Budget, Ledger, files, lease, restore, schema
+from discreet.ledger.anchor import Anchor
 from discreet.ledger.canonical import canonical, digest
+from discreet.ledger.entry import Head
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 
@@ -192,7 +194,7 @@ def test_what_is_read_is_anchored_before_anybody_hears_of_it(path: Path) -> None
     with Ledger.open(path, ACCOUNT) as book:
         book.charge(TENTH, relation=ADD, purpose="question")
         after = anchor.read_bytes()
-        anchor.write_bytes(before)
+        anchor.write_bytes(before[:1024])
         assert book.stored(key="2", plan="p", principal="", version="v") is not None
         assert anchor.read_bytes() == after
 
@@ -220,6 +222,22 @@ def test_a_torn_slot_of_the_anchor_leaves_the_other_one(path: Path, torn: range)
     anchor.write_bytes(bytes(written))
     with pytest.raises(LedgerDamaged, match="anchor"):
         Ledger.open(path, ACCOUNT)
+
+
+def test_the_newest_slot_is_never_written_over(path: Path) -> None:
+    """A torn write must not take away a head that somebody was told."""
+    anchor = Anchor(path.with_name("ledger.anchor"))
+    start = anchor.read().index
+    for index in (start + 1, start + 3, start + 5, start + 5, start + 2, start + 6):
+        before, newest = path.with_name("ledger.anchor").read_bytes(), anchor.read()
+        anchor.move(Head(index, f"{index:064x}"))
+        after = path.with_name("ledger.anchor").read_bytes()
+        assert int(after[1024:]) == max(index, newest.index)
+        changed = [slot for slot in (0, 1) if before[512 * slot :][:512] != after[512 * slot :][:512]]
+        assert len(changed) == (index > newest.index)
+        assert anchor.read().index == max(index, newest.index)
+        assert all(newest.hash.encode() not in before[512 * slot :][:512] for slot in changed)
+    anchor.close()
 
 
 def test_an_anchor_can_be_kept_elsewhere_and_must_be_named(path: Path, tmp_path: Path) -> None:

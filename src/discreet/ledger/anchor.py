@@ -5,12 +5,13 @@ is always: commit the entry, anchor its head, answer the caller. So the anchor i
 never behind anything that a caller was told. If a crash comes between the first two steps, the anchor is behind by
 an entry of which nobody has heard; the next one moves it on.
 
-The file has two slots of one disk sector, each with a checksum, written in turn: a write that is torn by a crash
-leaves the older slot, which is right too.
+The file has two slots of one disk sector, each with a checksum. The one that does not hold the newest head is written:
+a write that is torn by a crash leaves the newest head that anybody was told.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 from typing import final
@@ -23,6 +24,7 @@ from discreet.ledger.files import create_private, sync, sync_folder
 __all__ = ["Anchor"]
 
 _SLOT = 512
+_MARK = 20  # After the slots: how far the anchor is known to be flushed, for those who wait in line.
 
 
 @final
@@ -32,7 +34,7 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        self._seen = (b"", BEGINNING)  # What the two slots were when they were last read, and what they said.
+        self._seen, self._slot, self._head = b"", 0, BEGINNING  # What was read last, and where the newest head was.
 
     @classmethod
     def create(cls, path: Path) -> Anchor:
@@ -46,29 +48,54 @@ class Anchor:
     def read(self) -> Head:
         """Return the newest head that is written whole."""
         written = os.pread(self._file, 2 * _SLOT, 0)
-        if written != self._seen[0]:
-            heads = [head for start in (0, _SLOT) for head in [_read(written[start : start + _SLOT])] if head]
+        if written != self._seen:
+            slots = [_read(written[start : start + _SLOT]) for start in (0, _SLOT)]
+            heads = [(head.index, slot, head) for slot, head in enumerate(slots) if head is not None]
             if not heads:
                 raise LedgerDamaged("the anchor of this ledger cannot be read: restore it from its own backup")
-            self._seen = (written, max(heads, key=lambda head: head.index))
-        return self._seen[1]
+            _, self._slot, self._head = max(heads, key=lambda each: each[:2])
+            self._seen = written
+        return self._head
 
     def move(self, head: Head) -> None:
-        """Write a head durably. The caller holds the lock of the ledger, has read this and has committed the head."""
-        slot, start = _written(head), head.index % 2 * _SLOT
+        """Let the anchor be at `head` or beyond it, durably; the caller knows that it is committed, durably.
+
+        Processes wait in line here while others commit; who comes after one that was further on has nothing to do.
+        """
+        if self._flushed() >= head.index:
+            return
         try:
-            os.pwrite(self._file, slot, start)
-            sync(self._file)
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+            try:
+                self._write(head)
+            finally:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
         except OSError as error:
             raise LedgerUnavailable(
                 f"the anchor could not be written ({error.strerror}); nothing was released"
             ) from None
-        known = self._seen[0]
-        self._seen = (known[:start] + slot + known[start + _SLOT :], head)
+
+    def _write(self, head: Head) -> None:
+        """Write the slot that does not hold the newest head, which a torn write then leaves alone."""
+        if self._flushed() >= head.index:
+            return
+        newest = self.read()
+        if newest.index < head.index:
+            os.pwrite(self._file, _written(head), (1 - self._slot) * _SLOT)
+        sync(self._file)  # Also what somebody wrote who died before they could flush it.
+        self._mark(max(newest.index, head.index))
+
+    def _flushed(self) -> int:
+        """Return the newest index that is known to be on disk: it is noted after the flush, so it is never too high."""
+        mark = os.pread(self._file, _MARK, 2 * _SLOT).strip()
+        return int(mark) if mark.isdigit() else 0
+
+    def _mark(self, index: int) -> None:
+        os.pwrite(self._file, f"{index:>{_MARK}}".encode("ascii"), 2 * _SLOT)
 
     def replace(self, head: Head) -> None:
         """Forget what was anchored, in both slots: an old copy was accepted."""
-        os.pwrite(self._file, _written(head) * 2, 0)
+        os.pwrite(self._file, _written(head) * 2 + b"0".rjust(_MARK), 0)
         sync(self._file)
 
     def close(self) -> None:

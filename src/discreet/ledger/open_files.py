@@ -13,7 +13,6 @@ from discreet.errors import LedgerDamaged
 from discreet.ledger import schema
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.connecting import begun, connect
-from discreet.ledger.entry import Head
 from discreet.ledger.files import check_private, create_private, reachable, refuse_network
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.rows import SqliteRows
@@ -67,7 +66,7 @@ class OpenFiles:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def check(self, rows: SqliteRows) -> None:
-        """Refuse a chain that does not contain what is anchored. The lock is held, so nobody moves either."""
+        """Refuse a chain that does not contain what is anchored. Only what is committed is ever anchored."""
         if _identity(self.path) != self._identity:
             raise LedgerDamaged("the file of this ledger was replaced while it was open")
         anchored, head = self.anchor.read(), rows.head()
@@ -78,13 +77,6 @@ class OpenFiles:
             )
         if anchored != head and anchored.index and (rows.entry(anchored.index) or ("", ""))[1] != anchored.hash:
             raise LedgerDamaged("this ledger does not contain its anchored entry: it is another one, or was changed")
-
-    def catch_up(self, head: Head) -> None:
-        """Anchor what was read before anybody hears of it: whoever wrote it may have died before they could."""
-        if self.anchor.read().index < head.index:
-            with self.locked():
-                if self.anchor.read().index < head.index:
-                    self.anchor.move(head)
 
     def close(self) -> None:
         """Close everything."""

@@ -66,17 +66,16 @@ class FileStore:
         with self.turn.taken(), translated():
             files = self._files()
             try:
-                with files.locked():
-                    with begun(files.connection, "IMMEDIATE"):
-                        rows = SqliteRows(files.connection)
-                        files.check(rows)
-                        hold_lease(files.connection)
-                        yield rows
-                        head = rows.head()
-                    files.anchor.move(head)
+                with files.locked(), begun(files.connection, "IMMEDIATE"):
+                    rows = SqliteRows(files.connection)
+                    files.check(rows)
+                    hold_lease(files.connection)
+                    yield rows
+                    head = rows.head()
             except sqlite3.Error:
                 self.drop()  # What a failed write left behind is looked at again from the disk.
                 raise
+            files.anchor.move(head)
 
     @contextmanager
     def reading(self) -> Iterator[SqliteRows]:
@@ -86,7 +85,7 @@ class FileStore:
                 rows = SqliteRows(files.connection)
                 yield rows
                 head = rows.head()
-            files.catch_up(head)
+            files.anchor.move(head)  # Whoever wrote it may have died before they could.
 
     @contextmanager
     def restoring(self) -> Iterator[SqliteRows]:
