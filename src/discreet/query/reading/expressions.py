@@ -15,11 +15,12 @@ from discreet.query.reading.constants import a, is_null
 from discreet.query.reading.forms import check_form, check_slots, class_of, refuse_form, table_of
 from discreet.query.reading.rules import apply, cast, literal, when
 from discreet.query.reading.scopes import Context, Scope
+from discreet.query.reading.types import kind_of_type
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["FORMS", "Handler", "chain", "kind_of_type", "read_condition", "read_expression"]
+__all__ = ["FORMS", "Handler", "chain", "read_condition", "read_expression"]
 
 Handler: TypeAlias = "Callable[[Context, Scope, exp.Expr], Expression]"
 _O = Operator
@@ -231,35 +232,6 @@ def _null_if(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     value = read_expression(context, scope, node.args["this"])
     other = read_expression(context, scope, node.args["expression"])
     return when([(apply(_O.EQUAL, value, other), literal(None))], value)
-
-
-_TYPES = {
-    **dict.fromkeys(("BIGINT", "INT", "SMALLINT", "TINYINT", "MEDIUMINT", "INT128"), Kind.INTEGER),
-    **dict.fromkeys(("UBIGINT", "UINT", "USMALLINT", "UTINYINT"), Kind.INTEGER),
-    **dict.fromkeys(("DOUBLE", "FLOAT", "DECIMAL"), Kind.REAL),
-    **dict.fromkeys(("TEXT", "VARCHAR", "CHAR", "NVARCHAR", "NCHAR"), Kind.TEXT),
-    **dict.fromkeys(("TIMESTAMPNTZ", "TIMESTAMP", "DATETIME"), Kind.TIMESTAMP),
-    "DATE": Kind.DATE,
-    "BOOLEAN": Kind.BOOLEAN,
-    "FLOAT64": Kind.REAL,
-    "INT64": Kind.INTEGER,
-}
-
-
-def kind_of_type(context: Context, node: exp.Expr) -> tuple[Kind, int | None]:
-    """Return the kind that a type stands for, and how many decimals it keeps, if it says so."""
-    check_slots(context.script, node, frozenset({"this", "nested", "expressions", "kind"}))
-    name = str(node.args.get("kind") or getattr(node.this, "name", node.this)).upper()
-    kind = _TYPES.get(name)
-    if kind is None or node.args.get("nested"):
-        raise Refused(
-            "values are cast to BOOLEAN, INTEGER, DOUBLE, VARCHAR, DATE or TIMESTAMP",
-            reason="these mean the same on every engine",
-            way_out="choose one of them; times have no zone here",
-        )
-    parameters = [str(parameter.this.this) for parameter in node.args.get("expressions") or ()]
-    decimals = int(parameters[1]) if name == "DECIMAL" and len(parameters) == 2 and parameters[1].isdecimal() else None
-    return kind, decimals
 
 
 def _cast(context: Context, scope: Scope, node: exp.Expr) -> Expression:

@@ -14,18 +14,18 @@ from discreet.query.expressions import Apply, Expression, Field, walk
 from discreet.query.operators import Operator
 from discreet.query.reading.expressions import chain, read_condition
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
+from discreet.query.reading.join_rules import Pair, check_join, equates_units
 from discreet.query.reading.memberships import is_membership, keep_members
 from discreet.query.reading.rules import apply
 from discreet.query.reading.scopes import Column, Context, Part, Rows, Scope
 from discreet.query.reading.statements import read_query, read_table, renamed_columns
-from discreet.query.sources import Filter, Join, JoinKind, Source, Table, fields_of, is_private
+from discreet.query.sources import Filter, Join, JoinKind, Source, fields_of, is_private
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
 __all__ = ["read_from"]
 
-_Pair = tuple[Expression, Expression]
 _MOST_PARTNERS = 32
 
 
@@ -251,10 +251,10 @@ def _used(expression: Expression) -> frozenset[str]:
     return frozenset(part.name for part in walk(expression) if isinstance(part, Field))
 
 
-def _pairs(joined: _Joined, partner: _Partner, conditions: Sequence[Expression]) -> list[tuple[Expression, _Pair]]:
+def _pairs(joined: _Joined, partner: _Partner, conditions: Sequence[Expression]) -> list[tuple[Expression, Pair]]:
     """Return the equalities that connect a partner, with the joined side first."""
     here, there = _names(joined.source), _names(partner.rows.source)
-    found: list[tuple[Expression, _Pair]] = []
+    found: list[tuple[Expression, Pair]] = []
     for condition in conditions:
         if not isinstance(condition, Apply) or condition.operator is not Operator.EQUAL:
             continue
@@ -271,18 +271,11 @@ def _pairs(joined: _Joined, partner: _Partner, conditions: Sequence[Expression])
 
 def _meets_unit(joined: _Joined, partner: _Partner, conditions: Sequence[Expression]) -> bool:
     pairs = [pair for _, pair in _pairs(joined, partner, conditions)]
-    return not is_private(partner.rows.source) or _equates_units(joined.units, partner.rows.units, pairs)
+    return not is_private(partner.rows.source) or equates_units(joined.units, partner.rows.units, pairs)
 
 
-def _equates_units(left: frozenset[str], right: frozenset[str], pairs: Sequence[_Pair]) -> bool:
-    return any(
-        isinstance(one, Field) and one.name in left and isinstance(other, Field) and other.name in right
-        for one, other in pairs
-    )
-
-
-def _inner(context: Context, joined: _Joined, partner: _Partner, pairs: list[_Pair]) -> _Joined:
-    _check(context, partner.node, joined.source, joined.units, partner.rows.source, partner.rows.units, pairs)
+def _inner(context: Context, joined: _Joined, partner: _Partner, pairs: list[Pair]) -> _Joined:
+    check_join(context, partner.node, joined.source, joined.units, partner.rows.source, partner.rows.units, pairs)
     source = Join(joined.source, partner.rows.source, JoinKind.INNER, tuple(pairs))
     return _Joined(source, joined.units | partner.rows.units)
 
@@ -301,62 +294,7 @@ def _join_outer(context: Context, joined: _Joined, partner: _Partner) -> _Joined
             reason="any other condition cannot be checked before the rows are joined",
             way_out="move the other conditions to WHERE, or use JOIN",
         )
-    sides: list[_Pair] = [(other, one) if flipped else (one, other) for _, (one, other) in pairs]
+    sides: list[Pair] = [(other, one) if flipped else (one, other) for _, (one, other) in pairs]
     right = _filtered(adds, rest)
-    _check(context, partner.node, keeps, units[0], right, units[1], sides)
+    check_join(context, partner.node, keeps, units[0], right, units[1], sides)
     return _Joined(Join(keeps, right, JoinKind.LEFT, tuple(sides)), units[0])
-
-
-def _check(
-    context: Context,
-    node: exp.Expr,
-    left: Source,
-    left_units: frozenset[str],
-    right: Source,
-    right_units: frozenset[str],
-    pairs: Sequence[_Pair],
-) -> None:
-    """Refuse a join whose rows would belong to nobody, or to two units."""
-    if is_private(right) and not is_private(left):
-        raise context.script.refuse(
-            node,
-            "a public table cannot keep its rows in a join with a private one",
-            reason="a public row without a partner belongs to nobody",
-            way_out="put the private table on the left, or use JOIN; groups that are empty are shown anyway",
-        )
-    if context.catalogue.unit.is_row:
-        _check_rows(context, node, left, right, pairs)
-    elif is_private(left) and is_private(right) and not _equates_units(left_units, right_units, pairs):
-        raise context.script.refuse(
-            node,
-            f"private tables are joined on the unit, {context.catalogue.unit.column}, itself",
-            reason="otherwise a joined row belongs to two people, and the share of neither is bounded",
-            way_out=f"add a.{context.catalogue.unit.column} = b.{context.catalogue.unit.column} to ON, unchanged",
-        )
-
-
-def _check_rows(context: Context, node: exp.Expr, left: Source, right: Source, pairs: Sequence[_Pair]) -> None:
-    if is_private(left) and is_private(right):
-        raise context.script.refuse(
-            node,
-            "private tables are not joined where rows are protected",
-            reason="one row may match many, and would count as often",
-            way_out='ask the custodian to protect a unit: Unit("column", …) instead of "row"',
-        )
-    if is_private(left) and not _is_unique(context, right, pairs):
-        raise context.script.refuse(
-            node,
-            "the public side of this join must have each key once",
-            reason="rows are protected one by one, and a row that matches twice counts twice",
-            way_out="join on the key of the public table, or give one without duplicates",
-        )
-
-
-def _is_unique(context: Context, right: Source, pairs: Sequence[_Pair]) -> bool:
-    source = right.source if isinstance(right, Filter) else right
-    if not isinstance(source, Table):
-        return False
-    columns = {column.field.name: column.column for column in source.columns}
-    joined = {columns[field.name] for _, field in pairs if isinstance(field, Field) and field.name in columns}
-    table = next(table for table in context.catalogue.tables.values() if table.name == source.table)
-    return any(key <= joined for key in table.unique)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import final
 
@@ -90,6 +89,3 @@ def _without_zero_guard(under: Expression) -> Expression:
         and value.value is None
     )
     return rest if guards else under
-
-
-Alias = Callable[[str], Expression | None]

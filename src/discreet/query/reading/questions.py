@@ -6,16 +6,16 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import Refused
 from discreet.query.expressions import Expression, Field
 from discreet.query.facts import Kind
-from discreet.query.question import Key, Measure, Order, Output, Post, Question, Side, Statistic
+from discreet.query.question import Measure, Order, Output, Post, Question, Side, Statistic
 from discreet.query.reading.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
-from discreet.query.reading.domains import domain_of, listed_domain
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
 from discreet.query.reading.grouping import keys_of, settle
 from discreet.query.reading.joins import read_from
+from discreet.query.reading.keys import keys_with_domains
 from discreet.query.reading.measures import PerGroup, measure_of
 from discreet.query.reading.ordering import place_in, read_limit
 from discreet.query.reading.posts import Released, post_of
@@ -131,7 +131,7 @@ def _read_select(context: Context, scope: Scope, node: exp.Expr, keys: Mapping[s
     order = _order(draft, node, outputs)
     question = Question(
         source=scope.source,
-        keys=_keys(draft, outputs, keys),
+        keys=keys_with_domains(context, scope, draft.keys, outputs, keys),
         measures=_measures(draft),
         outputs=outputs,
         having=condition,
@@ -271,38 +271,6 @@ def _made_up(item: Item, place: int) -> str:
     if isinstance(inside, exp.Distinct):
         inside, name = (inside.expressions or [None])[0], f"{name}_distinct"
     return f"{name}_{inside.name}" if isinstance(inside, exp.Column) else name
-
-
-def _keys(draft: _Draft, outputs: Sequence[Output], given: Mapping[str, Sequence[Hashable]]) -> tuple[Key, ...]:
-    lists = {name.lower(): values for name, values in given.items()}
-    found = [_key(draft, index, outputs, lists) for index in range(len(draft.keys))]
-    used = {name for _, name in found}
-    unused = sorted(set(lists) - used)
-    if unused:
-        raise InvalidParameter(f"keys are given for {unused[0]}, which is no key of this question")
-    return tuple(key for key, _ in found)
-
-
-def _key(
-    draft: _Draft, index: int, outputs: Sequence[Output], lists: Mapping[str, Sequence[Hashable]]
-) -> tuple[Key, str]:
-    expression = draft.keys[index]
-    shown = [output.name for output in outputs if output.value == _key_value(draft, index)]
-    columns = (column for part in draft.scope.parts for column in part.columns)
-    origin = next((column for column in columns if column.field == expression), None)
-    names = [*shown, *([] if origin is None else [origin.name, origin.origin or origin.name])]
-    name = shown[0] if shown else origin.name if origin is not None else f"key_{index + 1}"
-    chosen = next((key.lower() for key in names if key.lower() in lists), "")
-    if chosen:
-        return Key(name, expression, listed_domain(name, lists[chosen], expression.facts.kind)), chosen
-    stored = {key.lower(): values for key, values in draft.context.catalogue.keys.items()}
-    if origin is not None and origin.origin is not None and origin.origin.lower() in stored:
-        return Key(name, expression, stored[origin.origin.lower()]), ""
-    return Key(name, expression, domain_of(expression)), ""
-
-
-def _key_value(draft: _Draft, index: int) -> Post:
-    return post_of(draft.released, draft.released.key(index, draft.keys[index]))
 
 
 def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> tuple[Order, ...]:

@@ -23,7 +23,7 @@ from discreet.query.reading.intervals import hull
 from discreet.query.reading.texts import TEXT_RULES, longest
 from discreet.query.reading.times import TIME_RULES
 
-__all__ = ["apply", "cast", "clamp", "either", "literal", "renamed", "when"]
+__all__ = ["apply", "cast", "clamp", "literal", "renamed", "when"]
 
 _O = Operator
 _LONGEST = 10_000  # characters of a text that is made of others
@@ -201,11 +201,6 @@ def clamp(argument: Expression, low: Fraction, high: Fraction) -> Expression:
     if not argument.facts.nullable:
         return inside
     return when([(apply(_O.IS_NULL, argument), literal(None))], inside)
-
-
-def either(conditions: Sequence[Expression]) -> Expression:
-    """Return whether any of the conditions is true."""
-    return conditions[0] if len(conditions) == 1 else apply(_O.OR, *conditions)
 
 
 def renamed(expression: Expression, name: str) -> Field:
