@@ -13,6 +13,7 @@ from discreet.errors import LedgerDamaged
 from discreet.ledger import schema
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.connecting import begun, connect
+from discreet.ledger.entry import Head
 from discreet.ledger.files import check_private, create_private, reachable, refuse_network
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.rows import SqliteRows
@@ -67,15 +68,24 @@ class OpenFiles:
 
     def check(self, rows: SqliteRows) -> None:
         """Refuse a chain that does not contain what is anchored. Only what is committed is ever anchored."""
-        if _identity(self.path) != self._identity:
-            raise LedgerDamaged("the file of this ledger was replaced while it was open")
         anchored, head = self.anchor.read(), rows.head()
+        self._check_same(rows, anchored)
         if anchored.index > head.index:
             raise LedgerDamaged(
                 f"this ledger ends at entry {head.index}, but entry {anchored.index} was anchored: an old copy was "
                 "restored, or the file was cut. What was spent since is unknown, so nothing more is answered"
             )
-        if anchored != head and anchored.index and (rows.entry(anchored.index) or ("", ""))[1] != anchored.hash:
+
+    def check_read(self, rows: SqliteRows) -> None:
+        """Refuse another history before its end is anchored; others may have gone on since this one was read."""
+        self._check_same(rows, self.anchor.read())
+
+    def _check_same(self, rows: SqliteRows, anchored: Head) -> None:
+        if _identity(self.path) != self._identity:
+            raise LedgerDamaged("the file of this ledger was replaced while it was open")
+        if not 0 < anchored.index <= rows.head().index or anchored == rows.head():
+            return
+        if (rows.entry(anchored.index) or ("", ""))[1] != anchored.hash:
             raise LedgerDamaged("this ledger does not contain its anchored entry: it is another one, or was changed")
 
     def close(self) -> None:

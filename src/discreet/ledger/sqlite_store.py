@@ -84,6 +84,7 @@ class FileStore:
             with begun(files.connection, "DEFERRED"):
                 rows = SqliteRows(files.connection)
                 yield rows
+                files.check_read(rows)
                 head = rows.head()
             files.anchor.move(head)  # Whoever wrote it may have died before they could.
 
