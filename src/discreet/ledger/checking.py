@@ -21,15 +21,15 @@ __all__ = ["verify"]
 def verify(rows: Rows) -> None:
     """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
     replayed = _Replay()
-    previous, last = BEGINNING.hash, 0
-    for index, body, written_hash in rows.entries():
-        if index != last + 1 or digest(body) != written_hash:
-            raise LedgerDamaged(f"entry {last + 1} is missing or was changed")
-        entry = Entry.read(body, written_hash)
-        if entry.index != index or entry.previous != previous:
-            raise LedgerDamaged(f"entry {index} does not follow the one before")
+    last = BEGINNING
+    for head, body in rows.entries():
+        if head.index != last.index + 1 or digest(body) != head.hash:
+            raise LedgerDamaged(f"entry {last.index + 1} is missing or was changed")
+        entry = Entry.read(body, head.hash)
+        if (entry.index, entry.previous, entry.time) != (head.index, last.hash, head.time):
+            raise LedgerDamaged(f"entry {head.index} does not follow the one before")
         replayed.add(entry)
-        previous, last = written_hash, index
+        last = head
     replayed.compare(rows)
 
 

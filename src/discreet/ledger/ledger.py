@@ -240,14 +240,14 @@ class Ledger:
     def history(self) -> tuple[Entry, ...]:
         """Return every entry of this data set."""
         with self._store.reading() as rows:
-            entries = [Entry.read(body, written_hash) for _, body, written_hash in rows.entries()]
+            entries = [Entry.read(body, head.hash) for head, body in rows.entries()]
         return tuple(entry for entry in entries if entry.dataset == self._dataset)
 
     def export(self, path: str | Path) -> None:
         """Write the whole record as JSON lines, each with its hash; it needs no library to be checked."""
         with self._store.reading() as rows, open(path, "x", encoding="ascii", opener=private) as file:
-            for _, body, written_hash in rows.entries():
-                file.write(canonical({"hash": written_hash, "entry": body}) + "\n")
+            for head, body in rows.entries():
+                file.write(canonical({"hash": head.hash, "entry": body}) + "\n")
 
     def total(self, delta: Number) -> Total:
         """Return the tight total of all charges at a delta: right if all of them were fixed in advance."""

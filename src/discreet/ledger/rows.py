@@ -41,8 +41,9 @@ class SqliteRows:
         row = self._connection.execute("SELECT body, hash FROM entries WHERE idx = ?", (index,)).fetchone()
         return None if row is None else (row[0], row[1])
 
-    def entries(self) -> Iterator[tuple[int, str, str]]:
-        yield from self._connection.execute("SELECT idx, body, hash FROM entries ORDER BY idx")
+    def entries(self) -> Iterator[tuple[Head, str]]:
+        rows = self._connection.execute("SELECT idx, hash, time, body FROM entries ORDER BY idx")
+        yield from ((Head(index, written_hash, time), body) for index, written_hash, time, body in rows)
 
     def account(self, dataset: str) -> str | None:
         return self._one("SELECT declared FROM accounts WHERE dataset = ?", dataset)  # type: ignore[no-any-return]

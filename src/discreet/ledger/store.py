@@ -24,8 +24,8 @@ class Rows(Protocol):
     def entry(self, index: int) -> tuple[str, str] | None:
         """Return the text of an entry and its hash."""
 
-    def entries(self) -> Iterator[tuple[int, str, str]]:
-        """Return index, text and hash of every entry in order."""
+    def entries(self) -> Iterator[tuple[Head, str]]:
+        """Return every entry in order: the end of the chain after it, and its text."""
 
     def account(self, dataset: str) -> str | None:
         """Return what was declared for a data set."""
