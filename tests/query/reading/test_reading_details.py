@@ -137,6 +137,8 @@ def test_the_clause_only_tightens(options: str) -> None:
         "SELECT SUM(age, contribution_bounds_per_group => 0, 5) FROM people",
         "SELECT SUM(age, contribution_bounds_per_row => (0, 1), contribution_bounds_per_row => (0, 2)) FROM people",
         "SELECT contribution_bounds_per_row => (0, 1), COUNT(*) FROM people",
+        "SELECT LEAST(COUNT(*), 5, contribution_bounds_per_row => (0, 1)) FROM people",
+        "SELECT SUM(age) FROM people WHERE LEAST(age, 3, contribution_bounds_per_row => (0, 1)) > 1",
         "SELECT COUNT(*, contribution_bounds_per_row => (0, 1)) FROM people",
         "SELECT COUNT(name, contribution_bounds_per_row => (0, 1)) FROM people",
         "SELECT SUM(age, contribution_bounds_per_group => (0, 50)), MEDIAN(age) FROM people",
@@ -205,6 +207,7 @@ def test_keys_of_another_kind_are_refused(sql: str, keys: dict[str, list[object]
         ("ROUND(income, -3)", None),
         ("uid % 4", (0, 1, 2, 3)),
         ("weight > 3", (False, True)),
+        ("age > 3 AND member", (False, True)),
     ],
 )
 def test_domains_follow_from_public_facts(key: str, domain: tuple[object, ...] | None) -> None:
@@ -263,8 +266,9 @@ def test_bombs_are_refused_at_once(sql: str) -> None:
         "SELECT COUNT(*) FROM people WHERE " + " OR ".join(f"age = {n}" for n in range(1_500)),
         "SELECT COUNT(*) FROM people WHERE " + " AND ".join(f"age <> {n}" for n in range(1_500)),
         "SELECT " + ", ".join(f"COUNT_IF(age > {n}) AS c{n}" for n in range(200)) + " FROM people",
+        "SELECT city, COUNT(*) FROM people GROUP BY 1 HAVING " + " AND ".join(f"city <> '{n}'" for n in range(800)),
     ],
-    ids=["in", "or", "and", "outputs"],
+    ids=["in", "or", "and", "outputs", "having"],
 )
 def test_long_queries_are_read(sql: str) -> None:
     assert read(sql, BY_UNIT).question.measures

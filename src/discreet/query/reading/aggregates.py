@@ -63,7 +63,9 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
     check_form(context.script, node, form)
     try:
         aggregate = form.read(context, scope, node)
-        bounds = context.bounds.get(node.meta.get("start", -1))
+        start = node.meta.get("start", -1)
+        bounds = context.bounds.get(start)
+        context.placed.add(start)
         return aggregate if bounds is None else _bounded(aggregate, bounds)
     except Refused as refused:
         raise context.script.point(refused, node) from None

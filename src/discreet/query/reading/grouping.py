@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["keys_of", "settle"]
 
 _STOPS = frozenset({"Select", "Subquery", "Union", "Window"})
+_CONSTANTS = frozenset({"Literal", "Boolean", "Null"})
 
 
 def keys_of(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]) -> list[Expression]:
@@ -108,10 +109,15 @@ def settle(
     return settled
 
 
+def _is_link(node: exp.Expr) -> bool:
+    """Whether a node is inside a chain of AND or OR: to look at each link as a key takes the square of its length."""
+    return class_of(node) in ("And", "Or") and class_of(node.parent) == class_of(node)
+
+
 def _as_key(
     context: Context, scope: Scope, node: exp.Expr, keys: Callable[[Expression], Expression | None]
 ) -> Expression | None:
-    if class_of(node) in _STOPS or class_of(node) in ("Literal", "Boolean", "Null") or has_aggregate(node):
+    if class_of(node) in _STOPS | _CONSTANTS or _is_link(node) or has_aggregate(node):
         return None
     try:
         return keys(read_expression(context, scope, node))

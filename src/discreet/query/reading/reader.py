@@ -13,7 +13,7 @@ from discreet.query.reading.options import Options
 from discreet.query.reading.parse import parse
 from discreet.query.reading.questions import read_question
 from discreet.query.reading.refusals import Script
-from discreet.query.reading.scopes import new_context
+from discreet.query.reading.scopes import Context, new_context
 from discreet.query.reading.tokens import lift, tokenize
 
 __all__ = ["Reading", "read"]
@@ -28,6 +28,18 @@ class Reading:
     options: Options
 
 
+def _check_bounds(context: Context) -> None:
+    """Refuse bounds that no aggregate has taken: whoever wrote them counts on them."""
+    left = sorted(set(context.bounds) - context.placed)
+    if left:
+        raise context.script.refuse(
+            left[0],
+            "bounds stand inside an aggregate",
+            reason="they say how much one unit can change it",
+            way_out="for example SUM(x, contribution_bounds_per_group => (0, 100))",
+        )
+
+
 def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable]] | None = None) -> Reading:
     """Read one SELECT. `keys` lists public values of keys, by the name of an output or a column."""
     if not isinstance(sql, str):
@@ -37,6 +49,7 @@ def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable
     context = new_context(script, catalogue, lifted.bounds)
     try:
         question = read_question(context, parse(script, lifted), keys or {})
+        _check_bounds(context)
     except Refused as refused:
         raise script.point(refused, None) from None
     except RecursionError:

@@ -35,6 +35,7 @@ class Context:
     names: Iterator[int]
     queries: Mapping[str, tuple[exp.Expr, Context]]  # of WITH, each with what it may refer to itself
     sizes: Sizes
+    placed: set[int]  # bounds that an aggregate has taken
 
     def fresh(self) -> str:
         """Return a name that occurs nowhere else. No name of the analyst's ever reaches an engine."""
@@ -63,7 +64,7 @@ class Context:
 
 
 def new_context(script: Script, catalogue: Catalogue, bounds: Mapping[int, Bounds]) -> Context:
-    return Context(script, catalogue, bounds, count(1), {}, Sizes())
+    return Context(script, catalogue, bounds, count(1), {}, Sizes(), set())
 
 
 @final

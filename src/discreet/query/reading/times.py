@@ -97,6 +97,10 @@ def _add_months(arguments: Sequence[Expression]) -> Facts:
         return None if moment is None else time_or_none(add_months(moment, months))
 
     low, high = bounds_of(facts).monotone(moved)
+    if facts.kind is Kind.TIMESTAMP:
+        # At the end of a month several days become one, so that a later moment may end up earlier on that day.
+        low = None if low is None else Fraction(low // DAY * DAY)
+        high = None if high is None else Fraction(high // DAY * DAY + DAY - 1)
     return replace(facts, low=low, high=high, members=None, nullable=True)
 
 
