@@ -13,7 +13,16 @@ from discreet.ledger.event_text import packed_event
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
-__all__ = ["as_charge", "check_key", "check_relation", "check_texts", "facts_of", "question_of", "same_charge"]
+__all__ = [
+    "as_charge",
+    "check_key",
+    "check_relation",
+    "check_texts",
+    "check_unit",
+    "facts_of",
+    "question_of",
+    "same_charge",
+]
 
 _LONGEST = 10_000  # Characters of a purpose, a key, a plan or a name.
 _IDENTITY = ("principal", "project", "plan", "version")
@@ -40,6 +49,15 @@ def check_relation(relation: Relation, account: Account) -> None:
     if relation is not account.relation:
         raise InvalidParameter(
             f"this data set is accounted under {account.relation.name}; a charge under {relation.name} cannot be added"
+        )
+
+
+def check_unit(unit: str, account: Account) -> None:
+    """Refuse a charge that protects somebody else: what one row gives says nothing about a person with many."""
+    if unit != account.unit:
+        raise Refused(
+            f"this data set protects everybody who shares a {account.unit}, and this charge protects a {unit}: "
+            "bound what each of them gives, and name the unit with the charge"
         )
 
 

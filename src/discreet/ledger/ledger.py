@@ -19,7 +19,16 @@ from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.checking import verify
 from discreet.ledger.declaring import check_declared, check_quotas, check_raise, declaration
 from discreet.ledger.entry import Charge, Entry, StoredAnswer
-from discreet.ledger.facts import as_charge, check_key, check_relation, check_texts, facts_of, question_of, same_charge
+from discreet.ledger.facts import (
+    as_charge,
+    check_key,
+    check_relation,
+    check_texts,
+    check_unit,
+    facts_of,
+    question_of,
+    same_charge,
+)
 from discreet.ledger.files import private
 from discreet.ledger.quota import Quota
 from discreet.ledger.recording import append, charge_entry, now, spend, sums_of
@@ -105,9 +114,12 @@ class Ledger:
         key: str | None = None,
         plan: str | None = None,
         version: str | None = None,
+        unit: str = "row",
     ) -> Charge:
         """Commit the charge durably or raise; the answer may be lost, the charge never is.
 
+        Functions of the library protect rows. Whoever charges an event that holds for other units names them as the
+        account does.
         A key that was charged before with the same event, plan, principal, project and version returns that charge
         and costs nothing: its answer, if there is one, is in `stored`.
         """
@@ -124,6 +136,7 @@ class Ledger:
         with self._store.writing() as rows:
             book = self._book(rows)
             check_relation(relation, book.account)
+            check_unit(unit, book.account)
             again = None if key is None else rows.by_key(self._dataset, key)
             if again is not None:
                 return same_charge(charge_entry(rows, self._dataset, again), facts)

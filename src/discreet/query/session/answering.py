@@ -43,6 +43,7 @@ class Desk:
 
     ledger: Ledger
     engine: Engine = field(repr=False)
+    unit: str
     principal: str
     project: str
     version: str | None
@@ -87,6 +88,7 @@ class Desk:
                 key=asked.key,
                 plan=plan,
                 version=self.version,
+                unit=self.unit,
             )
         except BudgetExceeded as refused:
             raise BudgetExceeded(asked=asked.priced.cost, left=refused.left) from None
@@ -99,7 +101,14 @@ class Desk:
     def pay(self, event: Event, *, relation: Relation, purpose: str) -> None:
         """Charge what another part of the library spends."""
         self.check_open()
-        self.ledger.charge(event, relation=relation, purpose=purpose, principal=self.principal, project=self.project)
+        self.ledger.charge(
+            event,
+            relation=relation,
+            purpose=purpose,
+            principal=self.principal,
+            project=self.project,
+            unit=self.unit,
+        )
 
     def times_left(self, event: Event) -> int:
         """Return how often this could be charged; refuse what this ledger has no account for."""

@@ -82,7 +82,15 @@ class Session:
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
             limit = float(exact(resources.seconds, name="seconds"))
-            self._desk = Desk(book, engine, principal=principal, project=project, version=version, seconds=limit)
+            self._desk = Desk(
+                book,
+                engine,
+                unit=self._unit.column,
+                principal=principal,
+                project=project,
+                version=version,
+                seconds=limit,
+            )
             self._opened = opened.pop_all()
         self._last: Event | None = None
         self._lock = Lock()
