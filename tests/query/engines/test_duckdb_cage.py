@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import resource
@@ -247,6 +248,11 @@ def test_scratch_files_are_private_and_go_away() -> None:
     assert scratch.stat().st_mode & 0o777 == 0o700
     made.connection().close()
     made.close()
+    assert not scratch.exists()
+    forgotten = Cage([], memory=1 << 28, threads=1)
+    scratch = Path(forgotten._scratch)
+    del forgotten
+    gc.collect()
     assert not scratch.exists()
 
 

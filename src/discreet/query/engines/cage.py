@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
@@ -25,6 +26,12 @@ _BEAT = 0.1  # seconds
 _SCRATCH = "20GB"
 
 
+def _remove(folder: str, process: int) -> None:
+    """Remove scratch files; a forked child leaves those of its parent alone."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @final
 class Cage:
     """Connections that can read the files of some tables and do nothing else."""
@@ -32,6 +39,7 @@ class Cage:
     def __init__(self, paths: Sequence[str], *, memory: int, threads: int) -> None:
         self._paths, self._memory, self._threads = list(paths), memory, threads
         self._scratch = tempfile.mkdtemp(prefix="discreet-")  # Only we may look into it.
+        self._tidy = weakref.finalize(self, _remove, self._scratch, os.getpid())
         self._lock = threading.Lock()
         self._root: Any = None
 
@@ -51,7 +59,7 @@ class Cage:
 
     def close(self) -> None:
         self.renew()
-        shutil.rmtree(self._scratch, ignore_errors=True)
+        self._tidy()
 
     def _open(self) -> Any:
         import duckdb
