@@ -32,6 +32,7 @@ from discreet.ledger.facts import (
 from discreet.ledger.files import private
 from discreet.ledger.quota import Quota
 from discreet.ledger.recording import append, charge_entry, now, spend, sums_of
+from discreet.ledger.restoring import whole
 from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
 from discreet.ledger.store import Closed, Rows, Store
 from discreet.ledger.sums import Sums
@@ -266,7 +267,7 @@ class Ledger:
         """Return the tight total of all charges at a delta: right if all of them were fixed in advance."""
         with self._store.reading() as rows:
             relation = self._book(rows).account.relation
-        events = Counter(event for entry in self.history() for event in [entry.event] if event is not None)
+        events = _charged(self.history())
         if not events:
             return Total(0.0, read_delta(delta), 0)
         everything = Composed(Repeated(event, count) for event, count in events.items())
@@ -302,3 +303,14 @@ class Ledger:
 
     def _lifetime(self, rows: Rows, book: Book) -> Sums:
         return sums_of(rows, self._dataset, Scope(LIFETIME, book.rule, ""))
+
+
+def _charged(entries: Iterable[Entry]) -> Counter[Event]:
+    """Count what was charged; what came before a copy was restored is one event, the whole budget."""
+    events: Counter[Event] = Counter()
+    for entry in entries:
+        if entry.kind == "restored":
+            events = Counter([whole(Budget.unpacked(entry.content["declared"]["budget"]))])
+        elif (event := entry.event) is not None:
+            events[event] += 1
+    return events

@@ -8,23 +8,22 @@ which is a decision of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.account import Account
 from discreet.ledger.book import LIFETIME, Book, declare
+from discreet.ledger.budget import Budget
 from discreet.ledger.checking import verify
 from discreet.ledger.declaring import check_restored, declaration
 from discreet.ledger.facts import check_texts
-from discreet.ledger.pricing import mixed_price
 from discreet.ledger.recording import append
 from discreet.ledger.store import Rows
-from discreet.ledger.sums import Price, Sums
+from discreet.ledger.sums import Sums
 from discreet.noise import source
-from discreet.privacy.events import ApproxDP
+from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP
 
-__all__ = ["exhausted", "restore"]
+__all__ = ["exhausted", "restore", "whole"]
 
 
 def restore(
@@ -75,15 +74,18 @@ def _last_declared(account: Account, before: str | None) -> Book:
 
 def exhausted(book: Book) -> Sums:
     """Return the sums after one event that is the whole budget."""
-    budget = book.account.budget
+    price = book.rule.price(whole(book.account.budget), book.account.relation)
+    return Sums.nothing(len(book.rule.orders)).plus(price)
+
+
+def whole(budget: Budget) -> Event:
+    """Return one event that is a whole budget."""
     match budget.kind:
         case "pure":
-            price = Price(budget.epsilon, Fraction(0))
+            return PureDP(budget.epsilon or 0)
         case "concentrated":
-            price = Price(None, Fraction(0), rho=budget.rho)
+            return ZCDP(budget.rho or 0)
         case "approximate":
-            everything = ApproxDP(budget.epsilon or 0, budget.delta or 0)
-            price = mixed_price(everything, book.account.relation, book.rule.orders)
+            return ApproxDP(budget.epsilon or 0, budget.delta or 0)
         case _:
             raise Refused("a data set without a lifetime budget cannot be restored: what it spent is unknown")
-    return Sums.nothing(len(book.rule.orders)).plus(price)
