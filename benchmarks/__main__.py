@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks import bench_accounting, bench_accuracy, bench_imports, bench_noise, bench_robustness, bench_speed
+from benchmarks import (
+    bench_accounting,
+    bench_accuracy,
+    bench_imports,
+    bench_ledger,
+    bench_noise,
+    bench_robustness,
+    bench_speed,
+)
 from benchmarks.environments import ROOT
 from benchmarks.results import Results
 from benchmarks.table import Table
@@ -38,6 +46,7 @@ TOPICS: Final = {
     "noise": Topic(bench_noise.measure, one(bench_noise.table)),
     "accounting": Topic(bench_accounting.measure, one(bench_accounting.table)),
     "imports": Topic(bench_imports.measure, one(bench_imports.table)),
+    "ledger": Topic(bench_ledger.measure, one(bench_ledger.table)),
     "speed": Topic(bench_speed.measure, one(bench_speed.table)),
     "accuracy": Topic(bench_accuracy.measure, bench_accuracy.tables, needs_data=True),
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
