@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ _NETWORK = (
     "nfs", "nfs4", "cifs", "smb2", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "9p", "ncpfs", "gfs2",
     "ocfs2", "beegfs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph",
 )  # fmt: skip
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # How the system writes blanks in the place of a mount.
 
 
 @contextmanager
@@ -51,6 +53,9 @@ def check_private(path: Path) -> None:
         raise Refused("a ledger must be a regular file")
     if facts.st_mode & 0o077:
         raise Refused("others may read or write this ledger: take their permissions away (chmod 600)")
+    if facts.st_nlink > 1:
+        # sqlite3 keeps a log beside each name, so two names are two ledgers that share one budget.
+        raise Refused("this ledger has a second name (a hard link), under which it could be spent from: remove it")
     if facts.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
         raise Refused("this ledger belongs to another user")
 
@@ -94,7 +99,7 @@ def _kind_of_mount(folder: Path) -> str:
     best, kind = "", ""
     for line in lines:
         before, _, after = line.partition(" - ")
-        point = before.split()[4].encode().decode("unicode_escape")
+        point = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), before.split()[4])
         inside = folder == Path(point) or Path(point) in folder.parents
         if inside and len(point) >= len(best):
             best, kind = point, after.split()[0]
