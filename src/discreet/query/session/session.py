@@ -117,7 +117,7 @@ class Session:
             ledger=said.ledger,
             dataset=said.dataset,
             principal=principal,
-            columns={name: table.columns for name, table in said.tables.items() if not table.public},
+            columns={name: table.columns for name, table in said.tables.items()},
             project=project,
             version=said.version if version is None else version,
             quotas=said.quotas,
