@@ -67,9 +67,12 @@ def _checked_tables(
 ) -> Mapping[str, Mapping[str, Declared]]:
     by_name = {table.casefold(): table for table in private}
     found: dict[str, Mapping[str, Declared]] = {table: {} for table in private}
+    public = {table.casefold() for table in tables} - by_name.keys()
     for name, declared in columns.items():
-        if name.casefold() in {table.casefold() for table in tables} - by_name.keys() and declared:
-            raise InvalidParameter(f"table {name!r} is public: its columns are read, not declared")
+        if name.casefold() in public:
+            if declared:
+                raise InvalidParameter(f"table {name!r} is public: its columns are read, not declared")
+            continue
         if name.casefold() not in by_name:
             raise InvalidParameter(f"there is no table {name!r}. {nearest(name, tables)}")
         found[by_name[name.casefold()]] = declared
