@@ -77,8 +77,9 @@ class Book:
         return Book(account, filter_for(budget, self.rule.orders), self.quotas)
 
     def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
-        """Return the book after its quotas were replaced; the lifetime keeps its orders."""
-        return Book(self.account, self.rule, declare(self.account, quotas).quotas)
+        """Return the book after its quotas were replaced; what stays keeps its orders, for its sums are kept."""
+        chosen, kept = declare(self.account, quotas).quotas, dict(self.quotas)
+        return Book(self.account, self.rule, tuple((quota, kept.get(quota, rule)) for quota, rule in chosen))
 
 
 def _per_window(quota: Quota) -> str:
