@@ -42,3 +42,20 @@ def test_bounds_of_a_public_table_are_refused_as_by_the_constructor(tmp_path: Pa
     declared = POLICY + "\n[tables.cities.columns.people]\nlow = 0\nhigh = 5\n"
     with pytest.raises(InvalidParameter, match="public: its columns are read, not declared"):
         opened(tmp_path, declared)
+
+
+def test_two_declarations_of_one_column_are_refused(tmp_path: Path) -> None:
+    """SQL does not tell them apart, so one of them would be passed over."""
+    with pytest.raises(InvalidParameter, match="up to upper and lower case"):
+        opened(tmp_path, POLICY + "\n[tables.orders.columns.PRICE]\nlow = 0\nhigh = 99\n")
+    declared = {"orders": {"price": dp.between(0, 9)}, "Orders": {"price": dp.between(0, 99)}}
+    with pytest.raises(InvalidParameter, match="up to upper and lower case"):
+        dp.Session(
+            {"orders": ORDERS},
+            unit="row",
+            columns=declared,
+            ledger="memory",
+            dataset="shop",
+            principal="ana",
+            budget=dp.Budget(1),
+        )

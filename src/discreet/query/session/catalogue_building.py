@@ -67,6 +67,7 @@ def _checked_tables(
 ) -> Mapping[str, Mapping[str, Declared]]:
     by_name = {table.casefold(): table for table in private}
     found: dict[str, Mapping[str, Declared]] = {table: {} for table in private}
+    _check_distinct(columns, what="tables with declared columns")
     public = {table.casefold() for table in tables} - by_name.keys()
     for name, declared in columns.items():
         if name.casefold() in public:
@@ -98,6 +99,7 @@ def _private_table(
     name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit
 ) -> CatalogueTable:
     _check_distinct(schema, what=f"columns of table {name!r}")
+    _check_distinct(declared, what=f"declared columns of table {name!r}")
     if not schema:
         raise InvalidParameter(f"table {name!r} has no column of a kind that can be asked")
     owner = None if unit.is_row else _unit_column(name, schema, declared, unit)
