@@ -224,6 +224,22 @@ def test_a_torn_slot_of_the_anchor_leaves_the_other_one(path: Path, torn: range)
         Ledger.open(path, ACCOUNT)
 
 
+@pytest.mark.parametrize("size", [0, 100, 600])
+def test_an_anchor_that_was_emptied_is_as_good_as_missing(path: Path, size: int) -> None:
+    os.truncate(path.with_name("ledger.anchor"), size)
+    with pytest.raises(LedgerDamaged, match="anchor"):
+        Ledger.open(path, ACCOUNT)
+
+
+def test_an_empty_anchor_without_a_ledger_is_the_beginning(tmp_path: Path) -> None:
+    """A crash may come right after the first file was made."""
+    anchor = tmp_path / "new.anchor"
+    anchor.touch(0o600)
+    with Ledger.open(tmp_path / "new", ACCOUNT) as book:
+        book.charge(TENTH, relation=ADD, purpose="question")
+    assert anchor.stat().st_size > 1024
+
+
 def test_the_newest_slot_is_never_written_over(path: Path) -> None:
     """A torn write must not take away a head that somebody was told."""
     anchor = Anchor(path.with_name("ledger.anchor"))

@@ -34,7 +34,11 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        self._seen, self._slot, self._head = b"", 0, BEGINNING  # What was read last, and where the newest head was.
+        self._seen, self._slot, self._head = (
+            b"unread",
+            0,
+            BEGINNING,
+        )  # What was read last, and where the newest head was.
 
     @classmethod
     def create(cls, path: Path) -> Anchor:
@@ -44,6 +48,11 @@ class Anchor:
         made.replace(BEGINNING)
         sync_folder(path.parent)
         return made
+
+    @staticmethod
+    def is_made(path: Path) -> bool:
+        """Tell whether an anchor was ever written whole; a crash may have left an empty file."""
+        return path.exists() and path.stat().st_size >= 2 * _SLOT
 
     def read(self) -> Head:
         """Return the newest head that is written whole."""

@@ -32,7 +32,7 @@ class OpenFiles:
             self._lock = _open_lock(path)
             opened.callback(os.close, self._lock)
             with self.locked():
-                if is_restored and not anchor.exists():
+                if is_restored and not Anchor.is_made(anchor):
                     Anchor.create(anchor).close()
                 self.anchor = _anchor_of(path, anchor)
                 opened.callback(self.anchor.close)
@@ -101,7 +101,7 @@ def _open_lock(path: Path) -> int:
 
 def _anchor_of(path: Path, anchor: Path) -> Anchor:
     """Open the anchor; make both files if neither is there. The anchor comes first, so a crash leaves no orphan."""
-    if not anchor.exists():
+    if not Anchor.is_made(anchor):
         if path.exists() and path.stat().st_size:
             raise LedgerDamaged(f"the anchor of this ledger is missing ({anchor.name}): restore it, not a new one")
         Anchor.create(anchor).close()
