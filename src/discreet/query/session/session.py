@@ -28,7 +28,7 @@ from discreet.query.session.plan import Plan
 from discreet.query.session.refusals import ONLY_ADD_REMOVE
 from discreet.query.session.resources import Resources
 from discreet.query.session.spending import Expectation, Offer
-from discreet.query.session.tables import named_tables
+from discreet.query.session.tables import check_apart, named_tables
 
 __all__ = ["Session"]
 
@@ -77,8 +77,10 @@ class Session:
         _check_texts(dataset=dataset, principal=principal)
         account = Account(dataset, self._unit.column, relation, budget)
         with ExitStack() as opened:
-            engine = _open_tables(named_tables(tables), resources, opened)
-            self._catalogue = build_catalogue(engine, named_tables(tables), unit=self._unit, columns=columns or {})
+            named = named_tables(tables)
+            check_apart(named, rows=self._unit.is_row)
+            engine = _open_tables(named, resources, opened)
+            self._catalogue = build_catalogue(engine, named, unit=self._unit, columns=columns or {})
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
             limit = float(exact(resources.seconds, name="seconds"))
