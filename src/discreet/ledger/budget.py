@@ -14,6 +14,7 @@ __all__ = ["Budget", "Kind", "readable"]
 
 Kind = Literal["pure", "approximate", "concentrated", "unlimited"]
 _HALF = Fraction(1, 2)
+_LEAST, _MOST = Fraction(1, 10**300), Fraction(10**300)  # What orders are chosen for, in floats.
 
 
 @final
@@ -52,6 +53,8 @@ class Budget:
         if delta is not None and epsilon is None:
             raise InvalidParameter("delta needs an epsilon: say Budget(epsilon=…, delta=…)")
         for name, value in values.items():
+            if name != "approximate" and value is not None and not _LEAST <= value <= _MOST:
+                raise InvalidParameter(f"{name} must be of a sane size: between 1e-300 and 1e300")
             object.__setattr__(self, name, value)
 
     @property

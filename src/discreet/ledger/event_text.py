@@ -16,7 +16,10 @@ def packed_event(event: Event) -> Any:
     """Return what JSON writes of an event."""
     if not isinstance(event, Event):
         raise InvalidParameter(f"expected an event of discreet.privacy, not {type(event).__name__}")
-    return _packed(event)
+    try:
+        return _packed(event)
+    except ValueError:
+        raise InvalidParameter("this event has a number with too many digits to be written down") from None
 
 
 @lru_cache(maxsize=4096)
