@@ -41,7 +41,7 @@ def tally(
                 It is the same for any order and any chunks of the rows, any number of threads and any `memory`.
     Utility     A unit's kept groups are a uniform subset, and so are its kept rows in each of them.
 
-    `groups` is public or will be released by a threshold; `memory` is in bytes, beyond which rows go to private files.
+    `groups` is public or will be released by a threshold; beyond `memory` bytes rows wait in files without a name.
     """
     if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
         raise InvalidParameter("groups must be at most 2^31")

@@ -1,0 +1,59 @@
+"""What is no chunk of rows is refused before anything is counted, in words without data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.query.bounding import Limits, Measure, Rows, tally
+
+ONE = Limits(max_groups=1, max_rows=1)
+UNITS = pa.array([1, 2])
+INDICES = np.array([1, 2])
+MEASURES = (Measure(low=0, high=5, total=True),)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        Rows(units=UNITS),
+        Rows(units=UNITS, measures=(INDICES, INDICES)),
+        Rows(units=UNITS, measures=(INDICES[:1],)),
+        Rows(units=UNITS, groups=INDICES[:1], measures=(INDICES,)),
+        Rows(units=UNITS, measures=(INDICES,), valid=(np.array([True]),)),
+        Rows(units=UNITS, measures=(INDICES,), valid=(None, None)),
+        Rows(units=UNITS, measures=(INDICES.astype(np.uint64),)),
+        Rows(units=UNITS, measures=(INDICES.astype(np.float64),)),  # type: ignore[arg-type]
+        Rows(units=UNITS, groups=INDICES.astype(np.uint64), measures=(INDICES,)),
+    ],
+)
+def test_arrays_that_do_not_match_are_refused(rows: Rows) -> None:
+    with pytest.raises(InvalidParameter):
+        tally([rows], groups=3, limits=ONE, measures=MEASURES)
+
+
+@pytest.mark.parametrize(
+    "units", [pa.array([["a"]]), pa.array([{"a": 1}]), pa.nulls(1)], ids=lambda units: str(units.type)
+)
+def test_units_that_are_no_scalars_are_refused(units: pa.Array) -> None:
+    with pytest.raises(Refused, match="number, a text, a time or bytes"):
+        tally([Rows(units=units)], groups=1, limits=ONE)
+
+
+def test_units_of_two_types_in_one_scan_are_refused() -> None:
+    with pytest.raises(Refused, match="one type"):
+        tally([Rows(units=pa.array(["secret"])), Rows(units=UNITS)], groups=1, limits=ONE)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2**31 + 1, 1.5, True])
+def test_the_number_of_groups_is_a_whole_number_from_one_on(wrong: int) -> None:
+    with pytest.raises(InvalidParameter):
+        tally([], groups=wrong, limits=ONE)
+
+
+def test_a_secret_is_not_shown() -> None:
+    from discreet.query.bounding.secret import Secret
+
+    assert repr(Secret()) == "Secret()"
