@@ -46,7 +46,7 @@ class Offer:
         return replace(
             self,
             epsilon=_smaller(exact_or_none(self.epsilon, name="epsilon"), options.epsilon),
-            delta=_smaller(exact_or_none(self.delta, name="delta"), options.delta or None),
+            delta=None if options.delta == 0 else _smaller(exact_or_none(self.delta, name="delta"), options.delta),
         )
 
     def _check(self) -> None:
