@@ -64,13 +64,14 @@ class Selection:
         """Choose among sorted keys, which hold all rows of every unit in them. May reorder keys within a pair."""
         self.runs.read(keys)
         alone = self.runs.alone(self.layout.unit_shift)
-        if np.count_nonzero(alone) < keys.size * _MOSTLY:
+        single = np.count_nonzero(alone)
+        if single < keys.size * _MOSTLY:
             return [self._chosen(keys)]
         # Where most units have one row there is mostly nothing to choose.
-        whole = Kept.all_of(keys[np.flatnonzero(alone)], self.layout)
+        if single == keys.size:
+            return [Kept.all_of(keys, self.layout)]
         others = keys[np.flatnonzero(~alone)]
-        if not others.size:
-            return [whole]
+        whole = Kept.all_of(keys[np.flatnonzero(alone)], self.layout)
         self.runs.read(others)
         return [whole, self._chosen(others)]
 
