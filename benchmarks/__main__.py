@@ -11,11 +11,14 @@ from typing import Final
 from benchmarks import (
     bench_accounting,
     bench_accuracy,
+    bench_corpus,
     bench_imports,
     bench_ledger,
     bench_noise,
+    bench_queries,
     bench_robustness,
     bench_speed,
+    bench_spread,
 )
 from benchmarks.environments import ROOT
 from benchmarks.results import Results
@@ -50,6 +53,9 @@ TOPICS: Final = {
     "speed": Topic(bench_speed.measure, one(bench_speed.table)),
     "accuracy": Topic(bench_accuracy.measure, bench_accuracy.tables, needs_data=True),
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
+    "queries": Topic(bench_queries.measure, bench_queries.tables),
+    "corpus": Topic(bench_corpus.measure, bench_corpus.tables, needs_data=True),
+    "spread": Topic(bench_spread.measure, one(bench_spread.table), needs_data=True),
 }
 
 

@@ -17,22 +17,22 @@ Written by `python -m benchmarks.write_docs` from `benchmarks/results/*.json`; d
 
 ```
 make bench                    # all topics
-make bench ONLY=noise         # one of noise, accounting, imports, speed, accuracy, robustness
-make bench DATA=/some/folder  # with the real data sets of the topic accuracy
+make bench ONLY=noise         # one of {topics}
+make bench DATA=/some/folder  # with the real data sets of accuracy, corpus and spread
 python -m benchmarks --quick  # a few minutes, not for quoting
 ```
 
 Each library gets its own environment below `.bench/`, from the pinned lists in `benchmarks/peers/*.txt`. All
-are measured in one run on one machine, one process at a time, with one thread. Figures are CPU time of the
-process, the minimum over repetitions; the JSON has the wall clock beside it. Peers get the settings that are
-fastest for them. A peer that could not be installed or that broke is named below its table.
+are measured in one run on one machine, one process at a time, with one thread (DuckDB and Polars use all cores).
+Figures are CPU time of the process, the minimum over repetitions; the JSON has the wall clock beside it. Peers get
+the settings that are fastest for them. A peer that could not be installed or that broke is named below its table.
 """
 
 
 def page() -> str:
     """Return the page for the results that exist."""
     sections = [_section(topic) for topic in TOPICS if (FOLDER / f"{topic}.json").exists()]
-    return "\n".join([HEAD, *sections])
+    return "\n".join([HEAD.format(topics=", ".join(TOPICS)), *sections])
 
 
 def _section(topic: str) -> str:
@@ -47,7 +47,8 @@ def _section(topic: str) -> str:
             results.machine["date"],
         )
     )
-    versions = ", ".join(f"{name} {found[name]}" for name, found in results.versions.items() if name in found)
+    named = ((name.removesuffix("-polars"), found) for name, found in results.versions.items())
+    versions = ", ".join(f"{name} {found[name]}" for name, found in named if name in found)
     facts = f"Commit `{results.commit}`; {machine}. {versions}."
     return f"## {topic.capitalize()}\n\n{TOPICS[topic].text(results)}\n\n{facts}\n"
 
