@@ -11,6 +11,7 @@ a write that is torn by a crash leaves the newest head that anybody was told.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -24,7 +25,7 @@ from discreet.ledger.files import create_private, sync, sync_folder
 __all__ = ["Anchor"]
 
 _SLOT = 512
-_MARK = 20  # After the slots: how far the anchor is known to be flushed, for those who wait in line.
+_MARK = "flushed"  # In a third slot, in place of a hash: how far the anchor is on disk, for those who wait in line.
 
 
 @final
@@ -88,23 +89,25 @@ class Anchor:
         """Write the slot that does not hold the newest head, which a torn write then leaves alone."""
         if self._flushed() >= head.index:
             return
-        newest = self.read()
-        if newest.index < head.index:
-            os.pwrite(self._file, _written(head), (1 - self._slot) * _SLOT)
-        sync(self._file)  # Also what somebody wrote who died before they could flush it.
-        self._mark(max(newest.index, head.index))
+        newest = max(self.read(), head, key=lambda each: each.index)
+        # Also what somebody wrote whose flush failed: the system has forgotten that, and flushes only what is new.
+        os.pwrite(self._file, _written(newest), (1 - self._slot) * _SLOT)
+        sync(self._file)
+        if self.read() != newest:
+            raise OSError(errno.EIO, "not written whole")
+        self._mark(newest.index)
 
     def _flushed(self) -> int:
         """Return the newest index that is known to be on disk: it is noted after the flush, so it is never too high."""
-        mark = os.pread(self._file, _MARK, 2 * _SLOT).strip()
-        return int(mark) if mark.isdigit() else 0
+        mark = _read(os.pread(self._file, _SLOT, 2 * _SLOT))
+        return mark.index if mark is not None and mark.hash == _MARK else 0
 
     def _mark(self, index: int) -> None:
-        os.pwrite(self._file, f"{index:>{_MARK}}".encode("ascii"), 2 * _SLOT)
+        os.pwrite(self._file, _written(Head(index, _MARK)), 2 * _SLOT)
 
     def replace(self, head: Head) -> None:
         """Forget what was anchored, in both slots: an old copy was accepted."""
-        os.pwrite(self._file, _written(head) * 2 + b"0".rjust(_MARK), 0)
+        os.pwrite(self._file, _written(head) * 2 + _written(Head(0, _MARK)), 0)
         sync(self._file)
 
     def close(self) -> None:
