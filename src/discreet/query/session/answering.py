@@ -67,7 +67,7 @@ class Desk:
         found = self.ledger.stored(
             principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
         )
-        if found is not None and (asked.key is not None or found.text != _NO_ANSWER):
+        if found is not None and found.text != _NO_ANSWER:
             return _table(found.text)
         charge = self._charge(asked, plan)
         deadline = Deadline.after(self.seconds)
