@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def copied(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("look", [Ledger.left, Ledger.history], ids=["left", "history"])
-def test_a_look_does_not_anchor_another_history(look, tmp_path: Path) -> None:
+def test_a_look_does_not_anchor_another_history(look: Callable[[Ledger], object], tmp_path: Path) -> None:
     """`sqlite3 ledger ".restore copy"` under an open ledger; the copy was spent from elsewhere, and is longer."""
     path = tmp_path / "ledger"
     Ledger.open(path, ACCOUNT).close()
