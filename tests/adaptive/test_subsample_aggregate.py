@@ -248,10 +248,11 @@ def test_every_record_is_in_as_many_blocks_as_it_should_be(memberships: int) -> 
 
 @pytest.mark.statistical
 def test_blocks_of_two_records_follow_the_uniform_law_of_pairs_of_subsets() -> None:
-    blocks = [set(block.tolist()) for block in assign(10_000, blocks=4, memberships=2)]
+    many = 40_000
+    blocks = [set(block.tolist()) for block in assign(many, blocks=4, memberships=2)]
     pairs = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    drawn = [pairs.index(tuple(k for k in range(4) if i in blocks[k])) for i in range(10_000)]  # type: ignore[arg-type]
-    joint = [6 * drawn[i] + drawn[i + 1] for i in range(0, 10_000, 2)]
+    drawn = [pairs.index(tuple(k for k in range(4) if i in blocks[k])) for i in range(many)]  # type: ignore[arg-type]
+    joint = [6 * drawn[i] + drawn[i + 1] for i in range(0, many, 2)]
     assert fits(joint, [1 / 36] * 36)
     assert rejects(joint, [0.5 / 36 if k < 2 else (1 - 1 / 36) / 34 for k in range(36)])
 

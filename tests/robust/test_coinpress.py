@@ -125,10 +125,14 @@ def test_one_round_with_such_bounds_is_useless() -> None:
 @pytest.mark.parametrize("relation", BOTH)
 def test_mean_and_deviation_are_found_within_a_million_deviations(relation: Relation) -> None:
     values = 3.0 * drawn(5000, 1, 0.0).ravel() - 123_456.0
-    release = location_and_scale(values, bounds=(-(10**6), 10**6), relation=relation, rho=Fraction(1, 2))
-    found = release.as_dict()
-    assert float(found["mean"]) == pytest.approx(values.mean(), abs=0.15)
-    assert float(found["deviation"]) == pytest.approx(values.std(), rel=0.1)
+    releases = [
+        location_and_scale(values, bounds=(-(10**6), 10**6), relation=relation, rho=Fraction(1, 2)).as_dict()
+        for _ in range(7)
+    ]
+    # One release in 300 stops at too wide a window; that four of seven do has a chance below 1e-8.
+    mean, deviation = (sorted(float(found[name]) for found in releases)[3] for name in ("mean", "deviation"))
+    assert mean == pytest.approx(values.mean(), abs=0.15)
+    assert deviation == pytest.approx(values.std(), rel=0.1)
 
 
 def test_a_column_of_one_value_is_found_too() -> None:

@@ -33,6 +33,7 @@ class CatalogueTable:
     columns: Mapping[str, CatalogueColumn]
     unit: str | None = None  # the column that identifies the unit; None if public, or if rows are units
     unique: frozenset[frozenset[str]] = frozenset()  # of a public table: sets of columns that have no duplicates
+    rows: int = 1  # of a public table: how many it has
 
 
 @final

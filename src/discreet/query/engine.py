@@ -58,6 +58,9 @@ class Engine(Protocol):
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
         """Whether no two rows of a public table agree in these columns."""
 
+    def public_size(self, table: str) -> int:
+        """Return the number of rows of a public table."""
+
     def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
         """Read, bound and add up. Raises only errors whose text does not depend on the data."""
 

@@ -67,6 +67,13 @@ class DuckDBEngine:
         relation = self._relation(table)
         return self._ask(lambda connection: is_unique(connection, relation, columns), [table])
 
+    def public_size(self, table: str) -> int:
+        self._check_public(table)
+        relation = self._relation(table)
+        return self._ask(
+            lambda connection: int(connection.execute(f"SELECT count(*) FROM {relation}").fetchone()[0]), [table]
+        )
+
     def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
         scan = write_stage(stage, self, Writer())
 

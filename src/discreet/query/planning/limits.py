@@ -9,6 +9,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive_integer
 from discreet.query.catalogue import Catalogue
 from discreet.query.expressions import Field
+from discreet.query.planning.copies import check_copies, matches_once
 from discreet.query.planning.draft import Draft
 from discreet.query.question import Key
 from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll, is_private, unit_of
@@ -22,6 +23,7 @@ def bound_contributions(draft: Draft) -> Draft:
     """Take the limits of the policy, those of the analyst if they are tighter, and what the source itself implies."""
     unit, source, keys = draft.catalogue.unit, draft.question.source, draft.question.keys
     groups = _known_groups(keys)
+    check_copies(source, draft.catalogue)
     if unit.is_row:
         _check_rows_are_kept_apart(source, draft.catalogue)
         return replace(draft, max_groups=1, max_rows=1, groups=groups)
@@ -70,7 +72,7 @@ def _one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
             # One of the pairs equates the units, so that a unit's row meets one row at most.
             return _one_row_per_unit(source.left, catalogue) and _one_row_per_unit(source.right, catalogue)
         case Join():
-            return _one_row_per_unit(source.left, catalogue) and _matches_once(source, catalogue)
+            return _one_row_per_unit(source.left, catalogue) and matches_once(source, catalogue)
         case Table() | UnionAll():
             return False
 
@@ -83,16 +85,6 @@ def _one_row_per_group(source: Source, keys: tuple[Key, ...]) -> bool:
     return isinstance(source, PerUnit) and all(key.field.name in grouped for key in source.keys)
 
 
-def _matches_once(join: Join, catalogue: Catalogue) -> bool:
-    """Whether the right side is a public table and the pairs name a set of its columns without duplicates."""
-    if not isinstance(join.right, Table) or join.right.private:
-        return False
-    table = catalogue.tables.get(join.right.table)
-    names = {column.field.name: column.column for column in join.right.columns}
-    paired = {names[right.name] for _, right in join.pairs if isinstance(right, Field) and right.name in names}
-    return table is not None and any(key <= paired for key in table.unique)
-
-
 def _check_rows_are_kept_apart(source: Source, catalogue: Catalogue) -> None:
     """Refuse what could make two rows out of one where rows are the units."""
     match source:
@@ -103,7 +95,7 @@ def _check_rows_are_kept_apart(source: Source, catalogue: Catalogue) -> None:
         case PerUnit():
             raise Refused("rows are the units here: a sub-query per unit would be the rows themselves; leave it out")
         case Join():
-            if is_private(source.right) or not _matches_once(source, catalogue):
+            if is_private(source.right) or not matches_once(source, catalogue):
                 raise Refused(
                     "rows are the units here, and this join may repeat a row: join a public table on columns that "
                     "have no duplicates, or protect a unit column"

@@ -153,10 +153,11 @@ def _public_table(engine: Engine, name: str) -> CatalogueTable:
     try:
         columns = engine.public_columns(name)
         unique = frozenset(_unique_sets(engine, name, list(columns)))
+        rows = engine.public_size(name)
     except AnswerFailed:
         raise InvalidParameter(f"public table {name!r} could not be read: check the file and its format") from None
     _check_distinct(columns, what=f"columns of table {name!r}")
-    return CatalogueTable(name=name, private=False, columns=columns, unique=unique)
+    return CatalogueTable(name=name, private=False, columns=columns, unique=unique, rows=rows)
 
 
 def _unique_sets(engine: Engine, table: str, columns: list[str]) -> Iterator[frozenset[str]]:

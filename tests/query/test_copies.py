@@ -1,0 +1,38 @@
+"""Nobody's row can be made so many that the question fails by it alone."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+
+PEOPLE = pa.table({"id": [1, 2, 3], "name": ["Ada", "Bo", "Cy"], "city": ["Rome", "Rome", "Oslo"]})
+DAYS = pa.table({"city": ["Rome"] * 2000, "day": [place // 2 for place in range(2000)]})
+
+
+def joined(times: int) -> str:
+    joins = " ".join(f"JOIN days d{place} ON p.city = d{place}.city" for place in range(times))
+    return f"SELECT COUNT(*) AS n FROM people p {joins} WHERE p.name = 'Ada'"
+
+
+@pytest.fixture
+def session() -> dp.Session:
+    return dp.Session(
+        {"people": PEOPLE, "days": dp.public(DAYS)},
+        unit=dp.Unit("id", 1, 5),
+        budget=dp.Budget(epsilon=10),
+        ledger="memory",
+        dataset="people",
+        principal="ana",
+    )
+
+
+def test_a_join_that_multiplies_a_row_beyond_measure_is_refused_before_it_is_paid(session: dp.Session) -> None:
+    with pytest.raises(dp.Refused, match="4,000,000 rows of one"):
+        session.sql(joined(2), epsilon=1)
+    assert not session.history()[1:]
+
+
+def test_a_join_with_many_matches_is_answered(session: dp.Session) -> None:
+    assert len(session.sql(joined(1), epsilon=1).release()) == 1
