@@ -35,11 +35,9 @@ class Anchor:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        self._seen, self._slot, self._head = (
-            b"unread",
-            0,
-            BEGINNING,
-        )  # What was read last, and where the newest head was.
+        # What was read last, where the newest head was in it, and the note of what is flushed.
+        self._seen, self._slot, self._head = b"unread", 0, BEGINNING
+        self._marked = (b"unread", 0)
 
     @classmethod
     def create(cls, path: Path) -> Anchor:
@@ -91,19 +89,27 @@ class Anchor:
             return
         newest = max(self.read(), head, key=lambda each: each.index)
         # Also what somebody wrote whose flush failed: the system has forgotten that, and flushes only what is new.
-        os.pwrite(self._file, _written(newest), (1 - self._slot) * _SLOT)
+        slot, place = _written(newest), 1 - self._slot
+        os.pwrite(self._file, slot, place * _SLOT)
         sync(self._file)
-        if self.read() != newest:
+        if os.pread(self._file, _SLOT, place * _SLOT) != slot:
             raise OSError(errno.EIO, "not written whole")
+        self._seen = slot + self._seen[_SLOT:] if place == 0 else self._seen[:_SLOT] + slot
+        self._slot, self._head = place, newest
         self._mark(newest.index)
 
     def _flushed(self) -> int:
         """Return the newest index that is known to be on disk: it is noted after the flush, so it is never too high."""
-        mark = _read(os.pread(self._file, _SLOT, 2 * _SLOT))
-        return mark.index if mark is not None and mark.hash == _MARK else 0
+        written = os.pread(self._file, _SLOT, 2 * _SLOT)
+        if written != self._marked[0]:
+            mark = _read(written)
+            self._marked = written, mark.index if mark is not None and mark.hash == _MARK else 0
+        return self._marked[1]
 
     def _mark(self, index: int) -> None:
-        os.pwrite(self._file, _written(Head(index, _MARK)), 2 * _SLOT)
+        slot = _written(Head(index, _MARK))
+        os.pwrite(self._file, slot, 2 * _SLOT)
+        self._marked = slot, index
 
     def replace(self, head: Head) -> None:
         """Forget what was anchored, in both slots: an old copy was accepted."""
