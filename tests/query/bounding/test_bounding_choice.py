@@ -104,7 +104,7 @@ def test_subsets_follow_the_uniform_law(few: int, monkeypatch: pytest.MonkeyPatc
     many = comb(5, 2)
     sample = subsets(5, 2)
     assert fits(sample, [1 / many] * many)
-    leaning = np.array([1.15] + [1.0] * (many - 1))
+    leaning = np.array([1.4] + [1.0] * (many - 1))
     assert rejects(sample, (leaning / leaning.sum()).tolist())
 
 
