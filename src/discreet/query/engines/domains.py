@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any, final
 
+from discreet.query.arrow_types import arrow_type
 from discreet.query.engines.placing import number
 from discreet.query.engines.writing import Writer
 from discreet.query.facts import Facts, Kind
@@ -77,22 +78,9 @@ def _joined(value: str, facts: Facts, known: dict[Any, int], writer: Writer) -> 
 
     name = writer.fresh("d")
     table = pa.table(
-        {"v": pa.array(list(known), _arrow_type(facts.kind)), "i": pa.array(list(known.values()), pa.int32())}
+        {"v": pa.array(list(known), arrow_type(facts.kind)), "i": pa.array(list(known.values()), pa.int32())}
     )
     return Domain(code=f"{name}.i", join=f" LEFT JOIN {name} ON {value} = {name}.v", lookup=Lookup(name, table))
-
-
-def _arrow_type(kind: Kind) -> Any:
-    import pyarrow as pa
-
-    return {
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.INTEGER: pa.int64(),
-        Kind.REAL: pa.float64(),
-        Kind.TEXT: pa.string(),
-        Kind.DATE: pa.date32(),
-        Kind.TIMESTAMP: pa.timestamp("us"),
-    }[kind]
 
 
 def _storable(member: Hashable, kind: Kind) -> Any:
@@ -114,7 +102,7 @@ def _moment(member: date) -> datetime:
 
 def stored(members: Sequence[Hashable], kind: Kind) -> tuple[list[Any], Any]:
     """Return members as the engine stores them, and their Arrow type."""
-    return [None if member is None else _storable(member, kind) for member in members], _arrow_type(kind)
+    return [None if member is None else _storable(member, kind) for member in members], arrow_type(kind)
 
 
 def plain(member: Hashable) -> Hashable:

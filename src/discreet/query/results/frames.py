@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.query.arrow_types import arrow_type
 from discreet.query.facts import Kind
 from discreet.query.results.columns import Column, Values
 from discreet.query.results.numbers import Numbers
@@ -79,8 +80,8 @@ def _array(values: Series, kind: Kind) -> pa.Array:
 
     array = _numbers(values, kind) if isinstance(values, Numbers) else values
     if isinstance(array, np.ndarray):
-        return pa.array(array, type=_type(kind))
-    return pa.array([None if value is None else _converted(value, kind) for value in array], type=_type(kind))
+        return pa.array(array, type=arrow_type(kind))
+    return pa.array([None if value is None else _converted(value, kind) for value in array], type=arrow_type(kind))
 
 
 def _numbers(values: Numbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
@@ -88,19 +89,6 @@ def _numbers(values: Numbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
         return values.floats()
     whole = values.integers()
     return tuple(values[row] for row in range(len(values))) if whole is None else whole
-
-
-def _type(kind: Kind) -> pa.DataType:
-    import pyarrow as pa
-
-    return {
-        Kind.BOOLEAN: pa.bool_(),
-        Kind.INTEGER: pa.int64(),
-        Kind.REAL: pa.float64(),
-        Kind.TEXT: pa.string(),
-        Kind.DATE: pa.date32(),
-        Kind.TIMESTAMP: pa.timestamp("us"),
-    }[kind]
 
 
 def _converted(value: Any, kind: Kind) -> Any:
