@@ -1,0 +1,55 @@
+"""What one release has published: raw and tidy tables, what they cost, and where the ledger has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from typing import final
+
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query import ReleaseTable
+from discreet.release.period import Period
+from discreet.release.plan import ReleasePlan, TablePlan
+
+__all__ = ["LedgerMark", "Published", "PublishedTable"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerMark:
+    """Where the ledger records a release. The hash is that of the entry of the charge."""
+
+    dataset: str
+    charge: int
+    hash: str
+    time: datetime  # when it was charged: everything in a bundle that needs a time takes this one
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishedTable:
+    """One table as it was released, and, if it adds up with others, as it was made to."""
+
+    plan: TablePlan
+    raw: ReleaseTable  # unbiased
+    tidy: ReleaseTable | None  # whole, not negative, adding up; biased
+    deviations: Mapping[str, Fraction] = field(default_factory=dict)  # of the noise, by column, where it is public
+    threshold: str = ""  # which groups stay hidden, in words; empty if all are listed
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Everything that goes into a bundle. All of it may be shown to anybody."""
+
+    plan: ReleasePlan
+    period: Period
+    tables: tuple[PublishedTable, ...]
+    event: Event  # of the whole release
+    relation: Relation
+    epsilon: float  # of the whole release, at `delta`, rounded up
+    delta: Fraction
+    ledger: LedgerMark | None  # None for a dummy, which is made of invented rows and costs nothing
