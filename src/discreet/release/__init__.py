@@ -1,1 +1,61 @@
-"""The main job: tables that are published on a schedule, priced before they run, with a bundle that defends them."""
+"""The main job: tables that are published on a schedule, priced before they run, with a bundle that defends them.
+
+    plan = release.read_release_plan("plan.toml")
+    print(release.price(plan))                     # what it costs, and how exact it will be; nothing is read
+    release.publish(plan, principal="ana")         # charged, read, drawn, stored, written
+
+Everything is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.release.period import Every, Period, Schedule
+    from discreet.release.plan import (
+        Allowance,
+        Invariant,
+        Level,
+        Output,
+        ReleasePlan,
+        RunningPlan,
+        TablePlan,
+        Wish,
+    )
+    from discreet.release.published import LedgerMark, Published, PublishedTable
+
+_HOMES = {
+    "period": ("Every", "Period", "Schedule"),
+    "plan": ("Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"),
+    "published": ("LedgerMark", "Published", "PublishedTable"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Allowance",
+    "Every",
+    "Invariant",
+    "LedgerMark",
+    "Level",
+    "Output",
+    "Period",
+    "Published",
+    "PublishedTable",
+    "ReleasePlan",
+    "RunningPlan",
+    "Schedule",
+    "TablePlan",
+    "Wish",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"discreet.release.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
