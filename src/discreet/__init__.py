@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         LedgerDamaged,
         LedgerUnavailable,
         NoiseOverflow,
+        NotAuthorised,
         Refused,
         UnsupportedEvent,
     )
@@ -92,6 +93,7 @@ __all__ = [
     "LedgerDamaged",
     "LedgerUnavailable",
     "NoiseOverflow",
+    "NotAuthorised",
     "NotPrivate",
     "Plan",
     "Quota",
@@ -163,6 +165,7 @@ _HOMES = {
     "LedgerDamaged": "errors",
     "LedgerUnavailable": "errors",
     "NoiseOverflow": "errors",
+    "NotAuthorised": "errors",
     "NotPrivate": "privacy.notprivate",
     "Plan": "query",
     "Quota": "ledger",

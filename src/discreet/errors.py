@@ -8,6 +8,7 @@ DiscreetError
 ├── AnswerFailed          a question that was paid could not be answered; says nothing more, whatever the data are
 ├── LedgerDamaged         the record was changed, cut, rolled back or is not the one declared
 ├── LedgerUnavailable     the record cannot be written now: disk, permissions or another machine
+├── NotAuthorised         this user may not do this; nothing was read
 └── NoiseOverflow         a noise value does not fit 64 bits; nothing was released
 
 No message contains a data value, only public parameters.
@@ -23,6 +24,7 @@ __all__ = [
     "LedgerDamaged",
     "LedgerUnavailable",
     "NoiseOverflow",
+    "NotAuthorised",
     "Refused",
     "UnsupportedEvent",
 ]
@@ -104,6 +106,10 @@ class LedgerDamaged(DiscreetError):
 
 class LedgerUnavailable(DiscreetError, OSError):
     """The record cannot be written now. Nothing was read or released; the charge may or may not have been made."""
+
+
+class NotAuthorised(DiscreetError, PermissionError):
+    """This user may not do this. Nothing was read; whoever holds the data can allow it."""
 
 
 class NoiseOverflow(DiscreetError, OverflowError):

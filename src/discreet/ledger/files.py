@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from discreet.errors import LedgerUnavailable, Refused
+from discreet.errors import LedgerUnavailable, NotAuthorised, Refused
 
 __all__ = ["check_private", "create_private", "private", "reachable", "refuse_network", "sync", "sync_folder"]
 
@@ -26,8 +26,10 @@ def reachable() -> Iterator[None]:
     """Say in our words why a file cannot be opened."""
     try:
         yield
-    except LedgerUnavailable:
+    except (LedgerUnavailable, NotAuthorised):
         raise
+    except PermissionError:
+        raise NotAuthorised("this user may not open or make the ledger here: ask whoever holds the data") from None
     except OSError as error:
         raise LedgerUnavailable(f"the ledger cannot be opened or made here: {error.strerror}") from None
 
@@ -57,7 +59,7 @@ def check_private(path: Path) -> None:
         # sqlite3 keeps a log beside each name, so two names are two ledgers that share one budget.
         raise Refused("this ledger has a second name (a hard link), under which it could be spent from: remove it")
     if facts.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
-        raise Refused("this ledger belongs to another user")
+        raise NotAuthorised("this ledger belongs to another user: ask whoever holds the data")
 
 
 def sync(file: int) -> None:
