@@ -193,6 +193,12 @@ class Ledger:
                 return None
             return StoredAnswer(as_charge(charge_entry(rows, self._dataset, index)), text)
 
+    def charged(self, key: str) -> Entry | None:
+        """Return the entry of the charge that was made under a key; None if there is none yet."""
+        with self._store.reading() as rows:
+            index = rows.by_key(self._dataset, key)
+            return None if index is None else charge_entry(rows, self._dataset, index)
+
     def spent(self) -> Spending:
         """Return the exact sums of everything that was charged."""
         with self._store.reading() as rows:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.query.question import Question
     from discreet.query.results import Cell, Column, ReleaseTable
     from discreet.query.session.builder import Ask
+    from discreet.query.session.joint import JointPlan, JointRelease
     from discreet.query.session.measures import (
         count,
         count_distinct,
@@ -50,6 +51,7 @@ _HOMES = {
     "question": ("Question",),
     "results": ("Cell", "Column", "ReleaseTable"),
     "session.builder": ("Ask",),
+    "session.joint": ("JointPlan", "JointRelease"),
     "session.measures": (
         "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum", "mode", "quantile", "sum",
         "variance",
@@ -76,6 +78,8 @@ __all__ = [
     "Declared",
     "Engine",
     "Facts",
+    "JointPlan",
+    "JointRelease",
     "Kind",
     "Plan",
     "Policy",

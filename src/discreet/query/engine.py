@@ -64,5 +64,11 @@ class Engine(Protocol):
     def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
         """Read, bound and add up. Raises only errors whose text does not depend on the data."""
 
+    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[Tallied, ...]:
+        """Do the same for several stages, reading what they have in common once.
+
+        Each answer follows the law that `run` follows, with secret choices of its own, independent of the others'.
+        """
+
     def close(self) -> None:
         """Let go of the data."""

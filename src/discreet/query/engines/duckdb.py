@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, final
 
 from discreet.errors import AnswerFailed, InvalidParameter
@@ -85,6 +85,9 @@ class DuckDBEngine:
             return run_bounded(stage, scan, connection, deadline, self._resources)
 
         return self._ask(work, list(self._held), deadline)
+
+    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[Tallied, ...]:
+        return tuple(self.run(stage, deadline=deadline) for stage in stages)
 
     def close(self) -> None:
         self._cage.close()

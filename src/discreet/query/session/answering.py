@@ -7,33 +7,23 @@ whatever the data were, and is not refunded.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event as Closing
 from typing import final
 
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
-from discreet.ledger import Charge, Ledger
+from discreet.ledger import Charge, Ledger, StoredAnswer
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine, Tallied
-from discreet.query.planning import Priced
-from discreet.query.results import ReleaseTable
+from discreet.query.session.asked import Payable
 
-__all__ = ["Asked", "Desk"]
+__all__ = ["Desk"]
 
 _NO_ANSWER = "no answer"  # Stored where noise was drawn and no table came of it.
 _LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the fingerprint stands for all of it.
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question with its price and, if it has one, its idempotency key."""
-
-    text: str
-    priced: Priced
-    key: str | None = None
 
 
 @final
@@ -60,27 +50,29 @@ class Desk:
                 "this session belongs to the process that opened it: open another one here, on the same ledger"
             )
 
-    def answer(self, asked: Asked) -> ReleaseTable:
-        """Answer a question, or give the stored answer again."""
+    def answer(self, asked: Payable) -> StoredAnswer:
+        """Answer what is asked, or give the stored answer again."""
         self.check_open()
-        plan = asked.priced.fingerprint
+        plan = asked.fingerprint
         found = self.ledger.stored(
             principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
         )
         if found is not None and found.text != _NO_ANSWER:
-            return _table(found.text)
+            return found
         charge = self._charge(asked, plan)
         deadline = Deadline.after(self.seconds)
-        text: str | None = None
+        text = _NO_ANSWER
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
         with suppress(Exception):
             text = self._compute(asked, charge, deadline)
-        return _table(text)
+        if text == _NO_ANSWER:
+            raise AnswerFailed
+        return StoredAnswer(charge, text)
 
-    def _charge(self, asked: Asked, plan: str) -> Charge:
+    def _charge(self, asked: Payable, plan: str) -> Charge:
         try:
             return self.ledger.charge(
-                asked.priced.event,
+                asked.event,
                 relation=Relation.ADD_REMOVE,
                 purpose=asked.text[:_LONGEST_PURPOSE],
                 principal=self.principal,
@@ -91,12 +83,12 @@ class Desk:
                 unit=self.unit,
             )
         except BudgetExceeded as refused:
-            raise BudgetExceeded(asked=asked.priced.cost, left=refused.left) from None
+            raise BudgetExceeded(asked=asked.cost, left=refused.left) from None
 
-    def _compute(self, asked: Asked, charge: Charge, deadline: Deadline) -> str:
+    def _compute(self, asked: Payable, charge: Charge, deadline: Deadline) -> str:
         """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
-        tallied = self.engine.run(asked.priced.stage, deadline=deadline)
-        return self.ledger.store(charge, lambda: _drawn(asked.priced, tallied))
+        tallied = self.engine.run_all(asked.stages, deadline=deadline)
+        return self.ledger.store(charge, lambda: _drawn(asked, tallied))
 
     def pay(self, event: Event, *, relation: Relation, purpose: str) -> None:
         """Charge what another part of the library spends."""
@@ -118,14 +110,8 @@ class Desk:
             raise Refused("this ledger does not take such an answer", reason=str(error)) from None
 
 
-def _drawn(priced: Priced, tallied: Tallied) -> str:
+def _drawn(asked: Payable, tallied: Sequence[Tallied]) -> str:
     """Draw once. That it failed is kept like an answer: under the same key fresh noise would come for free."""
     with suppress(Exception):
-        return priced.draw(tallied).to_json()
+        return asked.draw(tallied)
     return _NO_ANSWER
-
-
-def _table(text: str | None) -> ReleaseTable:
-    if text is None or text == _NO_ANSWER:
-        raise AnswerFailed
-    return ReleaseTable.from_json(text)

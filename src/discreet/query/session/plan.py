@@ -10,7 +10,8 @@ from discreet.query.engine import Deadline
 from discreet.query.planning import Explanation
 from discreet.query.question import Question
 from discreet.query.results import ReleaseTable
-from discreet.query.session.answering import Asked, Desk
+from discreet.query.session.answering import Desk
+from discreet.query.session.asked import Asked
 
 __all__ = ["Plan"]
 
@@ -45,6 +46,11 @@ class Plan:
         return self._asked.priced.cost
 
     @property
+    def fingerprint(self) -> str:
+        """A text that is the same for the same question and price, and for no other."""
+        return self._asked.fingerprint
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the answer should know, as parameters."""
         return self._asked.priced.notes
@@ -66,7 +72,7 @@ class Plan:
 
     def release(self) -> ReleaseTable:
         """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
-        return self._desk.answer(self._asked)
+        return ReleaseTable.from_json(self._desk.answer(self._asked).text)
 
     def __repr__(self) -> str:
         return str(self.explain())

@@ -14,7 +14,16 @@ from discreet.exact import exact, positive
 from discreet.privacy.relation import Relation
 from discreet.query.session.refusals import ONLY_ADD_REMOVE
 
-__all__ = ["BudgetModel", "ColumnModel", "PolicyModel", "QuotaModel", "ResourcesModel", "TableModel", "UnitModel"]
+__all__ = [
+    "BudgetModel",
+    "ColumnModel",
+    "PolicyModel",
+    "QuotaModel",
+    "ResourcesModel",
+    "Strict",
+    "TableModel",
+    "UnitModel",
+]
 
 
 def _number(value: Any) -> Any:
@@ -54,11 +63,11 @@ Count = Annotated[int, Field(ge=1)]
 Member = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
-class UnitModel(_Strict):
+class UnitModel(Strict):
     """Whom to protect."""
 
     column: Name
@@ -69,7 +78,7 @@ class UnitModel(_Strict):
     """How many rows of one unit are counted in a group at most."""
 
 
-class BudgetModel(_Strict):
+class BudgetModel(Strict):
     """What all answers together may spend: epsilon alone (pure), epsilon with delta, or rho."""
 
     epsilon: Positive | None = None
@@ -80,7 +89,7 @@ class BudgetModel(_Strict):
     """The lifetime rho of zero-concentrated privacy, instead of epsilon and delta."""
 
 
-class QuotaModel(_Strict):
+class QuotaModel(Strict):
     """A limit below the budget, for a project, a person or a window of time. A quota is no guarantee."""
 
     epsilon: Positive | None = None
@@ -97,7 +106,7 @@ class QuotaModel(_Strict):
     """How often it starts anew; left out, it never does."""
 
 
-class ColumnModel(_Strict):
+class ColumnModel(Strict):
     """What is publicly known of a column: bounds, categories, or only its kind."""
 
     low: Bound | None = None
@@ -114,7 +123,7 @@ class ColumnModel(_Strict):
     """A column of truth values, or of text of which nothing more is known."""
 
 
-class TableModel(_Strict):
+class TableModel(Strict):
     """A table: where it lives, whether it is public, and what is known of its columns."""
 
     source: Name | None = None
@@ -125,7 +134,7 @@ class TableModel(_Strict):
     """What is declared of its columns, by name."""
 
 
-class ResourcesModel(_Strict):
+class ResourcesModel(Strict):
     """How much a question may use of the machine."""
 
     seconds: Positive | None = None
@@ -136,7 +145,7 @@ class ResourcesModel(_Strict):
     """On how many threads."""
 
 
-class PolicyModel(_Strict):
+class PolicyModel(Strict):
     """A policy of Discreet: whom to protect, how much may be spent, and what is publicly known."""
 
     dataset: Name

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import Any, Literal, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
@@ -19,16 +19,21 @@ from discreet.query.engine import Engine
 from discreet.query.planning import plan as plan_question
 from discreet.query.policy import Unit
 from discreet.query.reading import Reading, read
-from discreet.query.session.answering import Asked, Desk
+from discreet.query.session.answering import Desk
+from discreet.query.session.asked import Asked
 from discreet.query.session.builder import Ask
 from discreet.query.session.catalogue_building import Columns, build_catalogue, nearest
 from discreet.query.session.describing import describe_catalogue
+from discreet.query.session.joint import JointPlan
 from discreet.query.session.keys import Keys, listed_keys
 from discreet.query.session.plan import Plan
 from discreet.query.session.refusals import ONLY_ADD_REMOVE
 from discreet.query.session.resources import Resources
 from discreet.query.session.spending import Expectation, Offer
 from discreet.query.session.tables import check_apart, named_tables
+
+if TYPE_CHECKING:
+    from discreet.query.session.policy_file import Policy
 
 __all__ = ["Session"]
 
@@ -100,7 +105,7 @@ class Session:
     @classmethod
     def from_policy(
         cls,
-        policy: str | Path,
+        policy: str | Path | Policy,
         *,
         principal: str,
         project: str = "",
@@ -108,10 +113,10 @@ class Session:
         version: str | None = None,
         anchor: str | Path | None = None,
     ) -> Session:
-        """Open a session as a policy file says; `tables` hands over those that name no source in the file."""
-        from discreet.query.session.policy_file import read_policy
+        """Open a session as a policy or its file says; `tables` hands over those that name no source there."""
+        from discreet.query.session.policy_file import Policy, read_policy
 
-        said = read_policy(policy)
+        said = policy if isinstance(policy, Policy) else read_policy(policy)
         return cls(
             said.sources(tables or {}),
             unit=said.unit,
@@ -157,6 +162,18 @@ class Session:
             delta=delta,
         )
         return self._ask(query, offer, keys=keys, key=key)
+
+    def together(self, plans: Mapping[str, Plan], *, key: str | None, purpose: str) -> JointPlan:
+        """Put plans of this session together: one charge pays for all of them, and they are answered at once.
+
+        All noise is accounted for as one event, which is less than the sum of the parts where it is Gaussian. With
+        `key`, releasing again returns what was released, and refuses if any of the plans has changed.
+        """
+        self._desk.check_open()
+        joint = JointPlan(self._desk, plans, key=key, purpose=purpose)
+        self._desk.times_left(joint.event)  # What the ledger cannot account for is refused here, not at the release.
+        self._remember(joint.event)
+        return joint
 
     def table(self, name: str) -> Ask:
         """Begin a question in Python: `session.table("orders").where(…).group_by("city").agg(n=count())`."""
