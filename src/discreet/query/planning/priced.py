@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -14,6 +14,7 @@ from discreet.privacy.relation import Relation
 from discreet.query.engine import Tallied
 from discreet.query.planning.allocation import bundle_numbers
 from discreet.query.planning.choice import choose_noise
+from discreet.query.planning.deviations import deviations, variances
 from discreet.query.planning.draft import Draft, Number, Pass, Pick, Tallying
 from discreet.query.planning.drawing import draw
 from discreet.query.planning.explain import Explanation, explain
@@ -102,6 +103,16 @@ class Priced:
     @property
     def notes(self) -> tuple[str, ...]:
         return notes(self.draft)
+
+    @property
+    def deviations(self) -> Mapping[str, Fraction]:
+        """The standard deviation of the noise on each column that is a plain count or sum, rounded up."""
+        return deviations(self.draft)
+
+    @property
+    def variances(self) -> Mapping[str, Fraction]:
+        """Its square, exactly for Gaussian noise of more than a few grid steps and to 15 digits for other noise."""
+        return variances(self.draft)
 
     @property
     def fingerprint(self) -> str:

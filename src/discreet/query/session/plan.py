@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import final
 
 from discreet.privacy.events import Event
@@ -49,6 +51,16 @@ class Plan:
     def fingerprint(self) -> str:
         """A text that is the same for the same question and price, and for no other."""
         return self._asked.fingerprint
+
+    @property
+    def deviations(self) -> Mapping[str, Fraction]:
+        """The standard deviation of the noise on each column that is a plain count or sum, rounded up."""
+        return self._asked.priced.deviations
+
+    @property
+    def variances(self) -> Mapping[str, Fraction]:
+        """Its square, exactly for Gaussian noise of more than a few grid steps."""
+        return self._asked.priced.variances
 
     @property
     def notes(self) -> tuple[str, ...]:
