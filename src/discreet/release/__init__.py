@@ -25,11 +25,15 @@ if TYPE_CHECKING:
         Wish,
     )
     from discreet.release.published import LedgerMark, Published, PublishedTable
+    from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
+    from discreet.release.reading.window import sql_in
 
 _HOMES = {
     "period": ("Every", "Period", "Schedule"),
     "plan": ("Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"),
     "published": ("LedgerMark", "Published", "PublishedTable"),
+    "reading.plan_file": ("read_release_plan", "release_plan_schema"),
+    "reading.window": ("sql_in",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -48,6 +52,9 @@ __all__ = [
     "Schedule",
     "TablePlan",
     "Wish",
+    "read_release_plan",
+    "release_plan_schema",
+    "sql_in",
 ]
 
 

@@ -136,3 +136,4 @@ class ReleasePlan:
     levels: tuple[Level, ...] = ()
     invariants: tuple[Invariant, ...] = ()
     written: str = ""  # the file, as it was read
+    file: str = ""  # its name, for messages

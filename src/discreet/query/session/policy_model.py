@@ -64,6 +64,8 @@ Member = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
 
 
 class Strict(BaseModel):
+    """A table of a file: nothing in it is unknown, and nothing is converted."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 

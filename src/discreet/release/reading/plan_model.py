@@ -1,0 +1,208 @@
+"""What a plan file may say, as models: a policy file, and what is published on which schedule for which price."""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from discreet.exact import exact
+from discreet.query.session.policy_model import Count, Member, Name, Number, PolicyModel, Positive, Strict
+
+__all__ = [
+    "AllowanceModel",
+    "InvariantModel",
+    "LevelModel",
+    "OutputModel",
+    "PlanModel",
+    "PublishModel",
+    "RunningModel",
+    "ScheduleModel",
+    "WishModel",
+]
+
+_SAFE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
+_TAKEN = re.compile(r"con|prn|aux|nul|(com|lpt)\d", re.IGNORECASE)  # Some systems have no files of these names.
+
+
+def _file_name(value: str) -> str:
+    if not _SAFE.fullmatch(value) or _TAKEN.fullmatch(value):
+        raise ValueError(
+            "this becomes the name of a file: write a letter, then at most 63 letters, digits, - or _, such as by_sex"
+        )
+    return value
+
+
+def _part(value: Any) -> Any:
+    if not 0 < exact(value, name="this") <= 1:
+        raise ValueError("this is a part of what one release may spend: above 0 and at most 1")
+    return value
+
+
+def _small(value: Any) -> Any:
+    if not 0 < exact(value, name="this") < 1:
+        raise ValueError("delta is a chance: above 0 and far below one over the number of people")
+    return value
+
+
+_NUMBER = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[-+0-9.eE/ ]+$"}]}
+FileName = Annotated[
+    str, AfterValidator(_file_name), WithJsonSchema({"type": "string", "pattern": f"^{_SAFE.pattern}$"})
+]
+Part = Annotated[Any, AfterValidator(_part), WithJsonSchema(_NUMBER)]
+Delta = Annotated[Any, AfterValidator(_small), WithJsonSchema(_NUMBER)]
+KeyValue = Annotated[Any, WithJsonSchema({"type": ["string", "integer", "boolean"]})]
+
+
+class AllowanceModel(Strict):
+    """What one release of all tables may spend together: epsilon alone (pure), epsilon with delta, or rho."""
+
+    epsilon: Positive | None = None
+    """The epsilon of one release."""
+    delta: Delta | None = None
+    """The delta of one release; with rho, the delta at which its epsilon is told."""
+    rho: Positive | None = None
+    """The rho of one release, instead of epsilon."""
+    split: Literal["accuracy", "even"] = "accuracy"
+    """How it is divided among tables that name neither an error nor a price: so that the worst relative error is
+    smallest, or evenly."""
+
+
+class ScheduleModel(Strict):
+    """When a release is due: once, or for each day, week, month, quarter or year."""
+
+    every: Literal["once", "day", "week", "month", "quarter", "year"]
+    """How often."""
+    first: date | None = None
+    """The first day of the first period, such as 2026-01-01."""
+    column: Name | None = None
+    """A date or timestamp of every private table: a release is about the rows of its period only."""
+
+
+class OutputModel(Strict):
+    """What is written, and where."""
+
+    folder: Name = "published"
+    """The folder of the bundles, relative to the plan file."""
+    formats: list[Literal["csv", "parquet"]] = Field(default=["csv", "parquet"], min_length=1)
+    """In which formats tables are written."""
+    tidy: bool = True
+    """Whether tidy values (whole, not negative, adding up) are written beside the raw ones."""
+    zip: bool = True
+    """Whether the bundle is written as one file too."""
+
+
+class LevelModel(Strict):
+    """A coarser grouping of a column, or of another level; it can be grouped by like a column."""
+
+    name: Name
+    """The name of the level."""
+    of: Name
+    """The column, or the level, that it groups."""
+    members: dict[str, list[Member]] = Field(min_length=1)
+    """Which values of that column belong to each value of the level."""
+
+
+class WishModel(Strict):
+    """What a table should cost or reach: at most one of these."""
+
+    share: Part | None = None
+    """The part of what one release may spend."""
+    epsilon: Positive | None = None
+    """The epsilon of this table."""
+    rho: Positive | None = None
+    """The rho of this table."""
+    error: Positive | None = None
+    """The largest ±, at 95 %: the cheapest price that reaches it is paid."""
+    relative_error: Positive | None = None
+    """The largest ± as a part of the expected value."""
+
+
+class PublishModel(WishModel):
+    """A table by its SQL; or, by `from` and groupings, a family of tables that count the same rows and add up."""
+
+    name: FileName
+    """The name of the table, and of its files."""
+    title: Name | None = None
+    """What it shows, for people."""
+    sql: Name | None = None
+    """The question, if the table is not made of groupings."""
+    source: Name | None = Field(default=None, alias="from")
+    """The private table whose rows a family counts."""
+    where: Name | None = None
+    """Which rows a family counts, as in SQL."""
+    by: list[Name] | None = None
+    """The columns and levels of a single grouping."""
+    groupings: list[list[Name]] | None = Field(default=None, min_length=1)
+    """Several groupings, each a list of columns and levels; [] is the total."""
+    measures: dict[str, Name] = Field(default_factory=dict)
+    """What is measured in every group, by the name of its column, such as stays = "COUNT(*)"."""
+    expected: dict[str, Positive] = Field(default_factory=dict)
+    """What you believe, by column; "*" is how many rows a typical group has. In a family it is said of the grouping
+    with the most groups."""
+    delta: Delta | None = None
+    """For groups that nobody listed: the chance that somebody is named who is alone in a group."""
+    keys: dict[str, list[KeyValue]] = Field(default_factory=dict)
+    """Public values of keys, by column, that are not declared with the table."""
+
+
+class InvariantModel(Strict):
+    """A number that everybody knows: typed in here, never read from the data, and named in the guarantee."""
+
+    table: Name
+    """The published table."""
+    column: Name
+    """Its column."""
+    where: dict[str, KeyValue] = Field(default_factory=dict)
+    """The row, by all its keys; {} is the row of a table without keys."""
+    value: Number
+    """The number."""
+    reason: Name
+    """Why everybody knows it."""
+
+
+class RunningModel(WishModel):
+    """A total so far, day by day, paid for once for all its days."""
+
+    name: FileName
+    """The name of the series, and of its files."""
+    title: Name | None = None
+    """What it shows, for people."""
+    source: Name = Field(alias="from")
+    """The private table whose rows are counted."""
+    where: Name | None = None
+    """Which rows are counted, as in SQL."""
+    day: Name
+    """The column with the day."""
+    first: date
+    """The first day of the series."""
+    days: Annotated[int, Field(ge=1, le=36_525)]
+    """How many days the series has."""
+    max_days: Count = 1
+    """On how many days of the series one unit is counted at most."""
+    person_day: bool = False
+    """Whether each day of a unit is protected by itself; the guarantee says so."""
+
+
+class PlanModel(PolicyModel):
+    """A release plan of Discreet: a policy, and what is published on which schedule for which price."""
+
+    name: FileName
+    """The name of the series of releases; it is in names of folders and in the ledger."""
+    title: Name | None = None
+    """What is published, for people."""
+    publisher: str = ""
+    """Who publishes."""
+    contact: str = ""
+    """Whom to ask."""
+    release: AllowanceModel
+    schedule: ScheduleModel | None = None
+    output: OutputModel = Field(default_factory=OutputModel)
+    levels: list[LevelModel] = Field(default_factory=list)
+    publish: list[PublishModel] = Field(default_factory=list)
+    """The tables that are published."""
+    invariants: list[InvariantModel] = Field(default_factory=list)
+    running: list[RunningModel] = Field(default_factory=list)
+    """Totals so far, day by day."""
