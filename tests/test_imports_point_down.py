@@ -14,6 +14,7 @@ SOURCE = Path(discreet.__file__).parent
 FLOORS = {
     "errors": 0,
     "exact": 0,
+    "data": 1,
     "balls": 1,
     "noise": 2,
     "plots": 2,
