@@ -6,6 +6,7 @@ from discreet.ledger.account import Account
 from discreet.ledger.budget import Budget
 from discreet.ledger.entry import Charge, Entry, StoredAnswer
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.looking import Look, look
 from discreet.ledger.quota import Quota
 from discreet.ledger.restoring import restore
 from discreet.ledger.spending import Left, Spending, Total
@@ -18,11 +19,13 @@ __all__ = [
     "Entry",
     "Ledger",
     "Left",
+    "Look",
     "Quota",
     "Rows",
     "Spending",
     "Store",
     "StoredAnswer",
     "Total",
+    "look",
     "restore",
 ]

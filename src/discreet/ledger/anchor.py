@@ -22,7 +22,7 @@ from discreet.ledger.canonical import digest
 from discreet.ledger.entry import BEGINNING, Head
 from discreet.ledger.files import create_private, sync, sync_folder
 
-__all__ = ["Anchor"]
+__all__ = ["Anchor", "anchored_in"]
 
 _SLOT = 512
 _MARK = "flushed"  # In a third slot, in place of a hash: how far the anchor is on disk, for those who wait in line.
@@ -57,11 +57,7 @@ class Anchor:
         """Return the newest head that is written whole."""
         written = os.pread(self._file, 2 * _SLOT, 0)
         if written != self._seen:
-            slots = [_read(written[start : start + _SLOT]) for start in (0, _SLOT)]
-            heads = [(head.index, slot, head) for slot, head in enumerate(slots) if head is not None]
-            if not heads:
-                raise LedgerDamaged("the anchor of this ledger cannot be read: restore it from its own backup")
-            _, self._slot, self._head = max(heads, key=lambda each: each[:2])
+            self._slot, self._head = _newest(written)
             self._seen = written
         return self._head
 
@@ -119,6 +115,20 @@ class Anchor:
     def close(self) -> None:
         """Let go of the file."""
         os.close(self._file)
+
+
+def anchored_in(written: bytes) -> Head:
+    """Return the newest head in the bytes of an anchor, for those who only look."""
+    return _newest(written)[1]
+
+
+def _newest(written: bytes) -> tuple[int, Head]:
+    slots = [_read(written[start : start + _SLOT]) for start in (0, _SLOT)]
+    heads = [(head.index, slot, head) for slot, head in enumerate(slots) if head is not None]
+    if not heads:
+        raise LedgerDamaged("the anchor of this ledger cannot be read: restore it from its own backup")
+    _, slot, head = max(heads, key=lambda each: each[:2])
+    return slot, head
 
 
 def _written(head: Head) -> bytes:
