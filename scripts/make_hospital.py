@@ -46,147 +46,26 @@ DIAGNOSES = {
 NIGHTS = {"birth": 2.5, "appendicitis": 3, "fracture": 6, "depression": 10, "dementia": 9, "stroke": 9, "cancer": 7}
 PER_NIGHT = {"cancer": 1400, "heart disease": 1500, "stroke": 1300, "fracture": 1100}
 
-WOMEN = [
-    "Ada",
-    "Agnes",
-    "Alba",
-    "Alma",
-    "Amina",
-    "Anneke",
-    "Anouk",
-    "Beatrix",
-    "Berit",
-    "Bronwen",
-    "Carys",
-    "Cecily",
-    "Clio",
-    "Cora",
-    "Delia",
-    "Dorothea",
-    "Edda",
-    "Eira",
-    "Elspeth",
-    "Enid",
-    "Esme",
-    "Fenna",
-    "Flora",
-    "Freya",
-    "Greta",
-    "Gwen",
-    "Hanne",
-    "Hazel",
-    "Ida",
-    "Ines",
-    "Iris",
-    "Isolde",
-    "Jette",
-    "Juno",
-    "Katla",
-    "Keziah",
-    "Leonie",
-    "Lioba",
-    "Lorna",
-    "Mabel",
-    "Maren",
-    "Marit",
-    "Mina",
-    "Morag",
-    "Nadia",
-    "Nell",
-    "Odile",
-    "Olwen",
-    "Petra",
-    "Phoebe",
-    "Rhona",
-    "Rosalind",
-    "Runa",
-    "Sabra",
-    "Senna",
-    "Sibyl",
-    "Solveig",
-    "Tamsin",
-    "Tilda",
-    "Una",
-    "Verity",
-    "Wilma",
-    "Yara",
-    "Zelda",
-]
-MEN = [
-    "Aldous",
-    "Alwin",
-    "Ansel",
-    "Arlo",
-    "Barnaby",
-    "Basil",
-    "Bertil",
-    "Bram",
-    "Caspar",
-    "Cedric",
-    "Cyril",
-    "Dag",
-    "Denzil",
-    "Edgar",
-    "Eino",
-    "Emrys",
-    "Ewan",
-    "Felix",
-    "Finlay",
-    "Gareth",
-    "Gideon",
-    "Gustav",
-    "Hamish",
-    "Henrik",
-    "Hugo",
-    "Idris",
-    "Ivo",
-    "Jasper",
-    "Joren",
-    "Kasimir",
-    "Kelvin",
-    "Lars",
-    "Leopold",
-    "Linus",
-    "Lorcan",
-    "Magnus",
-    "Malachi",
-    "Matthis",
-    "Milo",
-    "Nestor",
-    "Niall",
-    "Noam",
-    "Olaf",
-    "Orson",
-    "Oswin",
-    "Percy",
-    "Quentin",
-    "Ragnar",
-    "Reuben",
-    "Rowan",
-    "Rufus",
-    "Silas",
-    "Soren",
-    "Stellan",
-    "Tarek",
-    "Tobias",
-    "Torben",
-    "Ulric",
-    "Valentin",
-    "Viggo",
-    "Wendel",
-    "Wolfram",
-    "Yannick",
-    "Zeno",
-]
-BEGINNINGS = (
-    "Alder Ash Birch Black Bram Coal Crow Dun Elder Fern Fox Gold Hart Haw Heron Kestrel Lark Lin Marl Moor".split()
-)
-ENDINGS = (
-    "acre bank bourne by combe croft dale den field ford gate grove holm hurst ley mere stead ton wick worth".split()
-)
-STREETS = (
-    "Abbey Bell Canal Chandler Cooper Dyer Eel Ferry Glover Hatter Ink Juniper Kiln Linen Miller Needle Orchard".split()
-)
+WORDS = {
+    "f": (
+        "Ada Agnes Alba Alma Amina Anneke Anouk Beatrix Berit Bronwen Carys Cecily Clio Cora Delia Dorothea Edda "
+        "Eira Elspeth Enid Esme Fenna Flora Freya Greta Gwen Hanne Hazel Ida Ines Iris Isolde Jette Juno Katla "
+        "Keziah Leonie Lioba Lorna Mabel Maren Marit Mina Morag Nadia Nell Odile Olwen Petra Phoebe Rhona "
+        "Rosalind Runa Sabra Senna Sibyl Solveig Tamsin Tilda Una Verity Wilma Yara Zelda"
+    ),
+    "m": (
+        "Aldous Alwin Ansel Arlo Barnaby Basil Bertil Bram Caspar Cedric Cyril Dag Denzil Edgar Eino Emrys Ewan "
+        "Felix Finlay Gareth Gideon Gustav Hamish Henrik Hugo Idris Ivo Jasper Joren Kasimir Kelvin Lars Leopold "
+        "Linus Lorcan Magnus Malachi Matthis Milo Nestor Niall Noam Olaf Orson Oswin Percy Quentin Ragnar Reuben "
+        "Rowan Rufus Silas Soren Stellan Tarek Tobias Torben Ulric Valentin Viggo Wendel Wolfram Yannick Zeno"
+    ),
+    "beginnings": "Alder Ash Birch Black Bram Coal Crow Dun Elder Fern Fox Gold Hart Haw Heron Kestrel Lark Lin Marl Moor",
+    "endings": "acre bank bourne by combe croft dale den field ford gate grove holm hurst ley mere stead ton wick worth",
+    "streets": (
+        "Abbey Bell Canal Chandler Cooper Dyer Eel Ferry Glover Hatter Ink Juniper Kiln Linen Miller Needle Orchard"
+    ),
+}
+LISTS = {name: words.split() for name, words in WORDS.items()}
 KINDS = ("Street", "Lane", "Row", "Hill")
 
 
@@ -213,9 +92,9 @@ def people(source: random.Random) -> list[Person]:
 
 def _person(source: random.Random, region: str, district: str, codes: tuple[str, str]) -> Person:
     sex = "f" if source.random() < 0.51 else "m"
-    first = source.choice(WOMEN if sex == "f" else MEN)
-    last = source.choice(BEGINNINGS) + source.choice(ENDINGS)
-    address = f"{1 + int(source.expovariate(0.04))} {source.choice(STREETS)} {source.choice(KINDS)}"
+    first = source.choice(LISTS[sex])
+    last = source.choice(LISTS["beginnings"]) + source.choice(LISTS["endings"])
+    address = f"{1 + int(source.expovariate(0.04))} {source.choice(LISTS['streets'])} {source.choice(KINDS)}"
     return Person(f"{first} {last}", address, source.choice(codes), district, region, _birth_date(source), sex)
 
 
