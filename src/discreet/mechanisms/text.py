@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-__all__ = ["decimal", "places_for", "plain", "significant_up"]
+__all__ = ["decimal", "exponent", "places_for", "plain", "significant_up"]
 
 _MOST_PLACES = 12
 

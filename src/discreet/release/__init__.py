@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.release.declared import catalogue_of
     from discreet.release.period import Every, Period, Schedule
     from discreet.release.plan import (
         Allowance,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from discreet.release.reading.window import sql_in
 
 _HOMES = {
+    "declared": ("catalogue_of",),
     "period": ("Every", "Period", "Schedule"),
     "plan": ("Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"),
     "published": ("LedgerMark", "Published", "PublishedTable"),
@@ -52,6 +54,7 @@ __all__ = [
     "Schedule",
     "TablePlan",
     "Wish",
+    "catalogue_of",
     "read_release_plan",
     "release_plan_schema",
     "sql_in",

@@ -11,6 +11,7 @@ from planning_worlds import EVERY, X, priced
 from discreet.errors import Refused
 from discreet.query.planning import Priced
 from discreet.query.planning.predicted import predicted
+from discreet.query.planning.targets import errors_of, relative_errors_of
 from discreet.query.question import Measure, Statistic
 
 
@@ -74,3 +75,30 @@ def test_a_solved_plan_is_the_plan_of_its_epsilon() -> None:
     made = priced(EVERY["rows"], error=Fraction(20))
     again = priced(EVERY["rows"], epsilon=made.spend.epsilon)
     assert made.fingerprint == again.fingerprint
+
+
+@pytest.mark.parametrize("names", [("rows",), ("rows", "sum"), ("sum of later", "mean of later")])
+@pytest.mark.parametrize("error", [Fraction(10), Fraction(33, 2), Fraction(500)])
+def test_the_rho_of_an_error_is_the_least_that_reaches_it(names: tuple[str, ...], error: Fraction) -> None:
+    measures = [EVERY[name] for name in names]
+    made = priced(*measures, keys="known", limits=(2, 2), error=error, expected=100, concentrated=True)
+    found = made.spend.rho
+    assert found is not None
+    assert made.spend.epsilon is None
+    assert worst(made, 100) <= error
+    less = priced(*measures, keys="known", limits=(2, 2), rho=a_step_less(found), expected=100)
+    assert worst(less, 100) > error
+
+
+def test_no_rho_reaches_what_the_largest_does_not() -> None:
+    with pytest.raises(Refused, match="no rho up to 50"):
+        priced(EVERY["sum"], error=Fraction(1, 10**6), concentrated=True)
+
+
+def test_relative_errors_are_told_where_a_size_is_declared() -> None:
+    made = priced(EVERY["rows"], EVERY["sum"], rho=Fraction(1, 10), expected=1000)
+    errors, relative = errors_of(made.draft), relative_errors_of(made.draft)
+    assert set(errors) == {"m0", "m1"}
+    assert relative == {"m0": errors["m0"] / 1000}
+    both = priced(EVERY["rows"], EVERY["sum"], rho=Fraction(1, 10), expected=1000, sizes={"m1": Fraction(50)})
+    assert relative_errors_of(both.draft) == {"m0": errors["m0"] / 1000, "m1": errors["m1"] / 50}

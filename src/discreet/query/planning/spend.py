@@ -24,7 +24,8 @@ class Spend:
     """Exactly one of `epsilon`, `rho` and `error`. There is no default: how much to spend is the analyst's word.
 
     `delta` is for what needs one: groups whose keys are not public, and Gaussian noise by (epsilon, delta). `error` is
-    the largest ± that is wanted, or, if `relative`, the largest ± as a part of the expected value.
+    the largest ± that is wanted, or, if `relative`, the largest ± as a part of the expected value; it is reached by the
+    least epsilon, or, if `concentrated`, by the least rho.
     """
 
     epsilon: Fraction | None = None
@@ -32,6 +33,7 @@ class Spend:
     rho: Fraction | None = None
     error: Fraction | None = None
     relative: bool = False
+    concentrated: bool = False
     expected: int | None = None  # rows of a typical group, as the analyst believes; never read from data
     sizes: Mapping[str, Fraction] = field(default_factory=dict)  # expected values by column, as an earlier answer has
     confidence: Fraction = Fraction(95, 100)
@@ -46,12 +48,13 @@ class Spend:
             error=None if self.error is None else positive(self.error, name="error"),
             delta=None if self.delta is None else small_delta(self.delta, population=None),
             relative=read_flag(self.relative, name="relative"),
+            concentrated=read_flag(self.concentrated, name="concentrated"),
             expected=None if self.expected is None else positive_integer(self.expected, name="expected"),
             sizes={name: positive(size, name="an expected size") for name, size in dict(self.sizes).items()},
             confidence=read_confidence(self.confidence),
         )
-        if self.relative and self.error is None:
-            raise InvalidParameter("relative says what error means: give an error")
+        if (self.relative or self.concentrated) and self.error is None:
+            raise InvalidParameter("relative and concentrated say what error means: give an error")
 
     def __hash__(self) -> int:
         return hash((self.epsilon, self.delta, self.rho, self.error, self.relative, self.expected, self.confidence))

@@ -1,46 +1,63 @@
-"""From an error that is wanted to the least epsilon that reaches it, from public facts only."""
+"""From an error that is wanted to the least epsilon, or the least rho, that reaches it; from public facts only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from discreet.errors import Refused
+from discreet.mechanisms.text import exponent
 from discreet.query.planning.draft import Counted, Draft
 from discreet.query.planning.predicted import needs_rows, predicted
 from discreet.query.planning.priced import rewrite
-from discreet.query.planning.spend import MOST_EPSILON, Spend
+from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO, Spend
 from discreet.query.question import Answer, Output
 
-__all__ = ["spend_for"]
+__all__ = ["errors_of", "relative_errors_of", "spend_for"]
 
-_DIGITS = 100  # Epsilon has three significant digits: 1.00, 1.01, …
-_LEAST_POWER, _MOST_POWER = -9, 2
+_DIGITS = 100  # Numbers have three significant digits: 1.00, 1.01, …
+_LEAST_EPSILON, _LEAST_RHO = Fraction(1, 10**9), Fraction(1, 10**15)
 
 
 def spend_for(draft: Draft) -> Draft:
-    """Replace an error by the smallest epsilon of three digits for which every column errs no more than that."""
+    """Replace an error by the smallest price of three digits for which every column errs no more than that."""
     spend = draft.spend
     if spend.error is None:
         return draft
 
-    def reaches(epsilon: Fraction) -> bool:
-        tried = _spending(spend, epsilon)
+    def reaches(price: Fraction) -> bool:
+        tried = _spending(spend, price)
         return _worst(rewrite(replace(draft, spend=tried)), spend) <= (spend.error or 0)
 
-    return replace(draft, spend=_spending(spend, _least(reaches)))
+    return replace(draft, spend=_spending(spend, _least(reaches, concentrated=spend.concentrated)))
 
 
-def _spending(spend: Spend, epsilon: Fraction) -> Spend:
-    return replace(spend, epsilon=epsilon, error=None, relative=False)
+def errors_of(draft: Draft) -> Mapping[str, Fraction]:
+    """Return the ± of each column for which it follows from public facts and from what is expected."""
+    found = {output.name: predicted(draft, output, draft.spend.expected) for output in draft.question.outputs}
+    return {name: error for name, error in found.items() if error is not None}
 
 
-def _least(reaches: Callable[[Fraction], bool]) -> Fraction:
-    """Search the sorted list of all numbers of three digits; errors fall as epsilon grows."""
-    low, high = 0, 9 * _DIGITS * (_MOST_POWER - _LEAST_POWER)
-    if not reaches(_candidate(high)):
-        raise Refused(f"no epsilon up to {MOST_EPSILON} reaches this error: ask for less, or for fewer columns")
+def relative_errors_of(draft: Draft) -> Mapping[str, Fraction]:
+    """Return the ± of each column as a part of its expected value, where one is declared."""
+    errors = errors_of(draft)
+    sizes = {output.name: _size(draft, output, draft.spend) for output in draft.question.outputs}
+    return {name: error / size for name, error in errors.items() if (size := sizes[name]) is not None}
+
+
+def _spending(spend: Spend, price: Fraction) -> Spend:
+    if spend.concentrated:
+        return replace(spend, rho=price, error=None, relative=False, concentrated=False)
+    return replace(spend, epsilon=price, error=None, relative=False)
+
+
+def _least(reaches: Callable[[Fraction], bool], *, concentrated: bool) -> Fraction:
+    """Search the sorted list of all numbers of three digits; errors fall as the price grows."""
+    name, least, most = ("rho", _LEAST_RHO, MOST_RHO) if concentrated else ("epsilon", _LEAST_EPSILON, MOST_EPSILON)
+    if not reaches(most):
+        raise Refused(f"no {name} up to {most} reaches this error: ask for less, or for fewer columns")
+    low, high = _place(least), _place(most)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(_candidate(middle)) else (middle + 1, high)
@@ -49,7 +66,13 @@ def _least(reaches: Callable[[Fraction], bool]) -> Fraction:
 
 def _candidate(place: int) -> Fraction:
     power, digit = divmod(place, 9 * _DIGITS)
-    return Fraction(_DIGITS + digit, _DIGITS) * Fraction(10) ** (power + _LEAST_POWER)
+    return Fraction(_DIGITS + digit, _DIGITS) * Fraction(10) ** power
+
+
+def _place(number: Fraction) -> int:
+    """Return the place of a number among all of three digits; 1 is at the place 0."""
+    power = exponent(number)
+    return 9 * _DIGITS * power + int(number * _DIGITS / Fraction(10) ** power) - _DIGITS
 
 
 def _worst(draft: Draft, asked: Spend) -> Fraction:
@@ -66,17 +89,20 @@ def _error(draft: Draft, output: Output, asked: Spend) -> Fraction | None:
         if needs_rows(draft, output):
             raise Refused("the error of a mean or variance depends on how many rows a group has: say expected=…")
         return None
-    return off / _size(draft, output, asked) if asked.relative else off
+    if not asked.relative:
+        return off
+    size = _size(draft, output, asked)
+    if size is None:
+        raise Refused(
+            f"a relative error needs an expected size of {output.name}: say expected= the rows of a typical group, or "
+            "give sizes by column, as an earlier release has them"
+        )
+    return off / size
 
 
-def _size(draft: Draft, output: Output, asked: Spend) -> Fraction:
+def _size(draft: Draft, output: Output, asked: Spend) -> Fraction | None:
     """Return the expected value of a column: as an earlier answer had it, or for counts the expected rows."""
-    assert isinstance(output.value, Answer)
     if output.name in asked.sizes:
         return asked.sizes[output.name]
-    if isinstance(draft.recipes[output.value.measure], Counted) and asked.expected is not None:
-        return Fraction(asked.expected)
-    raise Refused(
-        "a relative error needs an expected size: say expected= the rows of a typical group, or give sizes by column, "
-        "as an earlier release has them"
-    )
+    recipe = draft.recipes[output.value.measure] if isinstance(output.value, Answer) else None
+    return Fraction(asked.expected) if isinstance(recipe, Counted) and asked.expected is not None else None

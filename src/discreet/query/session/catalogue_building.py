@@ -5,21 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.engine import Engine
 from discreet.query.facts import Facts, Kind
 from discreet.query.policy import Declared, PublicTable, Unit
 
-__all__ = ["Columns", "build_catalogue", "nearest"]
+__all__ = ["Columns", "Schemas", "build_catalogue", "nearest"]
 
 _FEW = 8  # Columns of a public table whose pairs are looked at.
 Columns = Mapping[str, Declared] | Mapping[str, Mapping[str, Declared]]
 
 
-def build_catalogue(engine: Engine, tables: Mapping[str, Any], *, unit: Unit, columns: Columns) -> Catalogue:
+class Schemas(Protocol):
+    """What an engine tells of tables without looking at private rows."""
+
+    def columns(self, table: str) -> Mapping[str, Kind]: ...
+
+    def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]: ...
+
+    def public_is_unique(self, table: str, columns: frozenset[str]) -> bool: ...
+
+    def public_size(self, table: str) -> int: ...
+
+
+def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, columns: Columns) -> Catalogue:
     """Describe all tables of a session. Public ones are read; of private ones only names and types are asked for."""
     _check_distinct(tables, what="tables")
     private = {name: engine.columns(name) for name, table in tables.items() if not isinstance(table, PublicTable)}
@@ -149,7 +160,7 @@ def _can_become(stored: Kind, declared: Kind) -> bool:
     return True
 
 
-def _public_table(engine: Engine, name: str) -> CatalogueTable:
+def _public_table(engine: Schemas, name: str) -> CatalogueTable:
     try:
         columns = engine.public_columns(name)
         unique = frozenset(_unique_sets(engine, name, list(columns)))
@@ -160,7 +171,7 @@ def _public_table(engine: Engine, name: str) -> CatalogueTable:
     return CatalogueTable(name=name, private=False, columns=columns, unique=unique, rows=rows)
 
 
-def _unique_sets(engine: Engine, table: str, columns: list[str]) -> Iterator[frozenset[str]]:
+def _unique_sets(engine: Schemas, table: str, columns: list[str]) -> Iterator[frozenset[str]]:
     """Find single columns without duplicates and, where it takes few looks, pairs of the others."""
     single = {column for column in columns if engine.public_is_unique(table, frozenset([column]))}
     yield from (frozenset([column]) for column in single)
