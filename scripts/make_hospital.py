@@ -59,8 +59,8 @@ WORDS = {
         "Linus Lorcan Magnus Malachi Matthis Milo Nestor Niall Noam Olaf Orson Oswin Percy Quentin Ragnar Reuben "
         "Rowan Rufus Silas Soren Stellan Tarek Tobias Torben Ulric Valentin Viggo Wendel Wolfram Yannick Zeno"
     ),
-    "beginnings": "Alder Ash Birch Black Bram Coal Crow Dun Elder Fern Fox Gold Hart Haw Heron Kestrel Lark Lin Marl Moor",
-    "endings": "acre bank bourne by combe croft dale den field ford gate grove holm hurst ley mere stead ton wick worth",
+    "first": "Alder Ash Birch Black Bram Coal Crow Dun Elder Fern Fox Gold Hart Haw Heron Kestrel Lark Lin Marl Moor",
+    "last": "acre bank bourne by combe croft dale den field ford gate grove holm hurst ley mere stead ton wick worth",
     "streets": (
         "Abbey Bell Canal Chandler Cooper Dyer Eel Ferry Glover Hatter Ink Juniper Kiln Linen Miller Needle Orchard"
     ),
@@ -93,7 +93,7 @@ def people(source: random.Random) -> list[Person]:
 def _person(source: random.Random, region: str, district: str, codes: tuple[str, str]) -> Person:
     sex = "f" if source.random() < 0.51 else "m"
     first = source.choice(LISTS[sex])
-    last = source.choice(LISTS["beginnings"]) + source.choice(LISTS["endings"])
+    last = source.choice(LISTS["first"]) + source.choice(LISTS["last"])
     address = f"{1 + int(source.expovariate(0.04))} {source.choice(LISTS['streets'])} {source.choice(KINDS)}"
     return Person(f"{first} {last}", address, source.choice(codes), district, region, _birth_date(source), sex)
 
