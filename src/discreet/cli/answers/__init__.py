@@ -1,0 +1,1 @@
+"""What commands answer: frozen values whose fields are the JSON, and which people read as lines and tables."""

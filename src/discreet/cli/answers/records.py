@@ -1,0 +1,112 @@
+"""What is told of a ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.cli.output import Block, Table
+
+if TYPE_CHECKING:
+    from discreet.ledger import Entry, Ledger
+
+__all__ = ["Exported", "History", "Recorded", "VerifiedLedger"]
+
+_LONGEST = 70  # Characters of a purpose, for people.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedLedger:
+    """A record that was read from its beginning to its end, and in which everything is right."""
+
+    dataset: str
+    entries: int
+    charges: int
+    head: str  # the hash of the last entry: whoever notes it elsewhere can tell later that nothing was taken back
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> VerifiedLedger:
+        """Describe a record that was verified."""
+        entries = ledger.history()
+        dataset, charges = ledger.account.dataset, sum(entry.kind == "charge" for entry in entries)
+        return cls(dataset=dataset, entries=len(entries), charges=charges, head=entries[-1].hash)
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.dataset}: verified, {self.entries:,} entries of which {self.charges:,} are charges"
+        yield f"the last one is {self.head}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One entry: what is public of it."""
+
+    index: int
+    time: str  # ISO 8601, UTC
+    kind: str
+    principal: str
+    project: str
+    purpose: str
+    hash: str
+    event: dict[str, Any] | None  # what was charged
+
+    @classmethod
+    def of(cls, entry: Entry) -> Recorded:
+        """Read an entry."""
+        said = entry.content
+        return cls(
+            index=entry.index,
+            time=datetime.fromtimestamp(entry.time // 1_000_000, UTC).isoformat(),
+            kind=entry.kind,
+            principal=said.get("principal", ""),
+            project=said.get("project", ""),
+            purpose=said.get("purpose") or said.get("reason", ""),
+            hash=entry.hash,
+            event=said.get("event"),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Every entry of a data set."""
+
+    dataset: str
+    entries: list[Recorded]
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> History:
+        """Read a ledger."""
+        return cls(dataset=ledger.account.dataset, entries=[Recorded.of(entry) for entry in ledger.history()])
+
+    def blocks(self) -> Iterator[Block]:
+        rows = [(str(e.index), e.time, e.kind, e.principal, _short(e.purpose)) for e in self.entries]
+        yield Table(head=("", "time", "entry", "who", "what for"), rows=rows, right=frozenset({0}))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A record that was written out."""
+
+    file: str
+    entries: int
+    head: str
+
+    @classmethod
+    def of(cls, ledger: Ledger, file: Path) -> Exported:
+        """Describe an export."""
+        entries = ledger.history()
+        return cls(file=str(file), entries=len(entries), head=entries[-1].hash)
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.file}: {self.entries:,} entries"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,65 @@
+"""`discreet budget`: what is spent and left, and more of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import note, show
+from discreet.cli.words import POLICY, AsJson, Delta, PolicyFile, Principal, Project, command, group
+
+__all__ = ["add_to"]
+
+budget = group(
+    "What is spent and what is left, over everybody and all days; and raising it.",
+    example="discreet budget --policy policy.toml",
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the group."""
+    app.add_typer(budget, name="budget")
+
+
+@budget.callback(invoke_without_command=True)
+def show_budget(
+    context: typer.Context,
+    policy: Annotated[Path | None, typer.Option("--policy", envvar="DISCREET_POLICY", help=POLICY)] = None,
+    principal: Principal = None,
+    project: Project = "",
+    as_json: AsJson = False,
+) -> None:
+    """Tell what was spent on a data set by everybody, what is left, and every quota that counts for you."""
+    from discreet.cli.answers.budgets import BudgetNow
+    from discreet.cli.policies import asker, needed, open_ledger
+
+    if context.invoked_subcommand is None:
+        with open_ledger(needed(policy)) as ledger:
+            show(BudgetNow.of(ledger, principal=asker(principal), project=project), as_json=as_json)
+
+
+@command(
+    budget,
+    "raise",
+    example='discreet budget raise --policy policy.toml --epsilon 6 --reason "one more year"',
+)
+def raise_budget(
+    policy: PolicyFile,
+    reason: Annotated[str, typer.Option("--reason", help="Why. It stays on record.")],
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="The new lifetime ε.")] = None,
+    delta: Delta = None,
+    rho: Annotated[str | None, typer.Option("--rho", help="The new lifetime ρ.")] = None,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Raise the lifetime budget of a data set: it is on record, with who and why, and cannot be taken back."""
+    from discreet.cli.policies import asker
+    from discreet.cli.raising import raised
+
+    show(
+        raised(policy, epsilon=epsilon, delta=delta, rho=rho, reason=reason, principal=asker(principal)),
+        as_json=as_json,
+    )
+    note(f"Write the new budget into {Path(policy).name} too: until then the ledger refuses the old one.")

@@ -1,0 +1,32 @@
+"""`discreet doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.exits import Code
+from discreet.cli.output import show
+from discreet.cli.words import AsJson, command
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "doctor", example="discreet doctor")(doctor)
+
+
+def doctor(
+    policy: Annotated[Path | None, typer.Option("--policy", help="Also look at its ledger and sources.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check this machine: versions, randomness, the engine, and whether a ledger is safe in this folder."""
+    from discreet.cli.checks import examine
+
+    found = examine(Path.cwd(), policy)
+    show(found, as_json=as_json)
+    if not found.healthy:
+        raise typer.Exit(Code.REFUSED)

@@ -1,0 +1,81 @@
+"""Which error ends a command with which exit code: the one place where this is said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import final
+
+import typer
+from typer.exceptions import TyperException
+
+from discreet.errors import (
+    AnswerFailed,
+    BudgetExceeded,
+    DiscreetError,
+    InvalidParameter,
+    LedgerDamaged,
+    LedgerUnavailable,
+    NoiseOverflow,
+    NotAuthorised,
+    Refused,
+    UnsupportedEvent,
+)
+
+__all__ = ["EXITS", "MEANINGS", "Code", "code_of"]
+
+
+@final
+class Code(IntEnum):
+    """How a command ended."""
+
+    OK = 0
+    USAGE = 2
+    REFUSED = 3
+    EXHAUSTED = 4
+    NOT_AUTHORISED = 5
+    BUG = 70
+    INTERRUPTED = 130
+
+    @property
+    def word(self) -> str:
+        """How people call it."""
+        return self.name.lower().replace("_", " ")
+
+
+MEANINGS: Mapping[Code, str] = {
+    Code.OK: "done",
+    Code.USAGE: "the command, a file or a number in it is not right; nothing was spent",
+    Code.REFUSED: "refused, not agreed to, or not found in order",
+    Code.EXHAUSTED: "the budget or a quota does not hold the price; nothing was spent",
+    Code.NOT_AUTHORISED: "this user may not do this; nothing was spent",
+    Code.BUG: "a mistake in discreet itself",
+    Code.INTERRUPTED: "stopped by Ctrl-C; what was charged until then stays charged",
+}
+
+EXITS: Mapping[type[BaseException], Code] = {
+    InvalidParameter: Code.USAGE,
+    TyperException: Code.USAGE,
+    FileNotFoundError: Code.USAGE,
+    FileExistsError: Code.USAGE,
+    IsADirectoryError: Code.USAGE,
+    NotADirectoryError: Code.USAGE,
+    Refused: Code.REFUSED,
+    UnsupportedEvent: Code.REFUSED,
+    AnswerFailed: Code.REFUSED,
+    NoiseOverflow: Code.REFUSED,
+    LedgerDamaged: Code.REFUSED,
+    LedgerUnavailable: Code.REFUSED,
+    DiscreetError: Code.REFUSED,
+    typer.Abort: Code.REFUSED,
+    OSError: Code.REFUSED,
+    BudgetExceeded: Code.EXHAUSTED,
+    NotAuthorised: Code.NOT_AUTHORISED,
+    PermissionError: Code.NOT_AUTHORISED,
+    KeyboardInterrupt: Code.INTERRUPTED,
+}
+
+
+def code_of(error: BaseException) -> Code:
+    """Return the exit code of an error: that of the nearest class which has one; anything unknown is a bug."""
+    return next((EXITS[kind] for kind in type(error).__mro__ if kind in EXITS), Code.BUG)

@@ -1,0 +1,50 @@
+"""What `--json` of each command answers, as JSON Schema: made from the answers, published in docs/schema/cli."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.cli.answers.accounting import Calibrated, Composed, Converted
+from discreet.cli.answers.budgets import BudgetNow
+from discreet.cli.answers.failures import Failure
+from discreet.cli.answers.machine import Health, Version
+from discreet.cli.answers.records import Exported, History, VerifiedLedger
+from discreet.cli.answers.tables import Explained, TableAnswer
+
+__all__ = ["ANSWERS", "schema_of"]
+
+ANSWERS: Mapping[str, type[Any]] = {
+    "account calibrate": Calibrated,
+    "account compose": Composed,
+    "account convert": Converted,
+    "budget": BudgetNow,
+    "budget raise": BudgetNow,
+    "doctor": Health,
+    "error": Failure,  # of every command, on stderr
+    "explain": Explained,
+    "ledger export": Exported,
+    "ledger history": History,
+    "ledger verify": VerifiedLedger,
+    "query": TableAnswer,
+    "version": Version,
+}
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of a command's answer. Nothing that it does not name may stand in it."""
+    from pydantic import TypeAdapter
+
+    found = TypeAdapter(ANSWERS[name]).json_schema()
+    title = "discreet: an error" if name == "error" else f"discreet {name} --json"
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_closed(found), "title": title}
+
+
+def _closed(part: Any) -> Any:
+    """Close every object whose fields are listed."""
+    if isinstance(part, list):
+        return [_closed(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    inside = {key: _closed(value) for key, value in part.items()}
+    return inside | {"additionalProperties": False} if "properties" in part else inside

@@ -1,0 +1,62 @@
+"""The words that commands share, each said once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+__all__ = [
+    "POLICY",
+    "AsJson",
+    "AtDelta",
+    "Delta",
+    "Epsilon",
+    "MaxEpsilon",
+    "PlanFile",
+    "PolicyFile",
+    "Principal",
+    "Project",
+    "command",
+    "group",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON; its schema is in docs/schema/cli.")]
+POLICY = "A policy file, or a release plan."
+PolicyFile = Annotated[Path, typer.Option("--policy", envvar="DISCREET_POLICY", help=POLICY)]
+PlanFile = Annotated[Path, typer.Argument(help="The release plan.", metavar="PLAN")]
+Principal = Annotated[
+    str | None,
+    typer.Option("--principal", envvar="DISCREET_PRINCIPAL", help="Who asks; your login name unless you say it."),
+]
+Project = Annotated[str, typer.Option("--project", help="For which project, if quotas are by project.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="How much ε to spend.", metavar="NUMBER")]
+Delta = Annotated[str | None, typer.Option("--delta", help="The δ, such as 1e-6.", metavar="NUMBER")]
+MaxEpsilon = Annotated[
+    str | None,
+    typer.Option("--max-epsilon", help="Agree to any price up to this ε, and do not ask. Needed without a terminal."),
+]
+AtDelta = Annotated[
+    str | None, typer.Option("--at-delta", help="At which δ to tell ε; where the budget names no δ of its own.")
+]
+
+
+def group(summary: str, *, example: str | None = None) -> typer.Typer:
+    """Return an empty group of commands; one that does something by itself has an example."""
+    return typer.Typer(
+        help=summary, no_args_is_help=example is None, epilog=None if example is None else _epilog(example)
+    )
+
+
+def command(app: typer.Typer, name: str, *, example: str) -> Callable[[F], F]:
+    """Add a command to a group, with an example at the end of its help. A test runs every example."""
+    return app.command(name, epilog=_epilog(example))
+
+
+def _epilog(example: str) -> str:
+    lines = "\n".join(f"  {line}" for line in example.strip().splitlines())
+    return f"\b\nExample:\n{lines}"
