@@ -7,9 +7,11 @@ from typing import Any
 
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
 from discreet.cli.answers.budgets import BudgetNow
+from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.failures import Failure
 from discreet.cli.answers.machine import Health, Version
 from discreet.cli.answers.records import Exported, History, VerifiedLedger
+from discreet.cli.answers.sets import Copied, Sets
 from discreet.cli.answers.tables import Explained, TableAnswer
 
 __all__ = ["ANSWERS", "schema_of"]
@@ -20,6 +22,9 @@ ANSWERS: Mapping[str, type[Any]] = {
     "account convert": Converted,
     "budget": BudgetNow,
     "budget raise": BudgetNow,
+    "bundle verify": VerifiedBundle,
+    "data copy": Copied,
+    "data list": Sets,
     "doctor": Health,
     "error": Failure,  # of every command, on stderr
     "explain": Explained,

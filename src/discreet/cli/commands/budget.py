@@ -14,7 +14,7 @@ __all__ = ["add_to"]
 
 budget = group(
     "What is spent and what is left, over everybody and all days; and raising it.",
-    example="discreet budget --policy policy.toml",
+    example="discreet budget --policy plan.toml",
 )
 
 
@@ -43,7 +43,7 @@ def show_budget(
 @command(
     budget,
     "raise",
-    example='discreet budget raise --policy policy.toml --epsilon 6 --reason "one more year"',
+    example='discreet budget raise --policy plan.toml --epsilon 6 --reason "one more year"',
 )
 def raise_budget(
     policy: PolicyFile,

@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
     app.add_typer(ledger, name="ledger")
 
 
-@command(ledger, "verify", example="discreet ledger verify --policy policy.toml")
+@command(ledger, "verify", example="discreet ledger verify --policy plan.toml")
 def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
     """Read the whole record again: hashes, order, sums, declarations and answers; exit code 3 if anything is wrong."""
     from discreet.cli.answers.records import VerifiedLedger
@@ -31,7 +31,7 @@ def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
         show(VerifiedLedger.of(record), as_json=as_json)
 
 
-@command(ledger, "history", example="discreet ledger history --policy policy.toml")
+@command(ledger, "history", example="discreet ledger history --policy plan.toml")
 def history(policy: PolicyFile, as_json: AsJson = False) -> None:
     """List every entry: charges with who and what for, answers, raised budgets."""
     from discreet.cli.answers.records import History
@@ -41,7 +41,7 @@ def history(policy: PolicyFile, as_json: AsJson = False) -> None:
         show(History.of(record), as_json=as_json)
 
 
-@command(ledger, "export", example="discreet ledger export record.jsonl --policy policy.toml")
+@command(ledger, "export", example="discreet ledger export record.jsonl --policy plan.toml")
 def export(
     to: Annotated[Path, typer.Argument(help="A new file, for JSON lines.", metavar="FILE")],
     policy: PolicyFile,

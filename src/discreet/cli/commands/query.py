@@ -28,13 +28,13 @@ def add_to(app: typer.Typer) -> None:
     command(
         app,
         "query",
-        example='discreet query "SELECT AVG(age) AS age FROM visits" --epsilon 0.1 \\\n'
-        "  --policy policy.toml --max-epsilon 0.1",
+        example='discreet query "SELECT AVG(cost) AS cost FROM stays" --epsilon 0.1 \\\n'
+        "  --policy plan.toml --max-epsilon 0.1",
     )(query)
     command(
         app,
         "explain",
-        example='discreet explain "SELECT AVG(age) AS age FROM visits" --epsilon 0.1 \\\n  --policy policy.toml',
+        example='discreet explain "SELECT AVG(cost) AS cost FROM stays" --epsilon 0.1 \\\n  --policy plan.toml',
     )(explain)
 
 

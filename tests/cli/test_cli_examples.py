@@ -1,0 +1,90 @@
+"""The examples in the help of every command run, answer as their schema says, and are those of the documentation."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from cli_folder import Ran
+from cli_tree import commands, examples_in, read_commands
+from jsonschema import Draft202012Validator, validate
+
+from discreet.cli.running import run
+from discreet.cli.schemas import ANSWERS, schema_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "cli.md"
+SCHEMAS = ROOT / "docs" / "schema" / "cli"
+FIRST, LAST = ("data copy", "init"), ("budget raise",)  # What others need, and after what a plan must be changed.
+NO_JSON = ("shell",)  # It is for people: a program asks with `query`.
+NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST))
+
+
+def told(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> Ran:
+    capfd.readouterr()
+    code = run(arguments)
+    return Ran(int(code), *capfd.readouterr())
+
+
+def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("COLUMNS", "100")
+    helps = {name: told([*name.split(), "--help"], capfd).out for name in NAMES}
+    for folder in ("people", "programs"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path / folder)
+        for name in NAMES:
+            examples = examples_in(helps[name])
+            assert examples, f"the help of {name} has no example"
+            for example in examples:
+                assert example[: len(name.split())] == name.split()
+                check(name, example, folder == "programs" and name not in NO_JSON, capfd)
+
+
+def check(name: str, example: list[str], as_json: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    ran = told([*example, *(["--json"] if as_json else [])], capfd)
+    assert ran.code == 0, f"{example}: {ran.err}"
+    assert ran.out.strip()
+    if as_json:
+        validate(json.loads(ran.out), schema_of(name))
+
+
+def test_every_command_takes_json_and_has_a_published_schema():
+    for name, command in commands().items():
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert ("--json" in options) is (name not in NO_JSON), name
+    assert set(ANSWERS) == {name for name in commands() if name not in NO_JSON} | {"error"}
+    assert {file.name for file in SCHEMAS.iterdir()} == {f"{name.replace(' ', '-')}.schema.json" for name in ANSWERS}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_published_schema_is_that_of_the_answers(name):
+    """If this fails, `python scripts/make_cli_schemas.py` writes them again."""
+    published = json.loads((SCHEMAS / f"{name.replace(' ', '-')}.schema.json").read_text())
+    assert published == schema_of(name)
+    Draft202012Validator.check_schema(published)
+
+
+def test_a_schema_refuses_what_it_does_not_name():
+    good = {"discreet": "1", "python": "3"}
+    validate(good, schema_of("version"))
+    for wrong in (good | {"more": 1}, {"discreet": "1"}, good | {"python": 3}):
+        assert not Draft202012Validator(schema_of("version")).is_valid(wrong)
+
+
+def test_the_documentation_shows_the_same_commands(capfd, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    shown = {tuple(command) for block in blocks for command in read_commands(block)}
+    helped = {tuple(one) for name in commands() for one in examples_in(told([*name.split(), "--help"], capfd).out)}
+    assert shown == helped
+
+
+def test_the_documentation_has_every_exit_code_with_its_meaning():
+    from discreet.cli.exits import MEANINGS
+
+    text = PAGE.read_text()
+    for code, meaning in MEANINGS.items():
+        assert f"| {int(code)} | {meaning} |" in text

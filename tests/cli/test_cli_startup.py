@@ -1,0 +1,48 @@
+"""Help and version start fast, because they load nothing heavy; and colours go where they are wanted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from cli_folder import ASK, environment, on_terminal, process
+
+HEAVY = {"numpy", "scipy", "duckdb", "sqlglot", "altair", "pyarrow", "pydantic", "flint", "cryptography", "sqlite3"}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["version"], ["query", "--help"], ["release", "--help"]])
+def test_help_and_version_load_nothing_heavy(arguments):
+    code = (
+        "import sys, time; from discreet.cli.running import run; code = run(sys.argv[1:]); "
+        "print('\\n', *sys.modules); print(code, time.process_time())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], env=environment(), capture_output=True, text=True, check=True
+    )
+    *_, modules, last = done.stdout.splitlines()
+    assert last.startswith("0 ")
+    assert not HEAVY & {name.partition(".")[0] for name in modules.split()}
+    print(f"{' '.join(arguments)}: {1000 * float(last.split()[1]):.0f} ms of CPU")  # Machines differ: never a gate.
+
+
+def test_nothing_is_coloured_without_a_terminal_or_with_no_color(folder):
+    ask = (*ASK, "--max-epsilon", "1")
+    assert "\x1b" not in process(*ask, folder=folder, FORCE_COLOR="").out
+    assert "\x1b[" not in on_terminal(*ask, folder=folder, NO_COLOR="1").out
+    assert "\x1b[1m" in on_terminal(*ask, folder=folder).out  # The head of the table is bold.
+    plain = on_terminal("--help", folder=folder, NO_COLOR="1").out
+    assert "\x1b[3" not in plain  # Bold may be; colours may not.
+
+
+def test_progress_tells_time_and_nothing_else(capsys):
+    from discreet.cli.policies import show_time
+
+    show_time(2.4, 600)
+    assert capsys.readouterr().err.strip() == "2 s of 600 s allowed"
+
+
+def test_a_terminal_without_greek_letters_is_no_failure(folder):
+    ran = process("budget", "--policy", "policy.toml", folder=folder, PYTHONIOENCODING="ascii")
+    assert ran.code == 0
+    assert "? = 4" in ran.out
