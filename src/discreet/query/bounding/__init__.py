@@ -5,6 +5,7 @@
 takes `Rows` chunk by chunk, keeps of each unit at most `max_groups` random groups and in each of them at most
 `max_rows` random rows, and returns a `Tally` of exact integers by group: distinct units, kept rows, and for each
 measure how many are not NULL, sums, sums of squares, distinct values and the kept values themselves.
+`tally_all` does so for several counts of the same rows, which are handed over and sorted once.
 `GroupKeys` turns key columns into group codes, in an order that depends on the keys alone.
 
 1. A unit is identified exactly, never by a hash. Rows without a unit, or in no group, are dropped first.
@@ -17,8 +18,21 @@ from discreet.query.bounding.codes import KeyColumn
 from discreet.query.bounding.groups import GroupKeys
 from discreet.query.bounding.limits import Limits, Measure
 from discreet.query.bounding.rows import Rows
+from discreet.query.bounding.shared import Part, tally_all
 from discreet.query.bounding.tallies import tally
 from discreet.query.bounding.tallying import MeasureTally, Tally
 from discreet.query.bounding.values import Values
 
-__all__ = ["GroupKeys", "KeyColumn", "Limits", "Measure", "MeasureTally", "Rows", "Tally", "Values", "tally"]
+__all__ = [
+    "GroupKeys",
+    "KeyColumn",
+    "Limits",
+    "Measure",
+    "MeasureTally",
+    "Part",
+    "Rows",
+    "Tally",
+    "Values",
+    "tally",
+    "tally_all",
+]

@@ -40,7 +40,7 @@ class Counting:
     def count(self, rows: Gathered) -> Tallying:
         """Count the rows of one partition; they are given away."""
         if rows.loose:
-            return self._loose(*rows.columns())
+            return self.loose(*rows.columns())
         return self._packed(rows.packed.take(), Numbers(np.zeros(0, np.int64)))
 
     def _nothing(self) -> Tallying:
@@ -50,7 +50,7 @@ class Counting:
         """Count keys that hold everything."""
         return self._sorted(keys, units, self.shape.layout, Inside(self.shape.bits))
 
-    def _loose(self, units: Units, groups: Integers, levels: Sequence[Integers]) -> Tallying:
+    def loose(self, units: Units, groups: Integers, levels: Sequence[Integers]) -> Tallying:
         """Pack rows into one word each, after numbering the units anew where that helps; else number the rows."""
         if not self.shape.holds(units) and self.shape.layout.holds(0, units.codes.size - 1):
             units = numbered(units)
