@@ -1,0 +1,9 @@
+"""The attack lab: point it at your own table or release on your own machine, and see who falls.
+
+Every result is about real people: it is `NotPrivate`, for whoever holds the data, and never part of a release.
+"""
+
+from discreet.attacks.linkage import Linkage, linkage
+from discreet.attacks.results import Success
+
+__all__ = ["Linkage", "Success", "linkage"]
