@@ -12,6 +12,7 @@ from discreet.ledger.book import LIFETIME, Book
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.entry import BEGINNING, Entry
 from discreet.ledger.facts import question_of
+from discreet.ledger.parts import part_key
 from discreet.ledger.store import Rows
 from discreet.ledger.sums import Price, Sums
 
@@ -43,6 +44,7 @@ class _Replay:
         self._before: dict[tuple[str, str], Sums] = {}  # What counts as spent before those.
         self._answers: dict[int, str] = {}
         self._charges: dict[int, str] = {}
+        self._series: dict[int, tuple[int, int]] = {}  # How many answers a charge pays for, and how many there are.
         self._remembered: dict[int, tuple[str, str | None, str | None]] = {}
         self._restored: set[str] = set()
         self._time = 0
@@ -57,6 +59,8 @@ class _Replay:
                 self._charge(entry)
             case "answer":
                 self._answer(entry)
+            case "part":
+                self._part(entry)
             case "open" | "raise" | "quotas":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
             case "restored":
@@ -73,6 +77,8 @@ class _Replay:
         if entry.dataset not in self._declared:
             raise LedgerDamaged(f"entry {entry.index} charges a data set that was not opened")
         self._charges[entry.index] = entry.dataset
+        if "parts" in entry.content:
+            self._series[entry.index] = (entry.content["parts"], 0)
         key, question = entry.content.get("key"), question_of(entry.content)
         if key is not None or question is not None:
             self._remembered[entry.index] = (entry.dataset, key, question)
@@ -89,9 +95,18 @@ class _Replay:
 
     def _answer(self, entry: Entry) -> None:
         charge = entry.content["charge"]
-        if self._charges.get(charge) != entry.dataset or charge in self._answers:
+        if self._charges.get(charge) != entry.dataset or charge in self._answers or charge in self._series:
             raise LedgerDamaged(f"entry {entry.index} answers no charge of its data set, or one that has an answer")
         self._answers[charge] = entry.content["answer"]
+
+    def _part(self, entry: Entry) -> None:
+        charge, number = entry.content["charge"], entry.content["part"]
+        paid, drawn = self._series.get(charge, (0, 0))
+        if self._charges.get(charge) != entry.dataset or number != drawn or drawn >= paid:
+            raise LedgerDamaged(f"entry {entry.index} is not the next answer of a series of its data set")
+        self._series[charge] = (paid, drawn + 1)
+        self._answers[entry.index] = entry.content["answer"]
+        self._remembered[entry.index] = (entry.dataset, part_key(charge, number), None)
 
     def compare(self, rows: Rows) -> None:
         """Compare with what is kept beside the chain."""

@@ -73,6 +73,8 @@ def same_charge(entry: Entry, facts: Mapping[str, Any]) -> Charge:
     check_key(entry, facts)
     if entry.content["event"] != facts["event"]:
         raise Refused("this key was used for another event: choose a new key")
+    if entry.content.get("parts") != facts.get("parts"):
+        raise Refused("this key was used for another number of answers: choose a new key")
     return as_charge(entry)
 
 

@@ -30,6 +30,7 @@ from discreet.ledger.facts import (
     same_charge,
 )
 from discreet.ledger.files import private
+from discreet.ledger.parts import add_part, check_single, check_user_key, parts_of, read_parts_paid
 from discreet.ledger.quota import Quota
 from discreet.ledger.recording import append, charge_entry, now, spend, sums_of
 from discreet.ledger.restoring import whole
@@ -116,6 +117,7 @@ class Ledger:
         plan: str | None = None,
         version: str | None = None,
         unit: str = "row",
+        parts: int | None = None,
     ) -> Charge:
         """Commit the charge durably or raise; the answer may be lost, the charge never is.
 
@@ -123,6 +125,7 @@ class Ledger:
         account does.
         A key that was charged before with the same event, plan, principal, project and version returns that charge
         and costs nothing: its answer, if there is one, is in `stored`.
+        With `parts` it pays for a series of that many answers together, which come one by one with `store_part`.
         """
         facts = facts_of(
             event,
@@ -134,6 +137,9 @@ class Ledger:
             plan=plan,
             version=version,
         )
+        check_user_key(key)
+        if parts is not None:
+            facts["parts"] = read_parts_paid(parts)
         with self._store.writing() as rows:
             book = self._book(rows)
             check_relation(relation, book.account)
@@ -157,7 +163,7 @@ class Ledger:
         """
         index = charge.id if isinstance(charge, Charge) else charge
         with self._store.writing() as rows:
-            charge_entry(rows, self._dataset, index)
+            check_single(charge_entry(rows, self._dataset, index))
             text = rows.answer(index)
             if text is None:
                 text = draw()
@@ -166,6 +172,21 @@ class Ledger:
                 rows.set_answer(index, text)
                 append(rows, self._dataset, "answer", {"charge": index, "answer": digest(text)})
         return text
+
+    def store_part(self, charge: Charge | int, number: int, draw: Callable[[], str]) -> str:
+        """Return one answer of a series, counted from 0; draw and store it in one transaction if it is the next one.
+
+        What a series of answers spends together was charged before the first. Each is drawn once, in order.
+        """
+        index = charge.id if isinstance(charge, Charge) else charge
+        with self._store.writing() as rows:
+            return add_part(rows, charge_entry(rows, self._dataset, index), number, draw)
+
+    def parts(self, charge: Charge | int) -> tuple[str, ...]:
+        """Return the answers of a series that were stored so far, in order."""
+        index = charge.id if isinstance(charge, Charge) else charge
+        with self._store.reading() as rows:
+            return parts_of(rows, charge_entry(rows, self._dataset, index))
 
     def stored(
         self,
