@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.release.bundle import Check, Verified, verify_bundle, write_bundle
     from discreet.release.declared import catalogue_of
     from discreet.release.period import Every, Period, Schedule
     from discreet.release.plan import (
@@ -25,14 +26,21 @@ if TYPE_CHECKING:
         TablePlan,
         Wish,
     )
+    from discreet.release.pricing.advice import to_reach
+    from discreet.release.pricing.priced_release import PricedRelease, PricedTable
+    from discreet.release.pricing.pricing import price
     from discreet.release.published import LedgerMark, Published, PublishedTable
     from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
     from discreet.release.reading.window import sql_in
 
 _HOMES = {
+    "bundle": ("Check", "Verified", "verify_bundle", "write_bundle"),
     "declared": ("catalogue_of",),
     "period": ("Every", "Period", "Schedule"),
     "plan": ("Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"),
+    "pricing.advice": ("to_reach",),
+    "pricing.priced_release": ("PricedRelease", "PricedTable"),
+    "pricing.pricing": ("price",),
     "published": ("LedgerMark", "Published", "PublishedTable"),
     "reading.plan_file": ("read_release_plan", "release_plan_schema"),
     "reading.window": ("sql_in",),
@@ -41,23 +49,30 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Allowance",
+    "Check",
     "Every",
     "Invariant",
     "LedgerMark",
     "Level",
     "Output",
     "Period",
+    "PricedRelease",
+    "PricedTable",
     "Published",
     "PublishedTable",
     "ReleasePlan",
     "RunningPlan",
     "Schedule",
     "TablePlan",
+    "Verified",
     "Wish",
     "catalogue_of",
+    "price",
     "read_release_plan",
     "release_plan_schema",
     "sql_in",
+    "verify_bundle",
+    "write_bundle",
 ]
 
 

@@ -1,0 +1,8 @@
+"""Bundles: what is published, in one folder that explains, defends and verifies itself."""
+
+from __future__ import annotations
+
+from discreet.release.bundle.verifying import Check, Verified, verify_bundle
+from discreet.release.bundle.writing import write_bundle
+
+__all__ = ["Check", "Verified", "verify_bundle", "write_bundle"]

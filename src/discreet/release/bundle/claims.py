@@ -1,0 +1,132 @@
+"""What a release promises, in numbers: for the guarantee, the report, the registry and the manifest alike.
+
+All of it follows from the plan and the event. Bounds on what an attacker learns are rounded up.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet.exact import up
+from discreet.ledger import Account, Budget
+from discreet.ledger.book import declare
+from discreet.ledger.restoring import whole
+from discreet.ledger.sums import Sums
+from discreet.mechanisms.text import decimal_up, significant_up
+from discreet.privacy import Relation, delta, epsilon
+from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated
+from discreet.release.published import Published
+
+__all__ = ["Claim", "best_guess", "claim_of", "mechanisms_of", "percent_up"]
+
+_NOISES = {
+    "PureDP": "noise that is known to be ε-private",
+    "ApproxDP": "hidden groups: shown only above a noisy threshold",
+    "ZCDP": "noise that is known to be ρ-private",
+    "GDP": "Gaussian noise",
+    "Laplace": "Laplace noise",
+    "DiscreteLaplace": "discrete Laplace noise",
+    "Gaussian": "Gaussian noise, exactly rounded to a grid",
+    "DiscreteGaussian": "discrete Gaussian noise",
+    "BoundedRange": "exponential mechanism",
+    "RandomizedResponse": "randomized response",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """The numbers of a guarantee."""
+
+    unit: str  # "patient", or "row"
+    epsilon: float
+    delta: Fraction
+    factor: Fraction | None  # e^epsilon, rounded up; None if it is beyond any sense
+    guess: float  # how often the best attacker is right who starts at one half
+    budget: Budget  # for the lifetime of the data set
+    lifetime_guess: float | None  # the same after everything the budget allows
+    times: int | None  # how many releases like this one the lifetime budget holds
+    alone: tuple[tuple[str, float], ...]  # epsilon of each table by itself, at the same delta
+    mechanisms: tuple[str, ...]
+
+    @property
+    def is_row(self) -> bool:
+        return self.unit == "row"
+
+    @property
+    def epsilon_text(self) -> str:
+        return significant_up(Fraction(self.epsilon)) if math.isfinite(self.epsilon) else "∞"
+
+    @property
+    def delta_text(self) -> str:
+        return significant_up(self.delta)
+
+    @property
+    def factor_text(self) -> str:
+        return "∞" if self.factor is None else significant_up(self.factor, 3)
+
+
+def claim_of(published: Published) -> Claim:
+    """Work out what a release promises."""
+    policy, event, relation = published.plan.policy, published.event, published.relation
+    return Claim(
+        unit=policy.unit.column,
+        epsilon=published.epsilon,
+        delta=published.delta,
+        factor=_factor(published.epsilon),
+        guess=best_guess(event, relation),
+        budget=policy.budget,
+        lifetime_guess=None if policy.budget.kind == "unlimited" else best_guess(whole(policy.budget), relation),
+        times=_times(published),
+        alone=tuple(
+            (table.plan.name, epsilon(table.raw.event, published.delta, relation=relation))
+            for table in published.tables
+        ),
+        mechanisms=mechanisms_of(event),
+    )
+
+
+def best_guess(event: Event, relation: Relation) -> float:
+    """Return how often anybody can be right who guesses whether one unit is in the data, at even odds before.
+
+    Theorem     With both answers equally likely, the best test is right with probability (1 + TV) / 2, and the total
+                variation distance of two neighbours is at most delta(0). [WZ10, KOV15]
+    """
+    return min(1.0, up((1 + Fraction(delta(event, 0, relation=relation))) / 2))
+
+
+def mechanisms_of(event: Event) -> tuple[str, ...]:
+    """Name the kinds of noise in an event, each once, in the order they come."""
+    return tuple(dict.fromkeys(_NOISES.get(name, name) for name in _leaves(event)))
+
+
+def _leaves(event: Event) -> list[str]:
+    match event:
+        case Composed() | Parallel():
+            return [name for part in event.events for name in _leaves(part)]
+        case Repeated() | Grouped() | PoissonSampled():
+            return _leaves(event.event)
+    return [type(event).__name__]
+
+
+def _factor(level: float) -> Fraction | None:
+    # One step up covers the rounding of exp, which is right to within one unit in the last place.
+    return Fraction(math.nextafter(math.exp(level), math.inf)) if level < 700 else None
+
+
+def _times(published: Published) -> int | None:
+    """Count how many such releases an untouched budget holds, by the rule of the ledger."""
+    policy = published.plan.policy
+    if policy.budget.kind == "unlimited":
+        return None
+    rule = declare(Account(policy.dataset, policy.unit.column, published.relation, policy.budget), ()).rule
+    return rule.times(Sums.nothing(len(rule.orders)), rule.price(published.event, published.relation))
+
+
+def percent_up(share: float) -> str:
+    """Write a probability in per cent, rounded up; with more decimals where it is not quite certain."""
+    written = [decimal_up(Fraction(share) * 100, places) for places in range(1, 7)]
+    return f"{next((each for each in written if not each.startswith('100')), '100')} %"

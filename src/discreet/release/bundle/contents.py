@@ -1,0 +1,41 @@
+"""Everything in a bundle as bytes: a function of the plan, the stored answers and the ledger mark alone."""
+
+from __future__ import annotations
+
+from discreet.errors import InvalidParameter
+from discreet.release.bundle.checklist import checklist_page
+from discreet.release.bundle.claims import claim_of
+from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
+from discreet.release.bundle.exact_tables import EXACT, exact_tables, table_files, written_exactly
+from discreet.release.bundle.guarantee import guarantee_page
+from discreet.release.bundle.manifest import MANIFEST, json_bytes, manifest_of
+from discreet.release.bundle.naming import check_tables
+from discreet.release.bundle.readme import readme_text
+from discreet.release.bundle.registry import registry_entry
+from discreet.release.published import Published
+
+__all__ = ["contents_of"]
+
+
+def contents_of(published: Published) -> dict[str, bytes]:
+    """Return every file of a bundle by its path within it. No clock is read and nothing is drawn."""
+    from discreet.release.report import report_page
+
+    if not published.tables:
+        raise InvalidParameter("a bundle has at least one table")
+    check_tables(table.plan.name for table in published.tables)
+    claim, dummy = claim_of(published), published.ledger is None
+    tables = exact_tables(published.tables, tidy=published.plan.output.tidy)
+    files = {
+        "README.txt": readme_text(published, claim).encode(),
+        "report.html": report_page(published, claim).encode(),
+        "guarantee.md": guarantee_page(published, claim).encode(),
+        "checklist.md": checklist_page(published, claim).encode(),
+        "dictionary.md": dictionary_page(published).encode(),
+        "dictionary.json": json_bytes(dictionary_of(published)),
+        "plan.toml": published.plan.written.encode(),
+        "registry.json": json_bytes(registry_entry(published, claim)),
+        EXACT: written_exactly(tables, dummy=dummy),
+        **table_files(tables, published.plan.output.formats, dummy=dummy),
+    }
+    return {**files, MANIFEST: json_bytes(manifest_of(published, claim, files))}

@@ -1,0 +1,99 @@
+"""The guarantee: first in words that everybody understands, then in formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.mechanisms.text import plain
+from discreet.release.bundle.claims import Claim, percent_up
+from discreet.release.bundle.naming import DUMMY
+from discreet.release.bundle.prose import code, line, paragraphs, table_of
+from discreet.release.bundle.telling import (
+    bounded_words,
+    factor_words,
+    guess_words,
+    invariant_words,
+    lifetime_words,
+    unprotected,
+    who_words,
+)
+from discreet.release.published import Published
+
+__all__ = ["guarantee_page"]
+
+_READ = (
+    ("the definition of ε, and noise that has it", "Dwork, McSherry, Nissim, Smith 2006", "DMNS06"),
+    ("the definition of (ε, δ)", "Dwork, Kenthapadi, McSherry, Mironov, Naor 2006", "DKMMN06"),
+    ("the exact privacy of Gaussian noise", "Balle, Wang 2018", "BW18"),
+    ("what an attacker can and cannot test", "Wasserman, Zhou 2010; Kairouz, Oh, Viswanath 2015", "WZ10, KOV15"),
+    ("budgets that hold while questions depend on answers", "Rogers, Roth, Ullman, Vadhan 2016", "RRUV16"),
+)
+
+
+def guarantee_page(published: Published, claim: Claim) -> str:
+    """Write the guarantee of a release."""
+    return paragraphs([*_plain(published, claim), *_formal(published, claim)])
+
+
+def _plain(published: Published, claim: Claim) -> Iterator[str]:
+    yield f"# What is guaranteed: {line(published.plan.title)}"
+    if published.ledger is None:
+        yield (
+            f"**{DUMMY}. These tables are made of invented rows: they tell nothing about anybody. This page says what "
+            "a real release of this plan would guarantee.**"
+        )
+    yield "## Who is protected"
+    yield line(who_words(claim))
+    yield "## What anybody can learn about one of them, at most"
+    yield line(guess_words(claim))
+    yield line(factor_words(claim))
+    yield line(bounded_words(published))
+    yield "## What is not protected"
+    yield "\n".join(f"- {line(each)}" for each in unprotected(published, claim))
+    yield from _invariants(published)
+    yield "## Over the lifetime of the data"
+    yield line(lifetime_words(claim))
+
+
+def _invariants(published: Published) -> Iterator[str]:
+    if published.plan.invariants:
+        yield "These numbers are exact. They were typed into the plan and never read from the data:"
+        yield "\n".join(f"- {line(invariant_words(each))}" for each in published.plan.invariants)
+
+
+def _formal(published: Published, claim: Claim) -> Iterator[str]:
+    unit = "one row" if claim.is_row else f"all rows that share one value of `{claim.unit}`, in all private tables"
+    yield "## The same in formulas"
+    yield (
+        f"M is everything that this release published from the data. Data sets D and D′ are neighbours "
+        f"({published.relation.value}) if one is the other with one unit more: {unit}. For all neighbours and all "
+        "sets S of outcomes,"
+    )
+    yield f"    P[M(D) ∈ S] ≤ e^ε · P[M(D′) ∈ S] + δ      with ε = {claim.epsilon_text} and δ = {claim.delta_text}."
+    yield (
+        "Tidy values, charts and this text are computed from M alone and change nothing. For every test that tells D "
+        "from D′, false positives a and false negatives b keep 1 − δ ≤ b + e^ε · a, and a + b ≥ 1 − δ(0); so a guess "
+        f"at even odds is right with probability at most (1 + δ(0)) / 2 = {percent_up(claim.guess)}."
+    )
+    yield f"Noise: {'; '.join(claim.mechanisms)}. By table, each alone at the same δ (they do not add up; the whole "
+    "is smaller):"
+    yield table_of(
+        ("table", "ε alone", "what was said when it was priced"),
+        [(code(name), _level(level), line(cost)) for name, level, cost in _costs(published, claim)],
+    )
+    yield (
+        f"Intervals hold with {plain(published.tables[0].raw.confidence * 100)} % confidence, one cell at a time. "
+        "`manifest.json` has the whole event, exactly, under `guarantee.event`."
+        if published.tables
+        else "`manifest.json` has the whole event, exactly, under `guarantee.event`."
+    )
+    yield "Where it is proven: " + "; ".join(f"{what}: {who} [{key}]" for what, who, key in _READ) + "."
+
+
+def _costs(published: Published, claim: Claim) -> Iterator[tuple[str, float, str]]:
+    for (name, level), table in zip(claim.alone, published.tables, strict=True):
+        yield name, level, table.raw.cost
+
+
+def _level(level: float) -> str:
+    return f"{level:.4g}" if level < float("inf") else "none alone"

@@ -1,0 +1,115 @@
+"""What is in a bundle on disk, folder or .zip: read with limits, and nothing followed out of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import final
+
+from discreet.errors import InvalidParameter
+
+__all__ = ["Held", "hold"]
+
+_LARGEST = 1 << 31  # Bytes of a bundle, unpacked.
+_MOST_FILES = 10_000
+_CHUNK = 1 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The files of a bundle by their paths, and what was found that is no plain file."""
+
+    name: str
+    files: dict[str, bytes]
+    odd: tuple[str, ...]
+
+
+def hold(path: Path) -> Held:
+    """Read a bundle from a folder or from a .zip file."""
+    if path.is_dir() and not path.is_symlink():
+        return _folder(path)
+    if path.is_file() and path.suffix == ".zip":
+        try:
+            return _archive(path)
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+            raise InvalidParameter("this .zip file is damaged, encrypted or no .zip file") from None
+    raise InvalidParameter("there is no bundle here: name the folder of a bundle, or its .zip file")
+
+
+def _folder(path: Path) -> Held:
+    files: dict[str, bytes] = {}
+    odd: list[str] = []
+    left = _LARGEST
+    for found in _walk(path):
+        name = found.relative_to(path).as_posix()
+        if not stat.S_ISREG(found.lstat().st_mode):
+            odd.append(name)
+            continue
+        left = _room(left - found.lstat().st_size, len(files))
+        files[name] = _read_plain(found)
+    return Held(path.resolve().name, files, tuple(odd))
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    """List everything below a folder in order; links are listed, never followed."""
+    for found in sorted(path.iterdir()):
+        if found.is_dir() and not found.is_symlink():
+            yield from _walk(found)
+        else:
+            yield found
+
+
+def _read_plain(path: Path) -> bytes:
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(file, "rb") as held:
+        return held.read(_LARGEST)
+
+
+def _archive(path: Path) -> Held:
+    files: dict[str, bytes] = {}
+    odd: list[str] = []
+    folders: set[str] = set()
+    left = _LARGEST
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            place = _place(entry)
+            if place is None or place[1] in files:
+                odd.append(entry.filename)
+                continue
+            folders.add(place[0])
+            files[place[1]] = held = _unpacked(archive, entry, left)
+            left = _room(left - len(held), len(files))
+    name = folders.pop() if len(folders) == 1 else path.stem
+    return Held(name, files, tuple(odd) + tuple(f"{each}/" for each in sorted(folders)))
+
+
+def _place(entry: zipfile.ZipInfo) -> tuple[str, str] | None:
+    """Return folder and path of an entry; None for one that is no plain file below one folder."""
+    parts = PurePosixPath(entry.filename).parts
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    plain = kind in (0, stat.S_IFREG) and not entry.is_dir() and "\\" not in entry.filename
+    inside = len(parts) > 1 and not {"..", "/", "."} & set(parts) and not entry.filename.startswith("/")
+    return (parts[0], "/".join(parts[1:])) if plain and inside else None
+
+
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, left: int) -> bytes:
+    """Unpack an entry piece by piece: what its head says of its size is not believed."""
+    parts, size = [], 0
+    with archive.open(entry) as packed:
+        while part := packed.read(_CHUNK):
+            size += len(part)
+            _room(left - size, 0)
+            parts.append(part)
+    return b"".join(parts)
+
+
+def _room(left: int, files: int) -> int:
+    if left < 0 or files > _MOST_FILES:
+        raise InvalidParameter("this is too large for a bundle: it was not read to its end")
+    return left

@@ -1,0 +1,106 @@
+"""Compare a bundle with the ledger: who paid, for what, when, and which numbers were stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable, UnsupportedEvent
+from discreet.ledger import Entry, Look, look
+from discreet.privacy import Relation, epsilon
+from discreet.privacy.events import from_json
+from discreet.release.bundle.exact_tables import EXACT, ExactTable
+
+__all__ = ["compare_with_ledger"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...], path: Path) -> Iterator[str]:
+    """Tell every way in which a bundle is not what the ledger holds."""
+    mark = manifest["ledger"]
+    if mark is None:
+        yield "this is a dummy: no ledger holds it"
+        return
+    try:
+        book = look(path)
+    except (InvalidParameter, LedgerDamaged, LedgerUnavailable) as error:
+        yield f"the ledger cannot be relied on: {error}"
+        return
+    entry = book.charge(mark["charge"]) if isinstance(mark["charge"], int) else None
+    if entry is None:
+        yield f"the ledger has no charge {mark['charge']}"
+        return
+    yield from _of_charge(entry, manifest)
+    yield from _of_account(book, entry, manifest)
+    yield from _of_answer(book, entry, tables)
+
+
+def _of_charge(entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
+    mark, guarantee = manifest["ledger"], manifest["guarantee"]
+    if entry.dataset != mark["dataset"]:
+        yield "the charge is of another data set"
+    if entry.hash != mark["hash"]:
+        yield "the charge has another hash"
+    if _moment(entry.time) != _read_moment(mark["time"]):
+        yield "the charge was made at another time"
+    if entry.content["event"] != guarantee.get("event"):
+        yield "another event was charged"
+    if entry.content["relation"] != guarantee.get("relation"):
+        yield "it was charged under another relation"
+    elif not _holds(entry, guarantee):
+        yield "ε and δ are not those of the event that was charged"
+
+
+def _moment(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _read_moment(text: Any) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+
+
+def _holds(entry: Entry, guarantee: dict[str, Any]) -> bool:
+    """Whether the event is as private as was said: what is proven now may be better than what was proven then."""
+    try:
+        event = from_json(json.dumps(entry.content["event"]))
+        proven = epsilon(event, Fraction(guarantee["delta"]), relation=Relation(entry.content["relation"]))
+        return proven <= float(guarantee["epsilon"])
+    except (KeyError, TypeError, ValueError, ZeroDivisionError, InvalidParameter, UnsupportedEvent):
+        return False
+
+
+def _of_account(book: Look, entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
+    if book.account(entry.dataset).unit != manifest["guarantee"].get("unit"):
+        yield "the ledger protects another unit"
+
+
+def _of_answer(book: Look, entry: Entry, tables: tuple[ExactTable, ...]) -> Iterator[str]:
+    """Compare every raw number with the answer that was stored, exactly."""
+    stored = _stored(book.answer(entry.index))
+    if stored is None:
+        yield "no tables are stored under this charge"
+        return
+    published = {table.name: json.loads(table.raw.to_json()) for table in tables}
+    yield from (f"{name} is not in {EXACT}, but was stored" for name in sorted(stored.keys() - published.keys()))
+    yield from (f"{name} was never stored" for name in sorted(published.keys() - stored.keys()))
+    for name in sorted(stored.keys() & published.keys()):
+        if stored[name] != published[name]:
+            yield f"{name} is not the table that was stored"
+
+
+def _stored(text: str | None) -> dict[str, Any] | None:
+    """Read the tables of a stored answer."""
+    try:
+        tables = json.loads(text or "")["tables"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return tables if isinstance(tables, dict) else None

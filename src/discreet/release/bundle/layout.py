@@ -1,0 +1,74 @@
+"""What the columns of a published file are: keys, then each measured column with its ends and its noise.
+
+CSV, Parquet and the dictionary all follow this one list. Kinds follow from the question, never from the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import Any, final
+
+from discreet.query import Column, Kind, ReleaseTable
+from discreet.query.results.numbers import Numbers
+
+__all__ = ["Field", "Role", "fields_of"]
+
+
+@final
+class Role(Enum):
+    """What a column of a file is for."""
+
+    KEY = "key"
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+    NOISE = "noise_sd"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One column of a file: its name there, which column of the table it tells about, and its exact values."""
+
+    name: str
+    role: Role
+    of: Column
+    kind: Kind
+    values: Sequence[Any]
+
+
+def fields_of(table: ReleaseTable, deviations: Mapping[str, Fraction]) -> tuple[Field, ...]:
+    """List the columns of the file of a table. Without deviations, as for tidy tables, no noise is told."""
+    taken = set(table.names)
+    return tuple(field for column in table.columns for field in _fields(column, deviations, taken))
+
+
+def _fields(column: Column, deviations: Mapping[str, Fraction], taken: set[str]) -> Iterator[Field]:
+    cells = [column[row] for row in range(len(column))]
+    role = Role.VALUE if column.measured else Role.KEY
+    yield Field(name=column.name, role=role, of=column, kind=column.kind, values=[cell.value for cell in cells])
+    if column.measured and column.has_interval:
+        for end, values in ((Role.LOW, [cell.low for cell in cells]), (Role.HIGH, [cell.high for cell in cells])):
+            yield Field(
+                name=_unused(column, end, taken), role=end, of=column, kind=_kind_of_ends(column), values=values
+            )
+    if column.measured and column.name in deviations:
+        noise = [deviations[column.name]] * len(column)
+        yield Field(name=_unused(column, Role.NOISE, taken), role=Role.NOISE, of=column, kind=Kind.REAL, values=noise)
+
+
+def _unused(column: Column, role: Role, taken: set[str]) -> str:
+    """Name an added column; a question may have called one of its own the same."""
+    name = f"{column.name}_{role.value}"
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _kind_of_ends(column: Column) -> Kind:
+    whole = all(isinstance(part, Numbers) and part.is_whole for part in (column.low, column.high))
+    return Kind.INTEGER if column.kind is Kind.INTEGER and whole else Kind.REAL

@@ -1,0 +1,85 @@
+"""The manifest: what is in a bundle, byte by byte, and where the ledger has it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from datetime import UTC
+from importlib.metadata import version
+from typing import Any
+
+from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.naming import DUMMY, bundle_name
+from discreet.release.published import LedgerMark, Published
+
+__all__ = ["FORMAT", "MANIFEST", "json_bytes", "manifest_of", "release_facts", "sha256", "verify_command"]
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+_PACKAGES = ("discreet", "duckdb", "numpy", "pyarrow", "sqlglot")
+
+
+def manifest_of(published: Published, claim: Claim, files: Mapping[str, bytes]) -> dict[str, Any]:
+    """List every other file of a bundle with its hash."""
+    return {
+        "format": FORMAT,
+        **release_facts(published, claim),
+        "files": {name: {"sha256": sha256(held), "bytes": len(held)} for name, held in sorted(files.items())},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        "verify": verify_command(published),
+    }
+
+
+def release_facts(published: Published, claim: Claim) -> dict[str, Any]:
+    """Say which release this is. Two bundles of one release agree in this, whatever wrote them."""
+    plan, period = published.plan, published.period
+    return {
+        "kind": "release" if published.ledger is not None else DUMMY,
+        "name": plan.name,
+        "title": plan.title,
+        "publisher": plan.publisher,
+        "period": {
+            "label": period.label,
+            "first": None if period.first is None else period.first.isoformat(),
+            "end": None if period.end is None else period.end.isoformat(),
+        },
+        "plan_sha256": sha256(plan.written.encode()),
+        "guarantee": {
+            "unit": claim.unit,
+            "relation": published.relation.value,
+            "epsilon": claim.epsilon,
+            "delta": str(claim.delta),
+            "event": json.loads(published.event.to_json()),
+            "lifetime_budget": claim.budget.packed(),
+        },
+        "ledger": None if published.ledger is None else _mark(published.ledger),
+        "tables": {table.plan.name: sha256(table.raw.to_json().encode()) for table in published.tables},
+    }
+
+
+def _mark(mark: LedgerMark) -> dict[str, Any]:
+    moment = mark.time if mark.time.tzinfo is None else mark.time.astimezone(UTC)
+    return {
+        "dataset": mark.dataset,
+        "charge": mark.charge,
+        "hash": mark.hash,
+        "time": moment.isoformat(timespec="microseconds"),
+    }
+
+
+def verify_command(published: Published) -> str:
+    """Return the exact command that checks a bundle, run from the folder that holds it."""
+    return f"discreet bundle verify {bundle_name(published)}"
+
+
+def sha256(held: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal."""
+    return hashlib.sha256(held).hexdigest()
+
+
+def json_bytes(value: Any) -> bytes:
+    """Write JSON for people and programs: the same bytes every time."""
+    return (json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()

@@ -1,0 +1,134 @@
+"""An entry for public registries of differential privacy deployments.
+
+The fields are those of the Differential Privacy Deployments Registry (opendp/deployments-registry-data, its schema with
+`dp_variant`), filled up to its third tier. What only the publisher knows says so and must be written by hand;
+docs/bundle.md tells where each field comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.naming import DUMMY
+from discreet.release.bundle.telling import invariant_words, lifetime_words, noun, period_words, who_words
+from discreet.release.period import Every
+from discreet.release.published import Published
+
+__all__ = ["registry_entry"]
+
+_BY_HAND = "To be written by the publisher: a release plan does not say it."
+
+
+def registry_entry(published: Published, claim: Claim) -> dict[str, Any]:
+    """Return the entry as JSON has it; the registry itself keeps the same as YAML."""
+    return {
+        "url_slug": f"{DUMMY}-" * (published.ledger is None)
+        + f"{published.plan.name}-{published.period.label}".lower(),
+        "status": "Draft",
+        "tier": 3,
+        "deployment": {
+            "product": _product(published),
+            "dp_variant": _variant(published, claim),
+            "privacy_loss": _loss(published, claim),
+            "model": _model(published, claim),
+            "accounting": _accounting(published, claim),
+            "implementation": _implementation(published, claim),
+            "resources": _resources(published),
+        },
+    }
+
+
+def _product(published: Published) -> dict[str, Any]:
+    plan, mark = published.plan, published.ledger
+    tables = "; ".join(f"{table.plan.name}: {table.plan.title}" for table in published.tables)
+    dated = {} if mark is None else {"publication_date": mark.time.date().isoformat()}  # A dummy is never published.
+    return {
+        "name": plan.title if mark is not None else f"{DUMMY}: {plan.title}",
+        "data_curators": [plan.publisher or _BY_HAND],
+        "intended_use": _BY_HAND,
+        "data_product_type": "Summary statistics",
+        "data_product_region": _BY_HAND,
+        "description": f"Tables with noise and intervals ({period_words(published)}). {tables}",
+        **dated,
+    }
+
+
+def _variant(published: Published, claim: Claim) -> dict[str, Any]:
+    exact = "; ".join(invariant_words(each) for each in published.plan.invariants)
+    return {
+        "variant_name": _variant_name(claim),
+        "data_domain": f"All tables with the declared columns of data set {published.plan.policy.dataset}.",
+        "unprotected_quantities": exact or "None: no number was published without noise.",
+    }
+
+
+def _variant_name(claim: Claim) -> str:
+    if claim.budget.kind == "concentrated":
+        return "Zero-concentrated DP"
+    return "Pure DP" if claim.delta == 0 else "Approximate DP"
+
+
+def _loss(published: Published, claim: Claim) -> dict[str, Any]:
+    numbers: dict[str, float] = {"delta": float(claim.delta)}
+    if math.isfinite(claim.epsilon):
+        numbers["epsilon"] = claim.epsilon
+    if published.plan.allowance.rho is not None:
+        numbers["rho"] = float(published.plan.allowance.rho)
+    return {
+        "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.unit}-level, over all rows and tables",
+        "privacy_unit_description": f"{who_words(claim)} Neighbours differ by one {noun(claim)} "
+        f"({published.relation.value}).",
+        "privacy_parameters": numbers,
+        "privacy_parameters_description": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
+    }
+
+
+def _model(published: Published, claim: Claim) -> dict[str, Any]:
+    every = published.plan.schedule.every
+    repeats = every is not Every.ONCE
+    return {
+        "model_name": "Central",
+        "actors": "The publisher holds the data and runs the release. Readers of the bundle, and anyone they give it "
+        "to, see noisy values only; nobody among them needs to be trusted.",
+        "release_type": "Many releases" if repeats else "One release",
+        "release_type_description": f"Once per {every.value}. {lifetime_words(claim)}"
+        if repeats
+        else f"Once. {lifetime_words(claim)}",
+        "data_source_type": "Dynamic" if repeats else "Static",
+        "access_type": "Non-interactive",
+    }
+
+
+def _accounting(published: Published, claim: Claim) -> dict[str, Any]:
+    tidied = any(table.tidy is not None for table in published.tables) and published.plan.output.tidy
+    return {
+        "post_processing": "Tidy tables: whole, not negative, adding up, by weighted least squares on the noisy "
+        "values; the raw values are published beside them."
+        if tidied
+        else "None.",
+        "composition": "All tables are one event, charged once to a ledger before the data are read. The event is "
+        "composed exactly: closed forms, or privacy loss distributions with proven error; a lifetime filter stands "
+        "above it.",
+    }
+
+
+def _implementation(published: Published, claim: Claim) -> dict[str, Any]:
+    return {
+        "pre_processing_eda_hyperparameter_tuning": "Bounds, groups and prices were declared before the release and "
+        "never read from the data; values outside of bounds are clamped. What else the publisher did: to be written "
+        "by hand.",
+        "mechanisms": f"{'; '.join(claim.mechanisms)}. Sampled exactly on integers from a cryptographic source, by the "
+        "package discreet (version in manifest.json); no floating point number decides a probability.",
+        "justification": _BY_HAND,
+    }
+
+
+def _resources(published: Published) -> dict[str, Any]:
+    notes = "manifest.json has hashes, the exact event and the place in the ledger; guarantee.md explains it."
+    return {
+        "sources": "The bundle that this file is in: README.txt, report.html, guarantee.md, plan.toml.",
+        "notes": notes if published.ledger is not None else f"{DUMMY}: invented rows. Not to be registered. {notes}",
+        "registry_authors": [published.plan.contact or published.plan.publisher or _BY_HAND],
+    }

@@ -1,0 +1,123 @@
+"""Sentences that the guarantee, the report and the registry share: one wording of each promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.mechanisms.text import plain
+from discreet.release.bundle.claims import Claim, percent_up
+from discreet.release.plan import Invariant
+from discreet.release.published import Published
+
+__all__ = [
+    "bounded_words",
+    "factor_words",
+    "guess_words",
+    "invariant_words",
+    "lifetime_words",
+    "noun",
+    "period_words",
+    "unprotected",
+    "who_words",
+]
+
+
+def noun(claim: Claim) -> str:
+    """Name one unit."""
+    return "row" if claim.is_row else claim.unit
+
+
+def period_words(published: Published) -> str:
+    """Say which stretch of time a release is about."""
+    period = published.period
+    if period.first is None or period.end is None:
+        return "published once"
+    return f"{period.label}: from {period.first.isoformat()} until before {period.end.isoformat()}"
+
+
+def who_words(claim: Claim) -> str:
+    """Say who is protected."""
+    if claim.is_row:
+        return (
+            "Each row of the private tables is protected by itself. A person with several rows is protected less: once "
+            "for each of them."
+        )
+    return (
+        f"Every {claim.unit} is protected: everybody who shares one value of the column “{claim.unit}”, with all their "
+        "rows in all private tables together. Whether their data were used at all is protected too."
+    )
+
+
+def guess_words(claim: Claim) -> str:
+    """Say what the best attacker can gain."""
+    return (
+        f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out whether "
+        f"one certain {noun(claim)} is in the data. Before reading these tables, a coin toss is right half of the "
+        f"time. After reading all of them, the best guess is right in at most {percent_up(claim.guess)} of cases."
+    )
+
+
+def factor_words(claim: Claim) -> str:
+    """Say the same as betting odds, or as chances where δ is above zero."""
+    if claim.delta == 0:
+        return (
+            f"As a bet: whatever odds somebody gave before reading, the tables can move them by a factor of at most "
+            f"{claim.factor_text}, up or down (ε = {claim.epsilon_text})."
+        )
+    return (
+        f"Whatever somebody hopes to find in these tables, the chance to find it is at most {claim.factor_text} times "
+        f"what it would be without that {noun(claim)}, plus {claim.delta_text} (ε = {claim.epsilon_text}, δ = "
+        f"{claim.delta_text})."
+    )
+
+
+def bounded_words(published: Published) -> str:
+    """Say how much of a unit is counted."""
+    unit = published.plan.policy.unit
+    if unit.is_row:
+        return "This holds whatever else is known or published later, and for everything computed from these tables."
+    groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
+    rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
+    return (
+        f"To keep this promise, one {unit.column} is counted in at most {groups} of a table, with at most {rows} in "
+        "each, chosen at random if there are more. It holds whatever else is known or published later, and for "
+        "everything computed from these tables."
+    )
+
+
+def unprotected(published: Published, claim: Claim) -> Iterator[str]:
+    """List what the promise does not cover."""
+    yield (
+        "Facts about people in general. If the tables show that an illness is common in a district, everybody who "
+        "lives there is thought of differently, whether they are in the data or not."
+    )
+    yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
+    yield f"Several units at once, such as a family: the promise weakens with every {noun(claim)} who is taken "
+    "together."
+    yield "The data where they are kept, and other publications made from them without this budget."
+    if published.plan.invariants:
+        yield "The numbers that the plan calls invariant: they are exact."
+    if any(running.person_day for running in published.plan.running):
+        yield "In running totals, a person over several days: there each day of a person is protected by itself."
+
+
+def invariant_words(invariant: Invariant) -> str:
+    """Name an exact number and why it is one."""
+    where = ", ".join(f"{name} = {value}" for name, value in invariant.where.items())
+    row = f" where {where}" if where else ""
+    return f"{invariant.column} of {invariant.table}{row} = {plain(invariant.value)} ({invariant.reason})"
+
+
+def lifetime_words(claim: Claim) -> str:
+    """Say what all releases together may spend."""
+    if claim.lifetime_guess is None:
+        return (
+            "This data set has no lifetime budget: what is promised holds for each window of time, and windows add up. "
+            f"The policy says: {claim.budget.describe()}."
+        )
+    held = "" if claim.times is None else f" Untouched, it would hold {claim.times:,} releases like this one."
+    return (
+        f"Everything that is ever published from this data set, by anybody, stays within one budget: "
+        f"{claim.budget.describe()}. A ledger refuses what does not fit.{held} When all of it is spent, the best guess "
+        f"is right in at most {percent_up(claim.lifetime_guess)} of cases."
+    )
