@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.release.published import LedgerMark, Published, PublishedTable
     from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
     from discreet.release.reading.window import sql_in
+    from discreet.release.tidy import check_tidy, tidy_tables
 
 _HOMES = {
     "bundle": ("Check", "Verified", "verify_bundle", "write_bundle"),
@@ -44,6 +45,7 @@ _HOMES = {
     "published": ("LedgerMark", "Published", "PublishedTable"),
     "reading.plan_file": ("read_release_plan", "release_plan_schema"),
     "reading.window": ("sql_in",),
+    "tidy": ("check_tidy", "tidy_tables"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -67,10 +69,13 @@ __all__ = [
     "Verified",
     "Wish",
     "catalogue_of",
+    "check_tidy",
     "price",
     "read_release_plan",
     "release_plan_schema",
     "sql_in",
+    "tidy_tables",
+    "to_reach",
     "verify_bundle",
     "write_bundle",
 ]

@@ -1,0 +1,99 @@
+"""The price list of a release, for people and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from discreet.mechanisms.text import significant_up
+from discreet.release.period import Every
+from discreet.release.pricing.advice import advice
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
+
+__all__ = ["as_document", "as_text"]
+
+_HEADINGS = ("table", "rows", "price", "± at 95 %", "of what is expected")
+_FORMAT = "discreet-price-list-1"
+
+
+def as_text(release: PricedRelease) -> str:
+    """Write the price list."""
+    lines = [f"{release.plan.title} ({release.period.label})", *_totals(release), ""]
+    lines += _aligned([_HEADINGS, *(_row(table) for table in release.tables)])
+    hidden = [f"· {table.name}: {table.threshold}" for table in release.tables if table.threshold]
+    lines += ["", "Groups that nobody listed", *hidden] if hidden else []
+    told = [f"· {line}" for line in advice(release)]
+    return "\n".join([*lines, "", "What to change", *told] if told else lines)
+
+
+def as_document(release: PricedRelease) -> dict[str, Any]:
+    """Return what JSON writes: numbers rounded up for readers, and the exact ones as fractions in text."""
+    return {
+        "format": _FORMAT,
+        "plan": release.plan.name,
+        "title": release.plan.title,
+        "period": release.period.label,
+        "epsilon": release.epsilon,
+        "delta": str(release.delta),
+        "total": {"unit": "rho" if is_gaussian(release) else "epsilon", "amount": str(release.total)},
+        "releases_in_lifetime_budget": release.lifetime,
+        "lifetime_budget": release.plan.policy.budget.describe(),
+        "tables": [_table(table) for table in release.tables],
+        "advice": list(advice(release)),
+    }
+
+
+def is_gaussian(release: PricedRelease) -> bool:
+    """Whether rho is split."""
+    return release.plan.allowance.rho is not None or release.plan.allowance.delta is not None
+
+
+def _table(table: PricedTable) -> dict[str, Any]:
+    spend = table.priced.spend
+    return {
+        "name": table.name,
+        "title": table.plan.title,
+        "rows": table.groups,
+        "price": table.priced.cost,
+        "rho": None if spend.rho is None else str(spend.rho),
+        "epsilon": None if spend.epsilon is None else str(spend.epsilon),
+        "delta": None if table.priced.draft.groups is not None or spend.delta is None else str(spend.delta),
+        "errors": {name: float(error) for name, error in table.errors.items()},
+        "relative_errors": {name: float(error) for name, error in table.relative_errors.items()},
+        "expected": {name: float(size) for name, size in table.plan.expected.items()},
+        "threshold": table.threshold or None,
+    }
+
+
+def _totals(release: PricedRelease) -> Iterator[str]:
+    at = f" at δ = {significant_up(release.delta)}" if release.delta else ", pure"
+    amount = f" (ρ = {significant_up(release.total)}, Gaussian noise)" if is_gaussian(release) else " (Laplace noise)"
+    yield f"One release costs ε = {significant_up(Fraction(release.epsilon))}{at}{amount}."
+    held, budget = release.lifetime, release.plan.policy.budget.describe()
+    yield f"The lifetime budget, {budget}, holds {held:,} such release{'' if held == 1 else 's'}{_until(release)}."
+
+
+def _until(release: PricedRelease) -> str:
+    if release.plan.schedule.every is Every.ONCE or not 0 < release.lifetime <= 1000:
+        return ""
+    return f": the last is {release.plan.schedule.period(release.lifetime - 1).label}"
+
+
+def _row(table: PricedTable) -> tuple[str, ...]:
+    rows = "unknown" if table.groups is None else f"{table.groups:,}"
+    return (table.name, rows, table.priced.cost, _errors(table), _relative(table.relative_errors))
+
+
+def _errors(table: PricedTable) -> str:
+    return ", ".join(f"{name} ± {significant_up(error, 3)}" for name, error in table.errors.items()) or "–"
+
+
+def _relative(errors: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name} {significant_up(100 * error, 3)} %" for name, error in errors.items()) or "–"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "─" * max(map(len, lines)), *lines[1:]]

@@ -1,0 +1,85 @@
+"""Price a release: read every table, divide what may be spent, and add it up. No private file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import Refused, UnsupportedEvent
+from discreet.ledger import Account, Ledger
+from discreet.privacy import epsilon
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.planning import Priced, joint_event
+from discreet.query.planning.targets import errors_of, relative_errors_of
+from discreet.release.declared import catalogue_of
+from discreet.release.period import Period
+from discreet.release.places import told_at
+from discreet.release.plan import ReleasePlan
+from discreet.release.pricing.dividing import divide
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
+from discreet.release.pricing.quotes import Quote, quotes_of
+
+__all__ = ["price", "releases_held"]
+
+
+def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[str, Any] | None = None) -> PricedRelease:
+    """Say what a release costs and how exact it will be, from public facts only.
+
+    `tables` hands over public tables that name no source; private ones are never looked at. The price is the same for
+    every period.
+    """
+    chosen = plan.schedule.period(0) if period is None else period
+    quotes = quotes_of(plan, catalogue_of(plan, tables), chosen)
+    priced = divide(plan, quotes)
+    event = joint_event(one.event for one in priced)
+    at = plan.allowance.delta or Fraction(0)
+    return PricedRelease(
+        plan=plan,
+        period=chosen,
+        tables=tuple(_table(quote, one) for quote, one in zip(quotes, priced, strict=True)),
+        event=event,
+        epsilon=epsilon(event, at, relation=Relation.ADD_REMOVE),
+        delta=at,
+        total=sum((quote.amount_of(one) for quote, one in zip(quotes, priced, strict=True)), Fraction(0)),
+        lifetime=releases_held(plan, event),
+    )
+
+
+def releases_held(plan: ReleasePlan, event: Event) -> int:
+    """Return how many releases like this one the lifetime budget holds, by the rule of a fresh ledger."""
+    policy = plan.policy
+    account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
+    try:
+        with Ledger.open("memory", account) as book:
+            return book.times_left(event)
+    except UnsupportedEvent as error:
+        raise Refused(
+            told_at(plan, ("budget",), "the lifetime budget keeps an account that cannot hold such a release"),
+            reason=str(error),
+            way_out="let [budget] and [release] be of one kind: epsilon alone, epsilon with delta, or rho",
+        ) from None
+
+
+def _table(quote: Quote, priced: Priced) -> PricedTable:
+    return PricedTable(
+        plan=quote.table,
+        sql=quote.sql,
+        priced=priced,
+        offer=quote.offer(priced),
+        errors=errors_of(priced.draft),
+        relative_errors=relative_errors_of(priced.draft),
+        threshold=_threshold(priced),
+    )
+
+
+def _threshold(priced: Priced) -> str:
+    noising, unit = priced.draft.noising, priced.draft.catalogue.unit
+    if noising is None or noising.selection is None:
+        return ""
+    whom = "rows" if unit.is_row else f"different values of {unit.column}"
+    return (
+        f"a group is shown if its {whom} plus noise exceed {noising.selection.threshold}: one with fewer than about "
+        f"{noising.selection.reliable_count()} usually stays hidden"
+    )
