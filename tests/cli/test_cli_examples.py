@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -30,6 +31,7 @@ def told(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> Ran:
 
 def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("sys.stdin", io.StringIO("\\budget\n\\budget\n"))  # For a sitting.
     helps = {name: told([*name.split(), "--help"], capfd).out for name in NAMES}
     for folder in ("people", "programs"):
         (tmp_path / folder).mkdir()

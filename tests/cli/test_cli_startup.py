@@ -8,7 +8,18 @@ import sys
 import pytest
 from cli_folder import ASK, environment, on_terminal, process
 
-HEAVY = {"numpy", "scipy", "duckdb", "sqlglot", "altair", "pyarrow", "pydantic", "flint", "cryptography", "sqlite3"}
+HEAVY = {
+    "numpy",
+    "scipy",
+    "duckdb",
+    "sqlglot",
+    "altair",
+    "pyarrow",
+    "pydantic_core",
+    "flint",
+    "cryptography",
+    "sqlite3",
+}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["version"], ["query", "--help"], ["release", "--help"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from discreet.cli.commands import account, budget, bundle, data, doctor, ledger, query, version
+from discreet.cli.commands import account, budget, bundle, data, doctor, ledger, query, shell, version
 from discreet.cli.exits import MEANINGS
 
 __all__ = ["app"]
@@ -18,5 +18,5 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for module in (data, bundle, query, budget, ledger, account, doctor, version):
+for module in (data, bundle, query, shell, budget, ledger, account, doctor, version):
     module.add_to(app)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.answers.tables import Explained, TableAnswer
-from discreet.cli.spending import agree, price_of
+from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def ask(session: Session, sql: str, offer: Offer, *, max_epsilon: str | None, at
     """Price a question, agree, pay, and answer."""
     plan = planned(session, sql, offer)
     price = price_of(plan.event, plan.cost, budget=session.ledger.account.budget, at_delta=at_delta)
-    agree(price, max_epsilon=max_epsilon, what="this question")
+    agree(price, limit=limit_of(max_epsilon), what="this question")
     return TableAnswer.of(plan.release())
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from discreet.cli.output import note
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import positive, up
+from discreet.exact import exact, positive
 
 if TYPE_CHECKING:
     from discreet.ledger import Budget
     from discreet.privacy import Event
 
-__all__ = ["Price", "agree", "can_ask", "price_of"]
+__all__ = ["Price", "agree", "can_ask", "limit_of", "price_of"]
 
 
 @final
@@ -27,18 +29,27 @@ class Price:
 
 
 def price_of(event: Event, words: str, *, budget: Budget, at_delta: str | None) -> Price:
-    """Price an event at the delta of its budget, or at another one."""
+    """Price an event: pure if it is, else at the delta of its budget, or at another one."""
     from discreet.privacy import Relation, epsilon
 
-    delta = at_delta if at_delta is not None else 0 if budget.kind == "pure" else budget.delta
-    return Price(words=words, epsilon=None if delta is None else epsilon(event, delta, relation=Relation.ADD_REMOVE))
+    pure = epsilon(event, 0, relation=Relation.ADD_REMOVE)
+    delta = at_delta if at_delta is not None else budget.delta
+    if math.isfinite(pure) or delta is None:
+        return Price(words=words, epsilon=pure if math.isfinite(pure) else None)
+    at = epsilon(event, delta, relation=Relation.ADD_REMOVE)
+    return Price(words=words, epsilon=at if math.isfinite(at) else None)
 
 
-def agree(price: Price, *, max_epsilon: str | None, what: str) -> None:
+def limit_of(max_epsilon: str | None) -> Fraction | None:
+    """Read what was agreed to."""
+    return None if max_epsilon is None else positive(max_epsilon, name="--max-epsilon")
+
+
+def agree(price: Price, *, limit: Fraction | None, what: str) -> None:
     """Go on if whoever asks has agreed to the price; else refuse, and nothing is spent."""
     note(f"price: {price.words}")
-    if max_epsilon is not None:
-        _check(price, max_epsilon)
+    if limit is not None:
+        _check(price, limit)
     elif not can_ask():
         raise InvalidParameter(
             f"{what} spends {price.words}, and there is no terminal to ask on: say how much you agree to, with "
@@ -48,16 +59,16 @@ def agree(price: Price, *, max_epsilon: str | None, what: str) -> None:
         raise Refused("not agreed; nothing was spent")
 
 
-def _check(price: Price, limit: str) -> None:
-    most = positive(limit, name="--max-epsilon")
+def _check(price: Price, limit: Fraction) -> None:
     if price.epsilon is None:
         raise InvalidParameter(
-            "this budget is in ρ and names no δ, so --max-epsilon needs one: say --at-delta, such as 1e-6"
+            "this budget names no δ at which the price has an ε, so --max-epsilon needs one: say --at-delta, such as "
+            "1e-6. Nothing was spent"
         )
-    if price.epsilon > up(most):
+    if exact(price.epsilon) > limit:  # By its shortest decimal: one tenth is not above one tenth.
         raise Refused(
-            f"the price, ε = {price.epsilon:.6g}, is above --max-epsilon {limit.strip()}",
-            reason="whoever runs this has agreed to less; nothing was spent",
+            f"the price, ε = {price.epsilon:.6g}, is above what was agreed to, ε = {float(limit):.6g}",
+            reason="whoever runs this said so with --max-epsilon; nothing was spent",
             way_out="offer less for the answer, or agree to more",
         )
 

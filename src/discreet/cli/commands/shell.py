@@ -1,0 +1,33 @@
+"""`discreet shell`: a sitting at the terminal."""
+
+from __future__ import annotations
+
+import typer
+
+from discreet.cli.words import AtDelta, Delta, Epsilon, MaxEpsilon, PolicyFile, Principal, Project, command
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    command(app, "shell", example="discreet shell --policy plan.toml --epsilon 0.1")(shell)
+
+
+def shell(
+    policy: PolicyFile,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    max_epsilon: MaxEpsilon = None,
+    at_delta: AtDelta = None,
+    principal: Principal = None,
+    project: Project = "",
+) -> None:
+    r"""Ask one question after the other; \help lists what else can be said. --max-epsilon is for the whole sitting."""
+    from discreet.cli.policies import asker, open_session
+    from discreet.cli.shell.running import sit
+
+    with open_session(policy, principal=principal, project=project) as session:
+        code = sit(session, epsilon, delta, principal=asker(principal), max_epsilon=max_epsilon, at_delta=at_delta)
+    if code:
+        raise typer.Exit(code)

@@ -1,0 +1,102 @@
+"""A sitting: questions over several lines, commands with a backslash, a limit for all of it, history and completion."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from cli_folder import on_terminal, process
+
+from discreet.cli.shell.lines import history_file, is_whole
+
+SHELL = ("shell", "--policy", "policy.toml", "--epsilon", "0.5")
+
+
+def sat(folder: Path, *lines: str, more: tuple[str, ...] = ()):
+    return process(*SHELL, *more, folder=folder, given="\n".join(lines))
+
+
+def test_a_question_goes_on_until_its_semicolon(folder):
+    ran = sat(
+        folder, "SELECT clinic,", "  COUNT(*) AS n FROM visits", "", "GROUP BY clinic;", more=("--max-epsilon", "1")
+    )
+    assert ran.code == 0, ran.err
+    assert "Old Mill" in ran.out
+    assert "discreet>" not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [("SELECT 1", False), ("SELECT 1;", True), ("SELECT ';", False), ("SELECT ';';", True), (r"\budget", True),
+     (r"\explain SELECT", False), (r"\explain SELECT 1 ;  ", True), ("", False)],
+)  # fmt: skip
+def test_a_semicolon_outside_of_quotes_ends_a_statement(text, whole):
+    assert is_whole(text) is whole
+
+
+def test_the_limit_is_for_the_whole_sitting(folder):
+    question = "SELECT COUNT(*) AS n FROM visits;"
+    ran = sat(folder, question, question, question, r"\budget", more=("--max-epsilon", "1"))
+    assert ran.code == 3
+    assert ran.out.count("±") == 4  # Two answers, each with its line about ±.
+    assert "spent  2 charges: Σε = 1" in ran.out
+    assert "this sitting: ε = 1 of 1" in ran.err
+
+
+def test_without_a_terminal_or_a_limit_nothing_is_spent(folder):
+    ran = sat(folder, "SELECT COUNT(*) AS n FROM visits;", r"\budget")
+    assert ran.code == 2
+    assert "spent  0 charges" in ran.out
+
+
+def test_every_word_with_a_backslash_does_what_help_says(folder):
+    ran = sat(
+        folder,
+        r"\help",
+        r"\tables",
+        r"\explain SELECT COUNT(*) AS n FROM visits;",
+        r"\offer error=20",
+        r"\explain SELECT COUNT(*) AS n FROM visits;",
+        r"\nonsense",
+        r"\offer much",
+        r"\quit",
+        "SELECT this is never read;",
+    )
+    assert ran.code == 2
+    assert "visits: each row is protected" in ran.out
+    assert ran.out.count("price") == 2
+    assert "± 20" in ran.out or "± 19" in ran.out
+    assert r"there is no \nonsense" in ran.err
+    assert "line 1" not in ran.err
+
+
+def test_on_a_terminal_it_asks_completes_and_remembers(folder):
+    """`vis` and a tab is the table; the second sitting finds the question of the first with an arrow."""
+    state = folder / "state"
+    talk = (
+        ("discreet> ", "SELECT COUNT(*) AS n\n"),
+        ("...> ", "FROM visi\t;\n"),
+        ("[y/N]", "y\n"),
+        ("left: ε = 3.5", "\\budget\n"),
+        ("spent  1 charge", "SELECT age FROM visits;\n"),
+        ("never shown", "\\quit\n"),
+    )
+    ran = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(state))
+    assert ran.code == 0, ran.out
+    history = state / "discreet" / "history"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
+    assert "FROM visits" in history.read_text()
+    again = on_terminal(
+        *SHELL, folder=folder, answers=(("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", "\x04")),
+        XDG_STATE_HOME=str(state),
+    )  # fmt: skip
+    assert again.code == 0
+
+
+def test_history_lives_in_the_state_folder_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert history_file() == tmp_path / "discreet" / "history"
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert history_file() == Path.home() / ".local" / "state" / "discreet" / "history"
