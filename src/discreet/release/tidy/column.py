@@ -18,7 +18,7 @@ from discreet.release.tidy.least_squares import Family, least_squares
 from discreet.release.tidy.nonnegative import nonnegative
 from discreet.release.tidy.whole import whole
 
-__all__ = ["RawColumn", "estimate", "tidy_column"]
+__all__ = ["RawColumn", "estimate", "family_of", "tidy_column"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
@@ -39,13 +39,13 @@ class RawColumn:
 
 def estimate(layout: Layout, column: RawColumn) -> dict[str, Floats]:
     """Return the weighted least squares estimate of every cell: consistent and unbiased, neither whole nor positive."""
-    family = _family(layout, column)
+    family = family_of(layout, column)
     return dict(zip(column.values, family.adding.up(least_squares(family)), strict=True))
 
 
 def tidy_column(layout: Layout, column: RawColumn) -> dict[str, Places]:
     """Return whole numbers of grains that add up in all tables."""
-    family = _family(layout, column)
+    family = family_of(layout, column)
     atoms = least_squares(family)
     known = family.known
     settled = known.each_class(whole_totals(known, known.sums(atoms), not_negative=column.not_negative))
@@ -63,7 +63,8 @@ def _added(layout: Layout, table: str, atoms: Places) -> Places:
     return cells
 
 
-def _family(layout: Layout, column: RawColumn) -> Family:
+def family_of(layout: Layout, column: RawColumn) -> Family:
+    """Return the least squares problem of a column."""
     if sum(float(np.abs(values).sum()) for values in column.values.values()) > LARGEST:
         raise InvalidParameter("its values are too many grains to be added up in floats: declare a coarser step")
     spots = [layout.spots[table] for table in column.values]
