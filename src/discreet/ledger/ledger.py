@@ -244,12 +244,17 @@ class Ledger:
 
     def times_left(self, event: Event, *, principal: str = "", project: str = "") -> int:
         """Return how many more such events could be charged now."""
+        return min(times for _, times in self.times_left_by(event, principal=principal, project=project))
+
+    def times_left_by(self, event: Event, *, principal: str = "", project: str = "") -> tuple[tuple[str, int], ...]:
+        """Return how many more such events the lifetime budget holds now, and each quota that they count against."""
         with self._store.reading() as rows:
             book = self._book(rows)
             scopes = book.scopes(project=project, principal=principal, time=now(rows))
-            return min(
-                scope.rule.times(sums_of(rows, self._dataset, scope), scope.rule.price(event, book.account.relation))
-                for scope in scopes
+            prices = [scope.rule.price(event, book.account.relation) for scope in scopes]
+            return tuple(
+                (scope.text, scope.rule.times(sums_of(rows, self._dataset, scope), price))
+                for scope, price in zip(scopes, prices, strict=True)
             )
 
     def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from discreet.release.published import LedgerMark, Published, PublishedTable
     from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
     from discreet.release.reading.window import sql_in
+    from discreet.release.standing import ReleasedPeriod, Series, series
     from discreet.release.tidy import check_tidy, tidy_tables
 
 _HOMES = {
@@ -45,6 +46,7 @@ _HOMES = {
     "published": ("LedgerMark", "Published", "PublishedTable"),
     "reading.plan_file": ("read_release_plan", "release_plan_schema"),
     "reading.window": ("sql_in",),
+    "standing": ("ReleasedPeriod", "Series", "series"),
     "tidy": ("check_tidy", "tidy_tables"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -63,8 +65,10 @@ __all__ = [
     "Published",
     "PublishedTable",
     "ReleasePlan",
+    "ReleasedPeriod",
     "RunningPlan",
     "Schedule",
+    "Series",
     "TablePlan",
     "Verified",
     "Wish",
@@ -73,6 +77,7 @@ __all__ = [
     "price",
     "read_release_plan",
     "release_plan_schema",
+    "series",
     "sql_in",
     "tidy_tables",
     "to_reach",
