@@ -19,9 +19,9 @@ from discreet.query.stage import Stage, StageColumn
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Resources", "count_nothing", "known_keys", "run_bounded"]
+__all__ = ["BATCH", "Resources", "count_nothing", "known_keys", "measure_of", "numbers", "run_bounded"]
 
-_BATCH = 1 << 17  # Rows handed over at once.
+BATCH = 1 << 17  # Rows handed over at once.
 
 
 @final
@@ -39,7 +39,7 @@ def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, r
     groups = scan.groups if keys is None else keys.size
     lists = [_listed(scan, place, connection) for place in range(len(scan.columns))]
     measures = [
-        _measure(column, index, one) for column, index, one in zip(stage.columns, scan.columns, lists, strict=True)
+        measure_of(column, index, one) for column, index, one in zip(stage.columns, scan.columns, lists, strict=True)
     ]
     if not groups:
         return Tallied(groups=0, tally=count_nothing(measures), keys=lambda _: [])
@@ -101,7 +101,8 @@ def _numbered(
     return Listed(size=size, code=f"{name}.i", join=f" LEFT JOIN {name} ON {' AND '.join(pairs)}")
 
 
-def _measure(column: StageColumn, index: Index, values: Listed | None) -> Measure:
+def measure_of(column: StageColumn, index: Index, values: Listed | None = None) -> Measure:
+    """Say what is counted of a column."""
     wants = column.wants
     return Measure(
         low=index.low,
@@ -122,10 +123,10 @@ def _chunks(
     code = scan.group if group is None else group.code
     join = "".join(one.join for one in (group, *lists) if one is not None)
     wanted = [scan.unit, *columns, *([] if code is None else [code])]
-    for batch in select(connection, wanted, scan, join=join).to_arrow_reader(_BATCH):
+    for batch in select(connection, wanted, scan, join=join).to_arrow_reader(BATCH):
         if not deadline.left:
             raise AnswerFailed
-        measured = [_numbers(batch.column(place)) for place in range(1, 1 + len(columns))]
+        measured = [numbers(batch.column(place)) for place in range(1, 1 + len(columns))]
         yield Rows(
             units=batch.column(0),
             groups=None if code is None else _codes(batch.column(1 + len(columns))),
@@ -143,7 +144,8 @@ def _codes(array: pa.Array) -> NDArray[np.integer[Any]]:
     return np.asarray(array.fill_null(-1) if array.null_count else array)
 
 
-def _numbers(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
+def numbers(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_] | None]:
+    """Return whole numbers, and where there is one; None if everywhere."""
     valid = None if array.null_count == 0 else np.asarray(array.is_valid())
     return np.asarray(array if valid is None else array.fill_null(0)), valid
 

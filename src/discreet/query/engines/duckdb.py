@@ -13,6 +13,8 @@ from discreet.query.engines.cage import Cage, Progress, default_threads, watched
 from discreet.query.engines.leaves import kind_of
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
+from discreet.query.engines.shared import run_shared, write_shared
+from discreet.query.engines.sharing import Shared, share
 from discreet.query.engines.sources import Relation
 from discreet.query.engines.stages import write_stage
 from discreet.query.engines.tables import NO_TABLE, Held, check_names, hold
@@ -87,7 +89,22 @@ class DuckDBEngine:
         return self._ask(work, list(self._held), deadline)
 
     def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[Tallied, ...]:
-        return tuple(self.run(stage, deadline=deadline) for stage in stages)
+        found: dict[int, Tallied] = {}
+        for shared in share(stages):
+            found |= self._run_shared(shared, deadline)
+        alone = (place for place in range(len(stages)) if place not in found)
+        found |= {place: self.run(stages[place], deadline=deadline) for place in alone}
+        return tuple(found[place] for place in range(len(stages)))
+
+    def _run_shared(self, shared: Shared, deadline: Deadline) -> dict[int, Tallied]:
+        scan = write_shared(shared, self, Writer())
+
+        def work(connection: Any) -> dict[int, Tallied]:
+            for lookup in scan.lookups:
+                connection.register(lookup.name, lookup.table)
+            return run_shared(shared, scan, connection, deadline, self._resources)
+
+        return self._ask(work, list(self._held), deadline)
 
     def close(self) -> None:
         self._cage.close()

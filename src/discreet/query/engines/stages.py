@@ -16,7 +16,7 @@ from discreet.query.expressions import Expression
 from discreet.query.facts import Kind
 from discreet.query.stage import Stage, StageColumn, StageKey
 
-__all__ = ["Index", "Scan", "select", "write_stage"]
+__all__ = ["Index", "Scan", "domain_of", "index_of", "projected", "select", "write_stage"]
 
 
 @final
@@ -56,9 +56,9 @@ def select(connection: Any, columns: Sequence[str], scan: Scan, *, join: str = "
 def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
     """Write a stage. Rows without a unit are left out; those outside of the public domain of a key have no group."""
     unit = None if stage.unit is None else writer.column(stage.unit)
-    inner = _projected(stage, unit, write_source(stage.source, relations, writer), writer)
-    domains = [_domain(key, f"k{number}", writer) for number, key in enumerate(stage.keys, 1)]
-    indices = [_index(column, f"c{number}", writer) for number, column in enumerate(stage.columns, 1)]
+    inner = projected(stage.keys, stage.columns, unit, write_source(stage.source, relations, writer), writer)
+    domains = [domain_of(key, f"k{number}", writer) for number, key in enumerate(stage.keys, 1)]
+    indices = [index_of(column, f"c{number}", writer) for number, column in enumerate(stage.columns, 1)]
     sizes = [len(key.domain) for key in stage.keys if key.domain is not None]
     is_known = len(sizes) == len(stage.keys)
     known = [domain for domain in domains if domain is not None]
@@ -79,11 +79,22 @@ def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
     )
 
 
-def _projected(stage: Stage, unit: str | None, rows: str, writer: Writer) -> str:
-    """Write what is needed of every row, under names of its own: keys k1, k2, …, columns c1, c2, … and the unit u."""
-    keys = [f"{_canonical(key.expression, writer)} AS k{number}" for number, key in enumerate(stage.keys, 1)]
-    columns = [f"{_canonical(one.expression, writer)} AS c{number}" for number, one in enumerate(stage.columns, 1)]
-    listed = [*keys, *columns, *([] if unit is None else [f"{unit} AS u"])]
+def projected(
+    keys: Sequence[StageKey],
+    columns: Sequence[StageColumn],
+    unit: str | None,
+    rows: str,
+    writer: Writer,
+    conditions: Sequence[Expression] = (),
+) -> str:
+    """Write what is needed of every row, under names of its own: keys k1, k2, …, columns c1, c2, … and the unit u.
+
+    Conditions w1, w2, … are 0 where they are true, else NULL.
+    """
+    listed = [f"{_canonical(key.expression, writer)} AS k{number}" for number, key in enumerate(keys, 1)]
+    listed += [f"{_canonical(one.expression, writer)} AS c{number}" for number, one in enumerate(columns, 1)]
+    listed += [f"(CASE WHEN {write(one, writer)} THEN 0 END) AS w{number}" for number, one in enumerate(conditions, 1)]
+    listed += [] if unit is None else [f"{unit} AS u"]
     return f"SELECT {', '.join(listed) or 'NULL AS nothing'} FROM ({rows})"
 
 
@@ -99,7 +110,8 @@ def _are_apart(keys: Sequence[StageKey]) -> bool:
     return all(len(set(members)) == len(members) for members in domains)
 
 
-def _domain(key: StageKey, name: str, writer: Writer) -> Domain | None:
+def domain_of(key: StageKey, name: str, writer: Writer) -> Domain | None:
+    """Write the code of a key; None if nobody listed its values."""
     return None if key.domain is None else coded(name, key.expression.facts, key.domain, writer)
 
 
@@ -111,7 +123,8 @@ def _radix(codes: list[str], sizes: list[int]) -> str:
     return " + ".join(f"CAST({code} AS INTEGER) * {weight}" for code, weight in zip(codes, weights, strict=True))
 
 
-def _index(column: StageColumn, name: str, writer: Writer) -> tuple[Index, Domain | None]:
+def index_of(column: StageColumn, name: str, writer: Writer) -> tuple[Index, Domain | None]:
+    """Write the index of a column, and the list of values that it is looked up in, if there is one."""
     facts = column.expression.facts
     if column.members is not None:
         domain = coded(name, facts, column.members, writer)
