@@ -3,7 +3,21 @@
 Every result is about real people: it is `NotPrivate`, for whoever holds the data, and never part of a release.
 """
 
+from discreet.attacks.axes import Level
+from discreet.attacks.counts import CountTable, Noise, tabulate
+from discreet.attacks.differencing import Differencing, Isolation, differencing
 from discreet.attacks.linkage import Linkage, linkage
 from discreet.attacks.results import Success
 
-__all__ = ["Linkage", "Success", "linkage"]
+__all__ = [
+    "CountTable",
+    "Differencing",
+    "Isolation",
+    "Level",
+    "Linkage",
+    "Noise",
+    "Success",
+    "differencing",
+    "linkage",
+    "tabulate",
+]

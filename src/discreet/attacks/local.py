@@ -38,20 +38,21 @@ class Lab:
 
     def condition(self, table: str, text: str) -> str:
         """Check a condition that the custodian wrote, and return it as a truth value that is never NULL."""
-        import duckdb
-
         written = f"(({text}\n) IS TRUE)"
-        try:
-            self.connection.execute(f"SELECT {written} FROM {self.relations[table]} LIMIT 0")
-        except duckdb.Error:
-            pass  # Its message is not repeated: it may carry values.
-        else:
-            return written
-        raise InvalidParameter(f"the condition {text!r} cannot be read: write one over columns of the table, as in SQL")
+        self.select(f"SELECT {written} AS fulfilled FROM {self.relations[table]} LIMIT 0")
+        return written
 
     def select(self, statement: str) -> pa.Table:
-        """Run a statement of ours."""
-        return self.connection.execute(statement).to_arrow_table()
+        """Run a statement of ours; what the engine says about a failure is not repeated, since it may carry values."""
+        import duckdb
+
+        try:
+            return self.connection.sql(statement).to_arrow_table()
+        except duckdb.Error:
+            pass
+        raise InvalidParameter(
+            "a condition cannot be evaluated: write one over columns of the table, as in SQL, which fits their types"
+        )
 
 
 @contextmanager

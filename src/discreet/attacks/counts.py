@@ -1,0 +1,109 @@
+"""Tables of counts as an attacker finds them: by which columns, of which rows, how noisy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import product
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.local import Lab, laboratory
+from discreet.errors import InvalidParameter
+from discreet.noise import discrete_laplace, rounded_gaussian
+from discreet.privacy.notprivate import NotPrivate
+
+__all__ = ["CountTable", "Floats", "Noise", "tabulate"]
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@final
+class Noise(Enum):
+    """Which noise was added to the counts of a table."""
+
+    NONE = "none"
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountTable:
+    """A published table: how many rows are in each group. A group that is not shown is NaN.
+
+    `where` is the condition, written as in SQL, that its rows fulfil; "" if it counts all rows.
+    """
+
+    name: str
+    by: tuple[str, ...]
+    keys: tuple[tuple[Hashable, ...], ...]
+    counts: Floats
+    where: str = ""
+    noise: Noise = Noise.NONE
+    deviation: float = 0.0  # of the noise
+
+    def __post_init__(self) -> None:
+        if len(self.keys) != len(self.counts) or any(len(key) != len(self.by) for key in self.keys):
+            raise InvalidParameter(f"table {self.name!r} needs one count for each key, and one value for each column")
+        if len(set(self.keys)) != len(self.keys):
+            raise InvalidParameter(f"table {self.name!r} has a group twice")
+        if not (math.isfinite(self.deviation) and self.deviation >= 0):
+            raise InvalidParameter("the deviation of noise is a finite number and not negative")
+        if (self.noise is Noise.NONE) != (self.deviation == 0):
+            raise InvalidParameter("say both the kind of noise and its deviation, or neither")
+
+    def draw(self, size: int) -> Floats:
+        """Draw fresh noise of the same law: exact integers, as in a release."""
+        match self.noise:
+            case Noise.NONE:
+                return np.zeros(size)
+            case Noise.GAUSSIAN:
+                return np.asarray(rounded_gaussian(self.deviation, size), dtype=np.float64)
+            case Noise.LAPLACE:
+                return np.asarray(discrete_laplace(self.deviation / math.sqrt(2), size), dtype=np.float64)
+
+
+def tabulate(
+    rows: Any,
+    by: Sequence[str],
+    *,
+    where: str = "",
+    name: str = "table",
+    values: Mapping[str, Sequence[Hashable]] | None = None,
+    hide_below: int = 0,
+) -> NotPrivate[CountTable]:
+    """Count rows exactly, in every combination of values, as a careless release would.
+
+    `values` lists the groups of a column; without it those in the data are taken. Counts from 1 to `hide_below` - 1
+    are not shown, which is what many offices do.
+    """
+    with laboratory({"rows": rows}) as lab:
+        found = lab.select(_counting(lab, by, where)).to_pylist()
+        listed = {column: _values(lab, column) for column in by} | dict(values or {})
+    counted = {tuple(row[f"key_{i}"] for i in range(len(by))): row["rows"] for row in found}
+    keys = tuple(product(*(listed[column] for column in by)))
+    counts = np.array([_shown(counted.get(key, 0), hide_below) for key in keys], dtype=np.float64)
+    return NotPrivate(CountTable(name=name, by=tuple(by), where=where, keys=keys, counts=counts))
+
+
+def _counting(lab: Lab, by: Sequence[str], where: str) -> str:
+    named = "".join(f"{lab.column('rows', column)} AS key_{i}, " for i, column in enumerate(by))
+    condition = f" WHERE {lab.condition('rows', where)}" if where else ""
+    grouped = f" GROUP BY {', '.join(f'key_{i}' for i in range(len(by)))}" if by else ""
+    return f"SELECT {named}count(*) AS rows FROM {lab.relations['rows']}{condition}{grouped}"
+
+
+def _values(lab: Lab, column: str) -> list[Hashable]:
+    """List the values of a column in all rows: also those that no row of a condition has."""
+    name = lab.column("rows", column)
+    found = lab.select(f"SELECT DISTINCT {name} AS value FROM {lab.relations['rows']} WHERE {name} IS NOT NULL")
+    return sorted(found.column("value").to_pylist(), key=str)
+
+
+def _shown(count: int, hide_below: int) -> float:
+    return math.nan if 0 < count < hide_below else float(count)

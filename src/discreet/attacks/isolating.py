@@ -1,0 +1,134 @@
+"""Who is alone in a group: people whom published counts single out, once they are added and subtracted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.attacks.axes import ALL, Axis
+from discreet.attacks.cube import Cube
+from discreet.attacks.local import Lab, laboratory, text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["People", "Target", "isolated", "people_of"]
+
+Places: TypeAlias = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class People:
+    """The rows of a table as nodes of axes, and whose they are. Only rows whose values are all listed are here."""
+
+    who: tuple[str, ...]
+    nodes: Places  # one row for each row, one column for each axis
+    once: NDArray[np.bool_]  # whether a row is the only one of its person
+
+    def __len__(self) -> int:
+        return len(self.who)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Somebody who is alone in a group: the person, the place of the group in a cube, and the attribute."""
+
+    who: str
+    group: tuple[int, ...]  # a node of each axis but the attribute's
+    attribute: int  # the node of the true attribute
+
+    def place(self, shape: Sequence[int], attribute: int) -> int:
+        """Return where the group's count of an attribute is."""
+        place = 0
+        for node, size in zip((*self.group, attribute), shape, strict=True):
+            place = place * size + node
+        return place
+
+
+def people_of(rows: Any, axes: Sequence[Axis], person: str | None) -> People:
+    """Read rows as nodes of axes; without a column that tells people apart, each row is a person."""
+    with laboratory({"rows": rows}) as lab:
+        columns = [_column(lab, axis) for axis in axes]
+        who = "row_number() OVER ()" if person is None else lab.column("rows", person)
+        listed = ", ".join(f"{column} AS axis_{i}" for i, column in enumerate(columns))
+        found = lab.select(f"SELECT {text_of(who)} AS who, {listed} FROM {lab.relations['rows']}")
+    nodes = np.column_stack([_nodes(found.column(f"axis_{i}"), axis) for i, axis in enumerate(axes)])
+    kept = (nodes >= 0).all(axis=1)
+    names = np.asarray(found.column("who").to_pylist(), dtype=object)
+    _, back, times = np.unique(names.astype(str), return_inverse=True, return_counts=True)
+    return People(tuple(names[kept]), nodes[kept], (times[back] == 1)[kept])
+
+
+def _column(lab: Lab, axis: Axis) -> str:
+    return lab.condition("rows", axis.name) if axis.condition else lab.column("rows", axis.name)
+
+
+def _nodes(column: pa.ChunkedArray, axis: Axis) -> Places:
+    """Return the node of each value; -1 for missing ones and for those that no table lists."""
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
+    places = [axis.leaf(value) for value in encoded.dictionary.to_pylist()]
+    nodes: Places = np.array([*places, -1], dtype=np.int64)[codes]
+    return nodes
+
+
+def isolated(cube: Cube, people: People) -> tuple[Target, ...]:
+    """Find everybody who is alone in a group of known count, by the group that takes the fewest published numbers."""
+    alone = np.isclose(cube.counts, 1.0, atol=0.25)
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for choice in _choices(cube.axes[:-1]):
+        nodes = _lifted(people.nodes[:, :-1], cube.axes[:-1], choice)
+        for row in np.nonzero(alone[_places(nodes, cube.shape)] & people.once)[0]:
+            found.setdefault(int(row), []).append(tuple(int(node) for node in nodes[row]))
+    targets = (_target(cube, people, row, groups) for row, groups in found.items())
+    return tuple(target for target in targets if _truly_alone(people, cube.axes, target.group))
+
+
+def _target(cube: Cube, people: People, row: int, groups: Sequence[tuple[int, ...]]) -> Target:
+    attribute = int(people.nodes[row, -1])
+    targets = [Target(people.who[row], group, attribute) for group in groups]
+    return min(targets, key=lambda target: len(cube.made_of(target.place(cube.shape, ALL))))
+
+
+def _choices(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
+    """List how many steps up from its leaf each axis may go, all the way to ALL first."""
+    return product(*(range(len(axis.above(1)) - 1, -1, -1) for axis in axes))
+
+
+def _lifted(nodes: Places, axes: Sequence[Axis], up: Sequence[int]) -> Places:
+    """Replace each node by the one that is some steps above it."""
+    lifted = np.empty_like(nodes)
+    for place, (axis, steps) in enumerate(zip(axes, up, strict=True)):
+        table = np.array([_step(axis, node, steps) for node in range(axis.size)], dtype=np.int64)
+        lifted[:, place] = table[nodes[:, place]]
+    return lifted
+
+
+def _step(axis: Axis, node: int, steps: int) -> int:
+    above = axis.above(node)
+    return above[max(0, len(above) - 1 - steps)]
+
+
+def _places(nodes: Places, shape: Sequence[int]) -> Places:
+    """Return where the count of each row's group is, whatever the attribute."""
+    place = np.zeros(len(nodes), dtype=np.int64)
+    for column, size in zip(nodes.T, shape[:-1], strict=True):
+        place = place * size + column
+    return place * shape[-1] + ALL
+
+
+def _truly_alone(people: People, axes: Sequence[Axis], group: Sequence[int]) -> bool:
+    """Check in the data that one row is in the group: published numbers may be about other data, or wrong."""
+    inside = np.ones(len(people), dtype=np.bool_)
+    for place, (axis, node) in enumerate(zip(axes[:-1], group, strict=True)):
+        if node != ALL:
+            under = np.array([node in axis.above(one) for one in range(axis.size)])
+            inside &= under[people.nodes[:, place]]
+    return int(inside.sum()) == 1
