@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.release.bundle import Check, Verified, verify_bundle, write_bundle
     from discreet.release.declared import catalogue_of
+    from discreet.release.made_up import dummy
     from discreet.release.period import Every, Period, Schedule
     from discreet.release.plan import (
         Allowance,
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
         Wish,
     )
     from discreet.release.pricing.advice import to_reach
+    from discreet.release.pricing.checking import Checked, check
     from discreet.release.pricing.priced_release import PricedRelease, PricedTable
     from discreet.release.pricing.pricing import price
+    from discreet.release.profiling.plan import ProfilePlan, plan_profile
+    from discreet.release.profiling.profile import profile
+    from discreet.release.profiling.results import CellCount, ColumnProfile, Profile
     from discreet.release.published import LedgerMark, Published, PublishedTable
+    from discreet.release.publishing import publish
     from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
     from discreet.release.reading.window import sql_in
     from discreet.release.standing import ReleasedPeriod, Series, series
@@ -38,11 +44,17 @@ if TYPE_CHECKING:
 _HOMES = {
     "bundle": ("Check", "Verified", "verify_bundle", "write_bundle"),
     "declared": ("catalogue_of",),
+    "made_up": ("dummy",),
     "period": ("Every", "Period", "Schedule"),
     "plan": ("Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"),
     "pricing.advice": ("to_reach",),
+    "pricing.checking": ("Checked", "check"),
     "pricing.priced_release": ("PricedRelease", "PricedTable"),
     "pricing.pricing": ("price",),
+    "profiling.plan": ("ProfilePlan", "plan_profile"),
+    "profiling.profile": ("profile",),
+    "profiling.results": ("CellCount", "ColumnProfile", "Profile"),
+    "publishing": ("publish",),
     "published": ("LedgerMark", "Published", "PublishedTable"),
     "reading.plan_file": ("read_release_plan", "release_plan_schema"),
     "reading.window": ("sql_in",),
@@ -53,7 +65,10 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Allowance",
+    "CellCount",
     "Check",
+    "Checked",
+    "ColumnProfile",
     "Every",
     "Invariant",
     "LedgerMark",
@@ -62,6 +77,8 @@ __all__ = [
     "Period",
     "PricedRelease",
     "PricedTable",
+    "Profile",
+    "ProfilePlan",
     "Published",
     "PublishedTable",
     "ReleasePlan",
@@ -73,8 +90,13 @@ __all__ = [
     "Verified",
     "Wish",
     "catalogue_of",
+    "check",
     "check_tidy",
+    "dummy",
+    "plan_profile",
     "price",
+    "profile",
+    "publish",
     "read_release_plan",
     "release_plan_schema",
     "series",

@@ -10,6 +10,7 @@ from discreet.mechanisms.text import significant_up
 from discreet.release.period import Every
 from discreet.release.pricing.advice import advice
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
+from discreet.release.pricing.quotes import is_gaussian
 
 __all__ = ["as_document", "as_text"]
 
@@ -36,17 +37,12 @@ def as_document(release: PricedRelease) -> dict[str, Any]:
         "period": release.period.label,
         "epsilon": release.epsilon,
         "delta": str(release.delta),
-        "total": {"unit": "rho" if is_gaussian(release) else "epsilon", "amount": str(release.total)},
+        "total": {"unit": "rho" if is_gaussian(release.plan.allowance) else "epsilon", "amount": str(release.total)},
         "releases_in_lifetime_budget": release.lifetime,
         "lifetime_budget": release.plan.policy.budget.describe(),
         "tables": [_table(table) for table in release.tables],
         "advice": list(advice(release)),
     }
-
-
-def is_gaussian(release: PricedRelease) -> bool:
-    """Whether rho is split."""
-    return release.plan.allowance.rho is not None or release.plan.allowance.delta is not None
 
 
 def _table(table: PricedTable) -> dict[str, Any]:
@@ -68,7 +64,11 @@ def _table(table: PricedTable) -> dict[str, Any]:
 
 def _totals(release: PricedRelease) -> Iterator[str]:
     at = f" at δ = {significant_up(release.delta)}" if release.delta else ", pure"
-    amount = f" (ρ = {significant_up(release.total)}, Gaussian noise)" if is_gaussian(release) else " (Laplace noise)"
+    amount = (
+        f" (ρ = {significant_up(release.total)}, Gaussian noise)"
+        if is_gaussian(release.plan.allowance)
+        else " (Laplace noise)"
+    )
     yield f"One release costs ε = {significant_up(Fraction(release.epsilon))}{at}{amount}."
     held, budget = release.lifetime, release.plan.policy.budget.describe()
     yield f"The lifetime budget, {budget}, holds {held:,} such release{'' if held == 1 else 's'}{_until(release)}."

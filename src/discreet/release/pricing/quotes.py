@@ -20,7 +20,7 @@ from discreet.release.places import located, place_of, told_at
 from discreet.release.plan import Allowance, ReleasePlan, TablePlan
 from discreet.release.reading.window import sql_in
 
-__all__ = ["Quote", "quotes_of"]
+__all__ = ["Quote", "is_gaussian", "quotes_of", "read_table"]
 
 _ROWS = "*"
 _WIDE = 10**6  # An amount divided by this makes noise so wide that rounding it to whole numbers is nothing.
@@ -96,7 +96,7 @@ class Quote:
 
 def quotes_of(plan: ReleasePlan, catalogue: Catalogue, period: Period) -> tuple[Quote, ...]:
     """Read all tables, and give those that need one a delta: their own, or an even part of half the allowance's."""
-    readings = [_read(plan, table, catalogue, period) for table in plan.tables]
+    readings = [read_table(plan, table, catalogue, period) for table in plan.tables]
     hidden = [any(key.domain is None for key in reading.question.keys) for _, reading in readings]
     deltas = _deltas(plan, hidden)
     allowance = plan.allowance
@@ -119,7 +119,7 @@ def is_gaussian(allowance: Allowance) -> bool:
     return allowance.rho is not None or allowance.delta is not None
 
 
-def _read(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period: Period) -> tuple[str, Reading]:
+def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period: Period) -> tuple[str, Reading]:
     """Read the text as it was written, so that a refusal names its place there, and then that of the period."""
     keys = {name: list(values) for name, values in table.keys.items()}
     try:
@@ -142,10 +142,11 @@ def _helpful(refused: Refused) -> Refused:
     """Say that a plan names every column, also those of which nothing is known."""
     if "no column of this name" not in refused.problem:
         return refused
+    near = f"{refused.way_out} " if refused.way_out.endswith("?") else ""
     return Refused(
         refused.problem,
         reason=refused.reason,
-        way_out=f'{refused.way_out}; a plan declares every column that it names, such as note = {{ kind = "text" }}',
+        way_out=f'{near}a plan declares every column that it names, such as note = {{ kind = "text" }}',
         line=refused.line,
         column=refused.column,
         excerpt=refused.excerpt,

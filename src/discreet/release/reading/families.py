@@ -46,6 +46,9 @@ class Family:
         """Return one table for each grouping."""
         self._check()
         axes = {name: self.axes.axis(name) for by in self.groupings for name in by}
+        for name in self.measures:
+            if any(name.casefold() == axis.name.casefold() for axis in axes.values()):
+                raise InvalidParameter(f"{name!r} is both measured and grouped by: give the measure another name")
         most = max(_groups(axes, by) for by in self.groupings)
         if most > _MOST_GROUPS:
             raise InvalidParameter(f"a grouping would have {most:,} groups: a million is the most; leave out a column")

@@ -1,0 +1,39 @@
+"""The dummy of a release is its whole bundle, says so everywhere, charges nothing and needs no data."""
+
+from __future__ import annotations
+
+import json
+
+from plan_texts import plan_in
+
+from discreet.release import dummy
+
+
+def test_a_dummy_is_a_whole_bundle_that_says_what_it_is(tmp_path):
+    plan = plan_in(tmp_path)
+    bundle = dummy(plan, tmp_path / "try", plan.schedule.period(2))
+    assert "2026-03" in bundle.name
+    assert "DUMMY" in bundle.name
+    for page in ("README.txt", "guarantee.md", "dictionary.md", "report.html"):
+        assert "dummy" in (bundle / page).read_text(encoding="utf-8").lower()
+    assert all("DUMMY" in file.name for file in (bundle / "tables").iterdir())
+    assert {file.name.partition(".")[0] for file in (bundle / "tables").iterdir()} == {
+        table.name for table in plan.tables
+    }
+    assert json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
+
+
+def test_a_dummy_opens_no_private_file_and_no_ledger(tmp_path):
+    plan = plan_in(tmp_path)
+    dummy(plan, tmp_path / "try")
+    assert not plan.policy.tables["stays"].source.exists()
+    assert not plan.policy.ledger.exists()
+
+
+def test_made_up_rows_are_all_in_the_period(tmp_path):
+    bundle = dummy(plan_in(tmp_path), tmp_path / "try")
+    total = json.loads((bundle / "tables.json").read_text(encoding="utf-8"))
+    assert total
+    text = (bundle / "tables" / "stays.DUMMY.csv").read_text(encoding="utf-8")
+    counted = float(text.splitlines()[1].split(",")[0])
+    assert counted > 100  # Of 1000 rows over ten years, eight would be in a month; units are a third of the rows.
