@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
-import typer
+from typing import Any, final
 
-from discreet.cli.commands import account, budget, bundle, data, doctor, ledger, query, shell, version
+import typer
+from typer.core import TyperGroup
+
+from discreet.cli.commands import (
+    account,
+    budget,
+    bundle,
+    data,
+    doctor,
+    ledger,
+    plan,
+    profile,
+    query,
+    release,
+    shell,
+    version,
+)
 from discreet.cli.exits import MEANINGS
 
 __all__ = ["app"]
 
 _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())
+_PANELS = {
+    "Publish": (plan, release, bundle, profile),
+    "Ask": (query, shell),
+    "Account": (budget, ledger, account),
+    "More": (data, doctor, version),
+}
+_ORDER = (
+    "init", "plan", "release", "bundle", "profile", "demo", "query", "explain", "shell", "budget", "ledger", "account",
+    "data", "doctor", "version",
+)  # fmt: skip
+
+
+@final
+class _InOrder(TyperGroup):
+    """Lists commands in the order in which people meet them, not groups last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return sorted(super().list_commands(ctx), key=_ORDER.index)
+
 
 app = typer.Typer(
+    cls=_InOrder,
     help="Publish tables about people, and answer questions, with a proven bound on what anyone learns about one.",
     epilog=f"\b\nExit codes:\n{_CODES}",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for module in (data, bundle, query, shell, budget, ledger, account, doctor, version):
-    module.add_to(app)
+for panel, modules in _PANELS.items():
+    for module in modules:
+        module.add_to(app, panel)

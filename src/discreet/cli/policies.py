@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.query import Policy, Session
 
-__all__ = ["asker", "needed", "open_ledger", "open_session", "read_any_policy", "show_time"]
+__all__ = ["asker", "needed", "open_ledger", "open_session", "read_any_policy", "show_time", "with_progress"]
 
 _OF_PLANS = ("publish", "release", "running", "schedule", "output", "levels", "invariants")
 
@@ -69,11 +69,16 @@ def open_session(path: Path, *, principal: str | None, project: str = "") -> Ite
     """Open a session as a policy or a plan says; progress is time, and goes to the terminal."""
     from discreet.query import Session
 
-    policy = read_any_policy(path)
-    if sys.stderr.isatty():
-        policy = replace(policy, resources=replace(policy.resources, on_progress=show_time))
+    policy = with_progress(read_any_policy(path))
     with Session.from_policy(policy, principal=asker(principal), project=project) as session:
         yield session
+
+
+def with_progress(policy: Policy) -> Policy:
+    """Let a policy tell a terminal how the time goes."""
+    if not sys.stderr.isatty():
+        return policy
+    return replace(policy, resources=replace(policy.resources, on_progress=show_time))
 
 
 def asker(principal: str | None) -> str:

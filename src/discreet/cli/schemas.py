@@ -10,13 +10,15 @@ from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.failures import Failure
 from discreet.cli.answers.machine import Health, Version
+from discreet.cli.answers.plans import CheckedPlan, PlanStatus, PriceList, Written
+from discreet.cli.answers.profiles import ProfileAnswer
 from discreet.cli.answers.records import Exported, History, VerifiedLedger
 from discreet.cli.answers.sets import Copied, Sets
 from discreet.cli.answers.tables import Explained, TableAnswer
 
 __all__ = ["ANSWERS", "schema_of"]
 
-ANSWERS: Mapping[str, type[Any]] = {
+ANSWERS: Mapping[str, Any] = {
     "account calibrate": Calibrated,
     "account compose": Composed,
     "account convert": Converted,
@@ -31,7 +33,14 @@ ANSWERS: Mapping[str, type[Any]] = {
     "ledger export": Exported,
     "ledger history": History,
     "ledger verify": VerifiedLedger,
+    "plan check": CheckedPlan,
+    "plan dummy": Written,
+    "plan price": PriceList,
+    "plan schema": dict[str, Any],
+    "plan status": PlanStatus,
+    "profile": ProfileAnswer,
     "query": TableAnswer,
+    "release": Written,
     "version": Version,
 }
 

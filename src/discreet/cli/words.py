@@ -15,6 +15,7 @@ __all__ = [
     "Delta",
     "Epsilon",
     "MaxEpsilon",
+    "Period",
     "PlanFile",
     "PolicyFile",
     "Principal",
@@ -28,6 +29,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON; its schema is in docs/schema/cli.")]
 POLICY = "A policy file, or a release plan."
 PolicyFile = Annotated[Path, typer.Option("--policy", envvar="DISCREET_POLICY", help=POLICY)]
+Period = Annotated[str | None, typer.Option("--period", help="Which period, such as 2026-10; see plan status.")]
 PlanFile = Annotated[Path, typer.Argument(help="The release plan.", metavar="PLAN")]
 Principal = Annotated[
     str | None,
@@ -52,9 +54,9 @@ def group(summary: str, *, example: str | None = None) -> typer.Typer:
     )
 
 
-def command(app: typer.Typer, name: str, *, example: str) -> Callable[[F], F]:
+def command(app: typer.Typer, name: str, *, example: str, panel: str | None = None) -> Callable[[F], F]:
     """Add a command to a group, with an example at the end of its help. A test runs every example."""
-    return app.command(name, epilog=_epilog(example))
+    return app.command(name, epilog=_epilog(example), rich_help_panel=panel)
 
 
 def _epilog(example: str) -> str:

@@ -15,9 +15,9 @@ accountant = group("Compose, convert and calibrate privacy: no data, no ledger, 
 _Delta = Annotated[str, typer.Option("--delta", help="The δ at which ε is told; 0 for pure privacy.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group."""
-    app.add_typer(accountant, name="account")
+    app.add_typer(accountant, name="account", rich_help_panel=panel)
 
 
 @command(

@@ -18,9 +18,9 @@ budget = group(
 )
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group."""
-    app.add_typer(budget, name="budget")
+    app.add_typer(budget, name="budget", rich_help_panel=panel)
 
 
 @budget.callback(invoke_without_command=True)

@@ -16,9 +16,9 @@ __all__ = ["add_to"]
 bundle = group("What was published: check that nothing in it was changed.")
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group."""
-    app.add_typer(bundle, name="bundle")
+    app.add_typer(bundle, name="bundle", rich_help_panel=panel)
 
 
 @command(bundle, "verify", example="discreet bundle verify published/stays-2025 --ledger northmere.ledger")

@@ -15,9 +15,9 @@ __all__ = ["add_to"]
 data = group("Made-up data that come along, to try things on.")
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group."""
-    app.add_typer(data, name="data")
+    app.add_typer(data, name="data", rich_help_panel=panel)
 
 
 @command(data, "list", example="discreet data list")

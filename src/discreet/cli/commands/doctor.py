@@ -14,9 +14,9 @@ from discreet.cli.words import AsJson, command
 __all__ = ["add_to"]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
-    command(app, "doctor", example="discreet doctor")(doctor)
+    command(app, "doctor", panel=panel, example="discreet doctor")(doctor)
 
 
 def doctor(

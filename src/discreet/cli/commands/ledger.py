@@ -15,9 +15,9 @@ __all__ = ["add_to"]
 ledger = group("The record of everything that was spent: verify it, read it, export it.")
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group."""
-    app.add_typer(ledger, name="ledger")
+    app.add_typer(ledger, name="ledger", rich_help_panel=panel)
 
 
 @command(ledger, "verify", example="discreet ledger verify --policy plan.toml")

@@ -23,17 +23,19 @@ _Keys = Annotated[list[str] | None, typer.Option("--keys", help="Public values o
 _Key = Annotated[str | None, typer.Option("--key", help="A name for this question: asked again, it is free.")]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add both commands."""
     command(
         app,
         "query",
+        panel=panel,
         example='discreet query "SELECT AVG(cost) AS cost FROM stays" --epsilon 0.1 \\\n'
         "  --policy plan.toml --max-epsilon 0.1",
     )(query)
     command(
         app,
         "explain",
+        panel=panel,
         example='discreet explain "SELECT AVG(cost) AS cost FROM stays" --epsilon 0.1 \\\n  --policy plan.toml',
     )(explain)
 

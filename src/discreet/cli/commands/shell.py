@@ -9,9 +9,9 @@ from discreet.cli.words import AtDelta, Delta, Epsilon, MaxEpsilon, PolicyFile, 
 __all__ = ["add_to"]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
-    command(app, "shell", example="discreet shell --policy plan.toml --epsilon 0.1")(shell)
+    command(app, "shell", panel=panel, example="discreet shell --policy plan.toml --epsilon 0.1")(shell)
 
 
 def shell(

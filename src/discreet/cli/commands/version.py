@@ -11,9 +11,9 @@ from discreet.cli.words import AsJson, command
 __all__ = ["add_to"]
 
 
-def add_to(app: typer.Typer) -> None:
+def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
-    command(app, "version", example="discreet version")(version)
+    command(app, "version", panel=panel, example="discreet version")(version)
 
 
 def version(as_json: AsJson = False) -> None:

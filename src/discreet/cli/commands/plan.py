@@ -1,0 +1,71 @@
+"""`discreet plan`: everything about a release plan that needs no data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import show
+from discreet.cli.words import AsJson, Period, PlanFile, command, group
+
+__all__ = ["add_to"]
+
+plan = group("Check, price and try out a release plan. No private row is read, and nothing is spent.")
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the group."""
+    app.add_typer(plan, name="plan", rich_help_panel=panel)
+
+
+@command(plan, "check", example="discreet plan check plan.toml")
+def check(file: PlanFile, as_json: AsJson = False) -> None:
+    """Check everything that can be checked without data; a mistake is named with its line and how to mend it."""
+    from discreet.cli.answers.plans import CheckedPlan
+    from discreet.release import check, read_release_plan
+
+    show(CheckedPlan.of(check(read_release_plan(file))), as_json=as_json)
+
+
+@command(plan, "price", example="discreet plan price plan.toml")
+def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> None:
+    """Say what a release costs, the ± of every table, which groups stay hidden, and what to change."""
+    from discreet.cli.answers.plans import PriceList
+    from discreet.cli.releasing import period_of
+    from discreet.release import price, read_release_plan
+
+    read = read_release_plan(file)
+    show(PriceList.of(price(read, period_of(read, period))), as_json=as_json)
+
+
+@command(plan, "status", example="discreet plan status plan.toml")
+def status(file: PlanFile, as_json: AsJson = False) -> None:
+    """Say which periods were released, which are due or were passed over, and for how many more the budget lasts."""
+    from discreet.cli.answers.plans import PlanStatus
+    from discreet.cli.releasing import standing
+
+    show(PlanStatus.of(standing(file)), as_json=as_json)
+
+
+@command(plan, "dummy", example="discreet plan dummy plan.toml")
+def dummy(
+    file: PlanFile,
+    folder: Annotated[Path, typer.Argument(help="Where the bundle goes.")] = Path("dummy"),
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole bundle from made-up rows, to see what will be published. Free, and marked as a dummy."""
+    from discreet.cli.answers.plans import Written
+    from discreet.release import dummy, read_release_plan
+
+    show(Written.of(dummy(read_release_plan(file), folder)), as_json=as_json)
+
+
+@command(plan, "schema", example="discreet plan schema")
+def schema(as_json: AsJson = False) -> None:
+    """Print the JSON Schema of release plans, for editors and pipelines."""
+    from discreet.cli.output import written
+    from discreet.release import release_plan_schema
+
+    print(written(release_plan_schema()))

@@ -1,0 +1,48 @@
+"""`discreet profile`: a whole table at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import show
+from discreet.cli.words import AsJson, Delta, MaxEpsilon, Principal, command
+
+__all__ = ["add_to"]
+
+_Source = Annotated[Path, typer.Argument(help="A Parquet, CSV or DuckDB file; or a policy or a plan.", metavar="FILE")]
+_Unit = Annotated[str | None, typer.Option("--unit", help='Whom to protect: a column, or "row". A policy says it.')]
+_Ledger = Annotated[Path | None, typer.Option("--ledger", help="Where it is charged; FILE.ledger unless you say it.")]
+_Numbers = Annotated[list[str] | None, typer.Option("--number", help="A column of text to be read as numbers.")]
+_Dates = Annotated[list[str] | None, typer.Option("--date", help="A column of text to be read as dates.")]
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the command."""
+    example = "discreet profile stays.parquet --unit patient --epsilon 1 --delta 1e-6 --max-epsilon 1"
+    command(app, "profile", panel=panel, example=example)(profile)
+
+
+def profile(
+    source: _Source,
+    epsilon: Annotated[str, typer.Option("--epsilon", help="How much ε to spend on all columns together.")],
+    unit: _Unit = None,
+    delta: Delta = None,
+    table: Annotated[str | None, typer.Option("--table", help="Which table of a policy.")] = None,
+    ledger: _Ledger = None,
+    numbers: _Numbers = None,
+    dates: _Dates = None,
+    key: Annotated[str, typer.Option("--key", help="Paid once under this name.")] = "profile",
+    out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("profile.html"),
+    max_epsilon: MaxEpsilon = None,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what is in every column of a table: counts, what is missing, frequent values, quantiles, bounds."""
+    from discreet.cli.profiling import Wanted, profiled
+
+    wanted = Wanted(epsilon=epsilon, delta=delta, table=table, numbers=numbers or [], dates=dates or [], key=key)
+    found = profiled(source, unit, ledger, wanted, principal=principal, max_epsilon=max_epsilon, out=out)
+    show(found, as_json=as_json)

@@ -1,0 +1,33 @@
+"""`discreet release`: the main job."""
+
+from __future__ import annotations
+
+import typer
+
+from discreet.cli.output import show
+from discreet.cli.words import AsJson, MaxEpsilon, Period, PlanFile, Principal, command
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the command."""
+    command(app, "release", panel=panel, example="discreet release plan.toml --max-epsilon 1")(release)
+
+
+def release(
+    plan: PlanFile,
+    period: Period = None,
+    max_epsilon: MaxEpsilon = None,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Publish what a plan says: priced, agreed to, charged, read, and written as a bundle.
+
+    Safe to run again: the same period is never charged or drawn twice, and a run that was cut short goes on where it
+    was. Without --period it is the oldest one that is due.
+    """
+    from discreet.cli.answers.plans import Written
+    from discreet.cli.releasing import released
+
+    show(Written.of(released(plan, period, max_epsilon=max_epsilon, principal=principal)), as_json=as_json)
