@@ -1,0 +1,180 @@
+"""A profile before it is paid: what will be asked, and what all of it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact_or_none, positive
+from discreet.privacy.events import Event
+from discreet.query import CatalogueTable, Plan, ReleaseTable, Session
+from discreet.query.session.steps import private_table
+from discreet.release.profiling.asking import UNITS, ask, count_cells, count_units, find_values, named
+from discreet.release.profiling.cutting import Counted, ladder, narrowed, shown_cells
+from discreet.release.profiling.dividing import ROUNDS, Division, divide, share_of
+from discreet.release.profiling.partition import Listed, Partition, Presence, Ranges
+from discreet.release.profiling.reading import counts_of, profile_of
+from discreet.release.profiling.results import Profile
+from discreet.release.profiling.subjects import Search, Subject, subjects_of
+
+__all__ = ["ProfilePlan", "plan_profile"]
+
+_MOST_EPSILON = 100
+_MOST_VALUES = 100  # that are counted, of those that were found
+_WRONG = Fraction(1, 1000)  # how probable it may be that any empty cell of any column is taken for a filled one
+Found = Mapping[str, ReleaseTable]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ProfilePlan:
+    """What a profile asks and costs. Looking at it is free; `release` is paid, round by round."""
+
+    session: Session
+    table: CatalogueTable
+    subjects: tuple[Subject, ...]
+    division: Division
+    allowed: Fraction  # epsilon
+    key: str
+
+    @property
+    def event(self) -> Event:
+        """What all rounds together spend."""
+        return self.division.event
+
+    @property
+    def epsilon(self) -> float:
+        """What all rounds together spend at delta, by tight accounting, rounded up."""
+        return self.division.epsilon
+
+    @property
+    def delta(self) -> Fraction:
+        """The delta at which that holds."""
+        return self.division.delta or Fraction(0)
+
+    @property
+    def rounds(self) -> tuple[str, ...]:
+        """The rounds that are asked, in order; the last one is always there."""
+        return tuple(at for at in ROUNDS if any(share_of(subject, at) for subject in self.subjects))
+
+    @property
+    def charges(self) -> tuple[str, ...]:
+        """The keys under which the rounds are charged."""
+        return tuple(f"{self.key}/{at}" for at in self.rounds)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether what is not yet paid fits the budget; a profile that is paid is read again for nothing."""
+        unpaid = [charge for charge in self.charges if self.session.ledger.charged(charge) is None]
+        # Of a profile that stopped midway less is left to pay than this, so that what is refused then is decided later.
+        return len(unpaid) < len(self.charges) or self.session.ledger.affords(self.event)
+
+    def release(self) -> Profile:
+        """Pay and ask, round by round; or read what was answered before, and go on from there."""
+        if not self.affordable:
+            self._refuse()
+        first = ask(self.session, self._finding(), key=self.key, at="find")
+        second = ask(self.session, self._narrowing(first), key=self.key, at="narrow")
+        cells = {subject.name: self._shown(subject, first, second) for subject in self.subjects}
+        last = ask(self.session, self._counting(cells), key=self.key, at="count")
+        return profile_of(self, cells, last)
+
+    def _refuse(self) -> None:
+        """Let the ledger say that the whole does not fit, before a part of it is paid."""
+        from discreet.errors import BudgetExceeded
+
+        raise BudgetExceeded(asked=self.cost, left=self.session.left)
+
+    @property
+    def cost(self) -> str:
+        """What is spent, in a few words."""
+        from discreet.ledger.budget import readable
+
+        allowed = f"ε = {readable(self.allowed)}"
+        return f"{allowed}, δ = {readable(self.delta)}" if self.delta else allowed
+
+    def _finding(self) -> dict[str, Plan]:
+        return {named(subject): self._find(subject) for subject in self.subjects if share_of(subject, "find")}
+
+    def _find(self, subject: Subject) -> Plan:
+        if subject.search is Search.VALUES:
+            return find_values(self.session, self.table, subject, self.division)
+        return self._count(subject, ladder(subject.kind), at="find")
+
+    def _count(self, subject: Subject, cells: Partition, *, at: str) -> Plan:
+        return count_cells(self.session, self.table, subject, cells, self.division, at=at)
+
+    def _narrowing(self, first: Found) -> dict[str, Plan]:
+        searched = [subject for subject in self.subjects if share_of(subject, "narrow")]
+        return {named(subject): self._count(subject, self._finer(subject, first), at="narrow") for subject in searched}
+
+    def _finer(self, subject: Subject, first: Found) -> Partition:
+        return narrowed(self._counted(subject, ladder(subject.kind), first, at="find"), subject.kind)
+
+    def _counted(self, subject: Subject, cells: Ranges, tables: Found, *, at: str) -> Counted:
+        """Read the counts of a round, and above which of them a cell is surely not empty."""
+        share = share_of(subject, at)
+        assert share is not None
+        law = self.division.law(share, cells.cells + 1)
+        wrong = _WRONG / len(self.subjects) / (cells.cells + 1)
+        _, *counts = counts_of(tables[named(subject)], cells)
+        return Counted(cells, tuple(counts), law.half_width(1 - wrong))
+
+    def _shown(self, subject: Subject, first: Found, second: Found) -> Partition:
+        """Return the cells of a column that are counted in the last round."""
+        if subject.search is Search.NOTHING:
+            return subject.cells
+        if subject.search is Search.VALUES:
+            return _frequent(first[named(subject)])
+        found = self._counted(subject, ladder(subject.kind), first, at="find")
+        finer = narrowed(found, subject.kind)
+        again = self._counted(subject, finer, second, at="narrow") if isinstance(finer, Ranges) else None
+        return shown_cells(found, again, subject.kind)
+
+    def _counting(self, cells: Mapping[str, Partition]) -> dict[str, Plan]:
+        columns = {named(one): self._count(one, cells[one.name], at="count") for one in self.subjects}
+        return {UNITS: count_units(self.session, self.table, self.division)} | columns
+
+    def __str__(self) -> str:
+        from discreet.release.profiling.text import price_text
+
+        return price_text(self)
+
+    __repr__ = __str__
+
+
+def _frequent(found: ReleaseTable) -> Partition:
+    """Return a cell for each of the values that were found, those with the largest counts first."""
+    rows = sorted(found, key=lambda row: -row["n"].value)
+    values = tuple(row["found"] for row in rows if row["found"] is not None)[:_MOST_VALUES]
+    return Listed(values) if values else Presence()
+
+
+def plan_profile(
+    session: Session,
+    *,
+    epsilon: Number,
+    delta: Number | None = None,
+    table: str | None = None,
+    numbers: Iterable[str] = (),
+    dates: Iterable[str] = (),
+    key: str = "profile",
+) -> ProfilePlan:
+    """Price a profile of a private table of a session. Nothing is spent and nothing is read.
+
+    `numbers` and `dates` name columns of texts to be read so: whether they look like it is not looked up. Under a
+    `key` a profile is paid once; for new data, or to pay again, say another one.
+    """
+    allowed, most = positive(epsilon, name="epsilon"), _MOST_EPSILON
+    if allowed > most:
+        raise InvalidParameter(f"epsilon must be at most {most}: beyond it nobody is protected")
+    if not isinstance(key, str) or not key.strip():
+        raise InvalidParameter("key must be a text that is not empty, such as profile-2026-10")
+    known = private_table(session.catalogue, table)
+    small = exact_or_none(delta, name="delta") or None
+    subjects = subjects_of(known, numbers=numbers, dates=dates, with_delta=small is not None)
+    division = divide(subjects, epsilon=allowed, delta=small, unit=session.unit)
+    return ProfilePlan(session=session, table=known, subjects=subjects, division=division, allowed=allowed, key=key)

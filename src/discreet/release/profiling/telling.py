@@ -1,0 +1,53 @@
+"""What a profile says in words: how the budget was divided, and what its numbers mean."""
+
+from __future__ import annotations
+
+from discreet.query import Unit
+from discreet.release.profiling.dividing import Division
+from discreet.release.profiling.subjects import Search, Subject
+
+__all__ = ["notes_of", "rule_of"]
+
+
+def rule_of(subjects: tuple[Subject, ...], division: Division) -> tuple[str, ...]:
+    """Say how the budget is divided. It follows from the schema and from what is declared, never from rows."""
+    searches = {subject.search for subject in subjects}
+    told = [
+        f"The budget is divided into {division.parts} equal parts: one for each of {len(subjects)} columns, and one "
+        f"for how many {_whom(division.unit)} there are."
+    ]
+    if searches & {Search.NUMBERS, Search.TIMES}:
+        told.append(
+            "A column without declared bounds spends a sixth of its part on a ladder of ranges that is the same for "
+            "every column, a sixth on narrowing it, and two thirds on counting."
+        )
+    if Search.VALUES in searches:
+        told.append(
+            "A column of texts without declared categories spends a third of its part on finding values that many "
+            f"share, and two thirds on counting them. Half of δ is divided among the {division.searched} such columns."
+        )
+    return (*told, f"Noise is {'Gaussian' if division.gaussian else 'Laplace'}: here its ± is the smaller one.")
+
+
+def notes_of(unit: Unit) -> tuple[str, ...]:
+    """Say what every number of a profile means."""
+    counted = (
+        "Each row is protected by itself and counted once."
+        if unit.is_row
+        else f"Everybody who shares a {unit.column} is protected together. In each column at most {_limits(unit)} of "
+        "one are counted, taken at random if there are more; rows without it are left out."
+    )
+    return (
+        counted,
+        "± is for one number at a time, at 95 %. Values outside of declared bounds are counted at the bound.",
+        "The largest of many noisy counts is likely one with much noise: the order of values that are close is chance.",
+    )
+
+
+def _limits(unit: Unit) -> str:
+    groups, rows = unit.max_groups, unit.max_rows_per_group
+    return f"{rows} row{'s' * (rows > 1)} in each of {groups} cell{'s' * (groups > 1)}"
+
+
+def _whom(unit: Unit) -> str:
+    return "rows" if unit.is_row else f"different values {unit.column} has"

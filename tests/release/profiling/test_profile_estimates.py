@@ -1,0 +1,93 @@
+"""Intervals of sums and of quantiles cover as often as they say; narrower ones do not."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet import noise
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.release.profiling.estimates import Law, added, less, reach, single
+from discreet.release.profiling.partition import Ranges
+from discreet.release.profiling.quantiles import ASKED, quantiles
+
+LAWS = [
+    DiscreteLaplaceLaw(Fraction(1, 2)),
+    DiscreteLaplaceLaw(30),
+    RoundedGaussianLaw(Fraction(1, 4)),
+    RoundedGaussianLaw(900),
+]
+TIMES = 4000
+
+
+def _draw(law: Law, size: int) -> np.ndarray:
+    if isinstance(law, DiscreteLaplaceLaw):
+        return noise.discrete_laplace(law.scale, size)
+    return noise.rounded_gaussian(size=size, variance=law.variance)
+
+
+def _most_misses(chance: float) -> float:
+    """Return how many of 4,000 tries miss, but for one in a billion: by Hoeffding."""
+    return TIMES * (chance + np.sqrt(np.log(1e9) / (2 * TIMES)))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("cells", [2, 7, 25])
+def test_a_sum_of_counts_lies_within_its_interval(law: Law, cells: int) -> None:
+    sums = _draw(law, TIMES * cells).reshape(TIMES, cells).sum(axis=1)
+    off = added([0] * cells, law).plus_minus
+    assert (np.abs(sums) > off).sum() <= _most_misses(0.05)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS[1::2])
+def test_a_third_of_the_interval_of_a_sum_is_surely_too_narrow(law: Law) -> None:
+    sums = _draw(law, TIMES * 9).reshape(TIMES, 9).sum(axis=1)
+    assert (np.abs(sums) > reach(law, ((1.0, 9),)) / 3).sum() > _most_misses(0.05)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS)
+def test_a_difference_of_counts_lies_within_its_interval(law: Law) -> None:
+    whole, part = _draw(LAWS[1], TIMES), _draw(law, TIMES)
+    off = less(0, LAWS[1], 0, law).plus_minus
+    assert (np.abs(whole - part) > off).sum() <= _most_misses(0.05)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("law", LAWS[1::2])
+def test_quantiles_lie_within_their_intervals(law: Law) -> None:
+    """Where cuts are at the very edge of the quantile, so that one end is as easily wrong as it can be."""
+    cells = Ranges(cuts=tuple(map(Fraction, range(1, 12))), whole=True)
+    exact = np.array([0, 50, 0, 200, 250, 250, 200, 0, 50, 0, 0, 0])
+    below = np.cumsum(exact)
+    truths = [int(np.searchsorted(below, float(share) * 1000)) for share in ASKED]
+    missed = np.zeros(len(ASKED))
+    tries = 400
+    for row in _draw(law, tries * 12).reshape(tries, 12):
+        for place, (one, truth) in enumerate(zip(quantiles(cells, (exact + row).tolist(), law), truths, strict=True)):
+            missed[place] += not ((one.low is None or one.low <= truth) and (one.high is None or truth <= one.high))
+    assert (missed <= tries * (0.05 + np.sqrt(np.log(1e9) / (2 * tries)))).all()
+    assert missed.sum() < 0.06 * tries * len(ASKED)
+
+
+def test_quantiles_of_exact_counts_are_in_the_right_cell() -> None:
+    law = DiscreteLaplaceLaw(Fraction(1, 100))
+    cells = Ranges(cuts=(Fraction(10), Fraction(20)), low=Fraction(0), high=Fraction(30))
+    found = quantiles(cells, [1000, 2000, 1000], law)
+    assert [(one.low, one.high) for one in found] == [(0, 10), (0, 20), (10, 20), (10, 30), (20, 30)]
+    assert abs(found[2].value - 15) < 1
+
+
+def test_nothing_has_no_quantiles() -> None:
+    assert quantiles(Ranges(cuts=(Fraction(1),)), [-3, 1], LAWS[1]) == ()
+
+
+def test_a_negative_count_is_shown_as_none_with_its_whole_plus_minus() -> None:
+    estimate = single(-40, RoundedGaussianLaw(900))
+    assert (estimate.tidy, estimate.low) == (0, 0)
+    assert estimate.plus_minus > 50
+    assert estimate.high == estimate.plus_minus - 40
