@@ -214,6 +214,11 @@ class Ledger:
                 return None
             return StoredAnswer(as_charge(charge_entry(rows, self._dataset, index)), text)
 
+    def entry(self, charge: Charge | int) -> Entry:
+        """Return the entry of a charge."""
+        with self._store.reading() as rows:
+            return charge_entry(rows, self._dataset, charge.id if isinstance(charge, Charge) else charge)
+
     def charged(self, key: str) -> Entry | None:
         """Return the entry of the charge that was made under a key; None if there is none yet."""
         with self._store.reading() as rows:

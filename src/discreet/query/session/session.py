@@ -236,6 +236,16 @@ class Session:
         return self._catalogue
 
     @property
+    def principal(self) -> str:
+        """Who asks in this session."""
+        return self._desk.principal
+
+    @property
+    def version(self) -> str | None:
+        """The declared state of the data; None if nobody named one."""
+        return self._desk.version
+
+    @property
     def unit(self) -> Unit:
         """Whom this session protects."""
         return self._unit

@@ -1,0 +1,203 @@
+"""One order: priced, opened, charged, read, drawn and stored, tidied, written; each period once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from plan_texts import plan_in
+from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of, stays, world
+
+import discreet as dp
+from discreet.ledger import Ledger
+from discreet.query.engines import DuckDBEngine
+from discreet.query.planning import Priced
+from discreet.release import Period, price, publish, publishing, verify_bundle
+from discreet.release.publishing import STEPS
+
+FEBRUARY = Period(label="2026-02", first=date(2026, 2, 1), end=date(2026, 3, 1))
+MARCH = Period(label="2026-03", first=date(2026, 3, 1), end=date(2026, 4, 1))
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """A plan, the steps of its release, and the bundle."""
+    plan, steps = world(tmp_path_factory.mktemp("released")), []
+    return plan, publish(plan, principal="ana", period=JANUARY, on_step=steps.append), steps
+
+
+def test_a_release_is_one_charge_one_answer_and_one_bundle(released):
+    plan, bundle, steps = released
+    (charge,) = entries(plan)
+    assert len(entries(plan, "answer")) == len(answers(plan)) == 1
+    assert charge.content["key"] == KEY
+    assert charge.content["principal"] == "ana"
+    assert charge.event == price(plan, JANUARY).event
+    assert tuple(steps) == STEPS
+    assert bundle == plan.output.folder / "stays-2026-01"
+    checked = verify_bundle(bundle, ledger=plan.policy.ledger)
+    assert checked.ok, str(checked)
+
+
+def test_a_release_is_about_the_rows_of_its_period(tmp_path):
+    """Without noise to speak of the tables would count the whole year."""
+    plan = world(tmp_path, ("epsilon = 1\n", "epsilon = 40\n"), ("relative_error = 0.02\n", ""))
+    publish(plan, principal="ana", period=JANUARY)
+    (text,) = answers(plan)
+    rows = stays(PATIENTS).to_pylist()
+    expected = len({row["patient"] for row in rows if row["admitted"] < date(2026, 2, 1)})
+    counted = json.loads(text)["tables"]["stays"]["columns"][0]["values"]["over"][0]
+    assert abs(counted - expected) < 30
+    assert abs(counted - PATIENTS) > 30
+
+
+def test_publishing_again_changes_nothing_and_costs_nothing(released, monkeypatch):
+    plan, bundle, _ = released
+    before, spent = files_of(bundle.parent), look_spent(plan)
+    for owner, method in ((Ledger, "charge"), (DuckDBEngine, "run_all"), (Priced, "draw")):
+        monkeypatch.setattr(owner, method, None)
+    assert publish(plan, principal="ana", period=JANUARY) == bundle
+    assert files_of(bundle.parent) == before
+    assert look_spent(plan) == spent
+
+
+def look_spent(plan):
+    return [entry.hash for kind in ("charge", "answer") for entry in entries(plan, kind)]
+
+
+def test_a_bundle_that_was_lost_is_written_again_to_the_letter(tmp_path):
+    plan = world(tmp_path)
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    before = files_of(bundle.parent)
+    shutil.rmtree(bundle.parent)
+    publish(plan, principal="ana", period=JANUARY)
+    assert files_of(bundle.parent) == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("cost > 0", "cost > 1"),
+        ("epsilon = 1\n", "epsilon = 0.9\n"),
+        ('"district", "sex"]]', '"district", "sex"], ["sex"]]'),
+        ("high = 20000", "high = 30000"),
+        ("[unit]\n", "[unit]\nmax_groups = 2\n"),
+        ('name = "by_sex"', 'name = "by_gender"'),
+    ],
+    ids=["filter", "price", "one more table", "bounds", "limits", "name"],
+)
+def test_a_changed_plan_for_a_released_period_is_refused(change, released):
+    plan = plan_in(released[0].policy.ledger.parent, change)
+    before = look_spent(plan)
+    with pytest.raises(dp.Refused, match="the plan changed since 'release/stays/2026-01' was charged"):
+        publish(plan, principal="ana", period=JANUARY)
+    assert look_spent(plan) == before
+
+
+def test_data_that_changed_since_do_not_change_what_was_released(tmp_path):
+    bundle = publish(world(tmp_path), principal="ana", period=JANUARY)
+    before = files_of(bundle)
+    shutil.rmtree(bundle.parent)
+    assert files_of(publish(world(tmp_path, patients=50), principal="ana", period=JANUARY)) == before
+
+
+def test_another_principal_or_version_is_refused_by_name(released):
+    with pytest.raises(dp.Refused, match="another principal"):
+        publish(released[0], principal="ben", period=JANUARY)
+    versioned = plan_in(
+        released[0].policy.ledger.parent, ('ledger = "hospital.ledger"', 'ledger = "hospital.ledger"\nversion = "2"')
+    )
+    with pytest.raises(dp.Refused, match="another version"):
+        publish(versioned, principal="ana", period=JANUARY)
+
+
+def test_a_release_that_costs_too_much_is_refused_before_anything_is_charged(tmp_path, monkeypatch):
+    monkeypatch.setattr(DuckDBEngine, "run_all", None)
+    plan = world(tmp_path)
+    with pytest.raises(dp.Refused, match=r"costs ε = 1, more than the ε = 0\.5"):
+        publish(plan, principal="ana", period=JANUARY, max_epsilon="0.5")
+    assert entries(plan) == []
+    assert not plan.output.folder.exists()
+
+
+def test_every_period_is_paid_by_itself_until_the_budget_is_used_up(tmp_path):
+    plan = world(tmp_path, ("epsilon = 40", "epsilon = 1.6"))
+    first, second = (publish(plan, principal="ana", period=one) for one in (JANUARY, FEBRUARY))
+    assert (first.name, second.name) == ("stays-2026-01", "stays-2026-02")
+    with pytest.raises(dp.BudgetExceeded):
+        publish(plan, principal="ana", period=MARCH)
+    assert [entry.content["key"] for entry in entries(plan)] == [KEY, "release/stays/2026-02"]
+    assert not (plan.output.folder / "stays-2026-03").exists()
+
+
+def test_periods_that_are_none_are_refused(tmp_path):
+    plan = world(tmp_path)
+    with pytest.raises(dp.InvalidParameter, match="say which period"):
+        publish(plan, principal="ana")
+    with pytest.raises(dp.InvalidParameter, match="no period of this plan"):
+        publish(plan, principal="ana", period=Period(label="2026-01", first=date(2026, 1, 2), end=date(2026, 2, 2)))
+    with pytest.raises(dp.Refused, match="is not over"):
+        publish(plan, principal="ana", period=JANUARY, today=date(2026, 1, 31))
+    once = world(tmp_path, ('[schedule]\nevery = "month"\nfirst = 2026-01-01\ncolumn = "admitted"\n', ""))
+    with pytest.raises(dp.InvalidParameter, match="releases once"):
+        publish(once, principal="ana", period=JANUARY)
+    assert publish(once, principal="ana").name == "stays-once"
+
+
+def test_sources_that_lack_a_column_are_refused_before_the_charge(tmp_path):
+    plan = world(tmp_path)
+    with pytest.raises(dp.DiscreetError, match="cost"):
+        publish(plan, principal="ana", period=JANUARY, tables={"stays": stays().drop_columns("cost")})
+    assert entries(plan) == []
+
+
+def test_what_was_not_announced_is_not_charged(tmp_path, monkeypatch):
+    plan = world(tmp_path)
+    announced = price(plan, JANUARY)
+    first, second, *rest = announced.tables
+    other = replace(announced, tables=(replace(first, priced=second.priced), second, *rest))
+    monkeypatch.setattr(publishing, "price", lambda *given, **named: other)
+    with pytest.raises(dp.Refused, match="table 'by_sex' has another price or other noise"):
+        publish(plan, principal="ana", period=JANUARY)
+    assert entries(plan) == []
+
+
+def test_tables_can_be_handed_over(tmp_path):
+    plan = world(tmp_path, ('source = "stays.parquet"\n', ""))
+    assert publish(plan, principal="ana", period=JANUARY, tables={"stays": stays()}).exists()
+
+
+def test_a_failure_after_the_charge_is_made_up_for_without_a_charge(tmp_path, monkeypatch):
+    plan = world(tmp_path)
+    monkeypatch.setattr(DuckDBEngine, "run_all", None)
+    with pytest.raises(dp.AnswerFailed):
+        publish(plan, principal="ana", period=JANUARY)
+    assert len(entries(plan)) == 1
+    assert not plan.output.folder.exists()
+    monkeypatch.undo()
+    publish(plan, principal="ana", period=JANUARY)
+    assert len(entries(plan)) == len(answers(plan)) == 1
+
+
+def test_two_who_publish_at_once_pay_once_and_write_the_same(tmp_path):
+    plan, found = world(tmp_path), []
+    together = threading.Barrier(2)
+
+    def work() -> None:
+        together.wait()
+        found.append(publish(plan, principal="ana", period=JANUARY))
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert len(entries(plan)) == len(answers(plan)) == 1
+    checked = verify_bundle(found[0], ledger=plan.policy.ledger)
+    assert checked.ok, str(checked)
