@@ -1,8 +1,28 @@
-"""Pictures of guarantees: plain arrays in, chart out. The only home of altair, which is loaded when a chart is made."""
+"""Pictures of guarantees: plain arrays in, chart out. The only home of altair, which is loaded when a chart is made.
 
+`strip`, `ruler`, `hundred` and `caught` are SVG texts for a page, in the colours of that page, without altair.
+"""
+
+from discreet.plots.attackers import caught, hundred
 from discreet.plots.bars import error_bars
 from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
 from discreet.plots.curves import Curves
 from discreet.plots.files import save
+from discreet.plots.strips import Scale, ruler, scale_for, strip
 
-__all__ = ["Curves", "accuracy", "error_bars", "lines", "profile", "save", "shifts", "tradeoff"]
+__all__ = [
+    "Curves",
+    "Scale",
+    "accuracy",
+    "caught",
+    "error_bars",
+    "hundred",
+    "lines",
+    "profile",
+    "ruler",
+    "save",
+    "scale_for",
+    "shifts",
+    "strip",
+    "tradeoff",
+]

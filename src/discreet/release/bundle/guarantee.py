@@ -75,8 +75,8 @@ def _formal(published: Published, claim: Claim) -> Iterator[str]:
         "from D′, false positives a and false negatives b keep 1 − δ ≤ b + e^ε · a, and a + b ≥ 1 − δ(0); so a guess "
         f"at even odds is right with probability at most (1 + δ(0)) / 2 = {percent_up(claim.guess)}."
     )
-    yield f"Noise: {'; '.join(claim.mechanisms)}. By table, each alone at the same δ (they do not add up; the whole "
-    "is smaller):"
+    yield f"Noise: {'; '.join(claim.mechanisms)}."
+    yield "By table, each alone at the same δ; what they spend together is worked out as a whole:"
     yield table_of(
         ("table", "ε alone", "what was said when it was priced"),
         [(code(name), _level(level), line(cost)) for name, level, cost in _costs(published, claim)],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from datetime import timedelta
+from fractions import Fraction
 
 from discreet.mechanisms.text import plain
 from discreet.release.bundle.claims import Claim, percent_up
@@ -32,7 +35,7 @@ def period_words(published: Published) -> str:
     period = published.period
     if period.first is None or period.end is None:
         return "published once"
-    return f"{period.label}: from {period.first.isoformat()} until before {period.end.isoformat()}"
+    return f"{period.label} ({period.first.isoformat()} to {(period.end - timedelta(days=1)).isoformat()})"
 
 
 def who_words(claim: Claim) -> str:
@@ -66,9 +69,14 @@ def factor_words(claim: Claim) -> str:
         )
     return (
         f"Whatever somebody hopes to find in these tables, the chance to find it is at most {claim.factor_text} times "
-        f"what it would be without that {noun(claim)}, plus {claim.delta_text} (ε = {claim.epsilon_text}, δ = "
+        f"what it would be without that {noun(claim)}, plus {_chance(claim.delta)} (ε = {claim.epsilon_text}, δ = "
         f"{claim.delta_text})."
     )
+
+
+def _chance(delta: Fraction) -> str:
+    """Write a small probability as people say it, rounded up."""
+    return f"a chance of 1 in {math.floor(1 / delta):,}"
 
 
 def bounded_words(published: Published) -> str:
@@ -92,8 +100,7 @@ def unprotected(published: Published, claim: Claim) -> Iterator[str]:
         "lives there is thought of differently, whether they are in the data or not."
     )
     yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
-    yield f"Several units at once, such as a family: the promise weakens with every {noun(claim)} who is taken "
-    "together."
+    yield f"Several at once, such as a family: the promise weakens with every {noun(claim)} taken together."
     yield "The data where they are kept, and other publications made from them without this budget."
     if published.plan.invariants:
         yield "The numbers that the plan calls invariant: they are exact."

@@ -1,0 +1,135 @@
+"""Charts for a page that are as wide as their place: one strip of SVG a row, and one ruler below.
+
+Places are in per cent and letters in pixels, so a strip is readable on a phone and on paper. Colours are variables of
+the page (`--bar`, `--ink`, `--quiet`, `--accent`, `--grid`, `--paper`), so one chart serves light and dark. No script,
+no identifiers, no altair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from html import escape
+from typing import final
+
+from discreet.errors import InvalidParameter
+
+__all__ = ["Scale", "ruler", "scale_for", "strip"]
+
+_HEIGHT, _MIDDLE, _CAP = 24, 10, 5  # Pixels of a strip, down to its bar, and of half the cap of a line.
+_EDGE = 1.5  # Per cent that are left free at both ends, for caps and marks.
+_MOST_TICKS = 5
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """From the smallest to the largest value that is drawn; zero is always among them."""
+
+    low: float
+    high: float
+
+    def place(self, value: float) -> str:
+        """Return where a value lies, in per cent of the width."""
+        share = (value - self.low) / (self.high - self.low)
+        return f"{_EDGE + (100 - 2 * _EDGE) * share:.2f}%"
+
+    @property
+    def ticks(self) -> list[float]:
+        """Round numbers along the scale, at most five."""
+        step = _round_step((self.high - self.low) / _MOST_TICKS)
+        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        return [number * step for number in range(first, last + 1)]
+
+
+def scale_for(values: Iterable[float]) -> Scale:
+    """Return a scale that holds zero and all values."""
+    numbers = [0.0, *values]
+    if not all(map(math.isfinite, numbers)):
+        raise InvalidParameter("values and ends must be finite")
+    low, high = min(numbers), max(numbers)
+    return Scale(low, high if high > low else low + 1.0)
+
+
+def _round_step(least: float) -> float:
+    """Return the smallest of 1, 2, 5, 10, … that is not below a number."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next((factor * power for factor in (1.0, 2.0, 5.0) if factor * power >= least), 10.0 * power)
+
+
+def strip(
+    scale: Scale,
+    value: float,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    mark: float | None = None,
+    accent: bool = False,
+    grid: bool = True,
+) -> str:
+    """Draw a bar from zero to a value, a line from `low` to `high`, and a mark below it at `mark`, where given."""
+    parts = [*(_grid(scale) if grid else ()), _bar(scale, value, "--accent" if accent else "--bar")]
+    if low is not None and high is not None:
+        parts += _ends(scale, low, high)
+    if mark is not None:
+        parts.append(
+            f'<svg x="{scale.place(mark)}" y="{_HEIGHT - 7}" overflow="visible">'
+            '<path d="M0 0 4.5 7-4.5 7Z" fill="var(--accent)"/></svg>'
+        )
+    return _svg(_HEIGHT, parts)
+
+
+def _svg(height: int, parts: Iterable[str]) -> str:
+    """Frame a drawing that repeats what stands beside it in words, so nobody needs it read out."""
+    return f'<svg width="100%" height="{height}" aria-hidden="true" focusable="false">{"".join(parts)}</svg>'
+
+
+def _grid(scale: Scale) -> list[str]:
+    """Draw a faint line at every tick, and a clear one at zero."""
+    return [
+        f'<line x1="{scale.place(tick)}" x2="{scale.place(tick)}" y1="0" y2="100%" '
+        f'stroke="var({"--quiet" if tick == 0 else "--grid"})" stroke-width="1"/>'
+        for tick in scale.ticks
+    ]
+
+
+def _bar(scale: Scale, value: float, colour: str) -> str:
+    """A rectangle has no width below zero, so a bar is a thick line."""
+    return (
+        f'<line x1="{scale.place(0.0)}" x2="{scale.place(value)}" y1="{_MIDDLE}" y2="{_MIDDLE}" stroke="var({colour})" '
+        'stroke-width="12"/>'
+    )
+
+
+def _ends(scale: Scale, low: float, high: float) -> list[str]:
+    ends = [(scale.place(low), scale.place(high), _MIDDLE, _MIDDLE)]
+    ends += [(scale.place(end), scale.place(end), _MIDDLE - _CAP, _MIDDLE + _CAP) for end in (low, high)]
+    return [
+        f'<line x1="{a}" x2="{b}" y1="{top}" y2="{bottom}" stroke="var(--ink)" stroke-width="1.5"/>'
+        for a, b, top, bottom in ends
+    ]
+
+
+def ruler(scale: Scale) -> str:
+    """Draw the numbers below the strips of a scale."""
+    texts = [
+        f'<text x="{scale.place(tick)}" y="14" font-size="12" fill="var(--quiet)" text-anchor="{_anchor(scale, tick)}">'
+        f"{escape(_written(tick))}</text>"
+        for tick in scale.ticks
+    ]
+    return _svg(18, texts)
+
+
+def _anchor(scale: Scale, tick: float) -> str:
+    """Keep the numbers at the ends inside."""
+    share = (tick - scale.low) / (scale.high - scale.low)
+    return "start" if share < 0.06 else "end" if share > 0.94 else "middle"
+
+
+def _written(tick: float) -> str:
+    size = abs(tick)
+    for limit, letter in ((1e12, " T"), (1e9, " bn"), (1e6, " m")):
+        if size >= limit:
+            return f"{tick / limit:g}{letter}"
+    return f"{tick:,.10g}".replace("-", "−")
