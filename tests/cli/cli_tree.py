@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli.app import app
 
-_EXAMPLE = re.compile(r"^ *Example:\n(.*)\Z", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(r"^ *Example: *\n(.*)\Z", re.MULTILINE | re.DOTALL)
 
 
 def commands() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,11 +23,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def discreet(folder: Path, capfd: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+def discreet(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Run a command in this process, without a terminal."""
 
-    def called(*arguments: str) -> Ran:
+    def called(*arguments: str, given: str = "") -> Ran:
         capfd.readouterr()
+        monkeypatch.setattr("sys.stdin", io.StringIO(given))
         code = run(arguments)
         return Ran(int(code), *capfd.readouterr())
 

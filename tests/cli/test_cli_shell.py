@@ -6,21 +6,21 @@ import stat
 from pathlib import Path
 
 import pytest
-from cli_folder import on_terminal, process
+from cli_folder import on_terminal
 
 from discreet.cli.shell.lines import history_file, is_whole
 
 SHELL = ("shell", "--policy", "policy.toml", "--epsilon", "0.5")
 
 
-def sat(folder: Path, *lines: str, more: tuple[str, ...] = ()):
-    return process(*SHELL, *more, folder=folder, given="\n".join(lines))
+@pytest.fixture
+def sat(discreet):
+    """A sitting without a terminal."""
+    return lambda *lines, more=(): discreet(*SHELL, *more, given="\n".join(lines))
 
 
-def test_a_question_goes_on_until_its_semicolon(folder):
-    ran = sat(
-        folder, "SELECT clinic,", "  COUNT(*) AS n FROM visits", "", "GROUP BY clinic;", more=("--max-epsilon", "1")
-    )
+def test_a_question_goes_on_until_its_semicolon(sat):
+    ran = sat("SELECT clinic,", "  COUNT(*) AS n FROM visits", "", "GROUP BY clinic;", more=("--max-epsilon", "1"))
     assert ran.code == 0, ran.err
     assert "Old Mill" in ran.out
     assert "discreet>" not in ran.out + ran.err
@@ -35,24 +35,23 @@ def test_a_semicolon_outside_of_quotes_ends_a_statement(text, whole):
     assert is_whole(text) is whole
 
 
-def test_the_limit_is_for_the_whole_sitting(folder):
+def test_the_limit_is_for_the_whole_sitting(sat):
     question = "SELECT COUNT(*) AS n FROM visits;"
-    ran = sat(folder, question, question, question, r"\budget", more=("--max-epsilon", "1"))
+    ran = sat(question, question, question, r"\budget", more=("--max-epsilon", "1"))
     assert ran.code == 3
     assert ran.out.count("±") == 4  # Two answers, each with its line about ±.
     assert "spent  2 charges: Σε = 1" in ran.out
     assert "this sitting: ε = 1 of 1" in ran.err
 
 
-def test_without_a_terminal_or_a_limit_nothing_is_spent(folder):
-    ran = sat(folder, "SELECT COUNT(*) AS n FROM visits;", r"\budget")
+def test_without_a_terminal_or_a_limit_nothing_is_spent(sat):
+    ran = sat("SELECT COUNT(*) AS n FROM visits;", r"\budget")
     assert ran.code == 2
     assert "spent  0 charges" in ran.out
 
 
-def test_every_word_with_a_backslash_does_what_help_says(folder):
+def test_every_word_with_a_backslash_does_what_help_says(sat):
     ran = sat(
-        folder,
         r"\help",
         r"\tables",
         r"\explain SELECT COUNT(*) AS n FROM visits;",

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_folder import ASK, environment, on_terminal, process
+from cli_folder import environment, on_terminal, process
 
 HEAVY = {
     "numpy",
@@ -38,12 +38,11 @@ def test_help_and_version_load_nothing_heavy(arguments):
 
 
 def test_nothing_is_coloured_without_a_terminal_or_with_no_color(folder):
-    ask = (*ASK, "--max-epsilon", "1")
-    assert "\x1b" not in process(*ask, folder=folder, FORCE_COLOR="").out
-    assert "\x1b[" not in on_terminal(*ask, folder=folder, NO_COLOR="1").out
-    assert "\x1b[1m" in on_terminal(*ask, folder=folder).out  # The head of the table is bold.
-    plain = on_terminal("--help", folder=folder, NO_COLOR="1").out
-    assert "\x1b[3" not in plain  # Bold may be; colours may not.
+    listing = ("data", "list")
+    assert "\x1b" not in process(*listing, folder=folder).out
+    assert "\x1b[" not in on_terminal(*listing, folder=folder, NO_COLOR="1").out
+    assert "\x1b[1m" in on_terminal(*listing, folder=folder).out  # The head of the table is bold.
+    assert "\x1b[3" not in on_terminal("--help", folder=folder, NO_COLOR="1").out  # Bold may be; colours may not.
 
 
 def test_progress_tells_time_and_nothing_else(capsys):
