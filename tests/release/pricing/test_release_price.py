@@ -64,7 +64,16 @@ def test_the_same_offer_to_a_session_makes_the_same_price(tmp_path):
 
     plan = plan_in(tmp_path)
     policy = plan.policy
-    empty = {"patient": ["p"], "district": ["Hill"], "sex": ["f"], "cost": [1], "urgent": [True], "ward": ["A"]}
+    # The data have a column that the plan does not speak of, and it is called like a level.
+    empty = {
+        "patient": ["p"],
+        "region": ["R"],
+        "district": ["Hill"],
+        "sex": ["f"],
+        "cost": [1],
+        "urgent": [True],
+        "ward": ["A"],
+    }
     rows = pa.table(empty).append_column("admitted", pa.array([19_000], pa.int32()).view(pa.date32()))
     session = dp.Session(
         {"stays": rows},

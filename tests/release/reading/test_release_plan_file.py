@@ -66,9 +66,9 @@ def test_groupings_become_one_table_each_over_the_same_rows(tmp_path):
     measures, rows = "COUNT(*) AS stays, SUM(cost) AS cost", f"FROM stays WHERE (cost > 0) AND {LISTED} AND {SEXES}"
     assert [table.sql for table in family] == [
         f"SELECT {measures} {rows}",
-        f"SELECT {REGION}, {measures} {rows} GROUP BY region",
-        f"SELECT district, {measures} {rows} GROUP BY district",
-        f"SELECT district, sex, {measures} {rows} GROUP BY district, sex",
+        f"SELECT {REGION}, {measures} {rows} GROUP BY 1",
+        f"SELECT district, {measures} {rows} GROUP BY 1",
+        f"SELECT district, sex, {measures} {rows} GROUP BY 1, 2",
     ]
 
 

@@ -18,7 +18,14 @@ from discreet.query.session.toml_lines import Place
 from discreet.release.declared import catalogue_of
 from discreet.release.places import located, place_of, told_at
 from discreet.release.plan import ReleasePlan
-from discreet.release.pricing.checking_parts import check_invariant, check_level, check_table, check_window
+from discreet.release.pricing.checking_parts import (
+    check_invariant,
+    check_level,
+    check_rows,
+    check_table,
+    check_time,
+    check_window,
+)
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.pricing import price
 from discreet.release.pricing.quotes import read_table
@@ -52,7 +59,7 @@ def check(plan: ReleasePlan, *, tables: Mapping[str, Any] | None = None) -> Chec
     public tables that name no source.
     """
     catalogue = _catalogue(plan, tables)
-    _raise(list(_problems(plan, catalogue)))
+    _raise([*_problems(plan, catalogue), *_series_problems(plan, catalogue)])
     priced = price(plan, tables=tables)
     _raise(list(_found(plan, ("invariants",) if plan.invariants else ("publish",), _check_tidy, plan, priced)))
     _check_lifetime(plan, priced)
@@ -95,6 +102,13 @@ def _problems(plan: ReleasePlan, catalogue: Catalogue) -> Iterator[_Problem]:
         yield from _found(plan, place_of(plan, table.name, "expected", "delta"), check_table, table, reading.question)
     for index in range(len(plan.invariants)):
         yield from _found(plan, ("invariants", index), check_invariant, plan, index, questions)
+
+
+def _series_problems(plan: ReleasePlan, catalogue: Catalogue) -> Iterator[_Problem]:
+    for index, series in enumerate(plan.running):
+        table = catalogue.tables[series.source]
+        yield from _found(plan, ("running", index, "day"), check_time, table, series.day)
+        yield from _found(plan, ("running", index, "where"), check_rows, series, catalogue)
 
 
 def _found(plan: ReleasePlan, place: Place, look: Callable[..., None], *looked_at: Any) -> Iterator[_Problem]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from discreet.errors import InvalidParameter
-from discreet.query.catalogue import Catalogue
+from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.question import Answer, Key, Question, Statistic
+from discreet.query.reading import read
 from discreet.query.session.catalogue_building import nearest
-from discreet.release.plan import Invariant, Level, ReleasePlan, TablePlan
+from discreet.release.plan import Invariant, Level, ReleasePlan, RunningPlan, TablePlan
 from discreet.release.reading.levels import Axes
+from discreet.release.reading.sql_text import identifier
 
-__all__ = ["check_invariant", "check_level", "check_table", "check_window"]
+__all__ = ["check_invariant", "check_level", "check_rows", "check_table", "check_time", "check_window"]
 
 _ROWS = "*"
 _COUNTS = frozenset({Statistic.ROWS, Statistic.UNITS, Statistic.COUNT, Statistic.DISTINCT})
@@ -20,19 +22,26 @@ _BESIDE = ("_low", "_high", "_noise_sd")  # What is written beside a measured co
 
 def check_window(plan: ReleasePlan, catalogue: Catalogue) -> None:
     """The column of the schedule is a date or timestamp of every private table."""
-    column = plan.schedule.column
-    if column is None:
-        return
-    for table in catalogue.tables.values():
-        if not table.private:
-            continue
-        found = next((one for name, one in table.columns.items() if name.casefold() == column.casefold()), None)
-        if found is None or not found.facts.kind.is_time:
-            times = [name for name, one in table.columns.items() if one.facts.kind.is_time]
-            said = f"table {table.name!r} declares no date or timestamp {column!r}"
-            raise InvalidParameter(
-                f"{said}: {nearest(column, times)}" if times else f"{said}: declare {column} = {{ low = …, high = … }}"
-            )
+    if plan.schedule.column is not None:
+        for table in catalogue.tables.values():
+            if table.private:
+                check_time(table, plan.schedule.column)
+
+
+def check_time(table: CatalogueTable, column: str) -> None:
+    """A column is declared as a date or timestamp."""
+    found = next((one for name, one in table.columns.items() if name.casefold() == column.casefold()), None)
+    if found is None or not found.facts.kind.is_time:
+        times = [name for name, one in table.columns.items() if one.facts.kind.is_time]
+        said = f"table {table.name!r} declares no date or timestamp {column!r}"
+        declare = f"declare {column} = {{ low = …, high = … }} with its first and last day"
+        raise InvalidParameter(f"{said}. {nearest(column, times)}" if times else f"{said}: {declare}")
+
+
+def check_rows(series: RunningPlan, catalogue: Catalogue) -> None:
+    """The condition on the rows of a series can be read."""
+    where = "" if series.where is None else f" WHERE ({series.where})"
+    read(f"SELECT COUNT(*) AS total FROM {identifier(series.source)}{where}", catalogue)
 
 
 def check_level(plan: ReleasePlan, level: Level) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import Refused, UnsupportedEvent
+from discreet.errors import InvalidParameter, Refused, UnsupportedEvent
 from discreet.ledger import Account, Ledger
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
@@ -19,7 +19,7 @@ from discreet.release.places import told_at
 from discreet.release.plan import ReleasePlan
 from discreet.release.pricing.dividing import divide
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
-from discreet.release.pricing.quotes import Quote, quotes_of
+from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of
 
 __all__ = ["price", "releases_held"]
 
@@ -30,6 +30,7 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
     `tables` hands over public tables that name no source; private ones are never looked at. The price is the same for
     every period.
     """
+    _check_kinds(plan)
     chosen = plan.schedule.period(0) if period is None else period
     quotes = quotes_of(plan, catalogue_of(plan, tables), chosen)
     priced = divide(plan, quotes)
@@ -55,11 +56,22 @@ def releases_held(plan: ReleasePlan, event: Event) -> int:
         with Ledger.open("memory", account) as book:
             return book.times_left(event)
     except UnsupportedEvent as error:
-        raise Refused(
-            told_at(plan, ("budget",), "the lifetime budget keeps an account that cannot hold such a release"),
-            reason=str(error),
-            way_out="let [budget] and [release] be of one kind: epsilon alone, epsilon with delta, or rho",
-        ) from None
+        raise _other_kind(plan, str(error)) from None
+
+
+def _check_kinds(plan: ReleasePlan) -> None:
+    if not plan.tables:
+        raise InvalidParameter(told_at(plan, (), "this plan has no [[publish]], so a release has no price"))
+    if plan.policy.budget.kind == "pure" and is_gaussian(plan.allowance):
+        raise _other_kind(plan, "it is pure and takes no delta and no rho, which Gaussian noise needs")
+
+
+def _other_kind(plan: ReleasePlan, reason: str) -> Refused:
+    return Refused(
+        told_at(plan, ("budget",), "the lifetime budget keeps an account that cannot hold such a release"),
+        reason=reason,
+        way_out="let [budget] and [release] be of one kind: epsilon alone, epsilon with delta, or rho",
+    )
 
 
 def _table(quote: Quote, priced: Priced) -> PricedTable:

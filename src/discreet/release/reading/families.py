@@ -84,7 +84,8 @@ class Family:
         listed = dict.fromkeys(axis.listed() for axis in axes.values())
         conditions = [*([] if self.where is None else [f"({self.where})"]), *listed]
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        grouped = f" GROUP BY {', '.join(identifier(axes[name].name) for name in by)}" if by else ""
+        # By position: a name could mean a column that the data have and the plan does not speak of.
+        grouped = f" GROUP BY {', '.join(str(place) for place in range(1, len(by) + 1))}" if by else ""
         return f"SELECT {', '.join(columns)} FROM {identifier(self.source)}{where}{grouped}"
 
     def _factor(self, name: str, larger: Fraction) -> Fraction:
