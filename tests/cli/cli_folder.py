@@ -37,13 +37,32 @@ age = { low = 0, high = 120 }
 clinic = { categories = ["Harbour", "Hillside", "Market", "Old Mill", "Station"] }
 satisfied = { kind = "text" }
 """
+PLAN = (
+    'name = "clinics"\ntitle = "Visits to clinics"\n'
+    + POLICY
+    + """
+[release]
+epsilon = 1
+
+[output]
+folder = "published"
+
+[[publish]]
+name = "visits"
+from = "visits"
+groupings = [[], ["clinic"]]
+measures = { visits = "COUNT(*)" }
+expected = { "*" = 400 }
+"""
+)
 ASK = ("query", "SELECT COUNT(*) AS n FROM visits", "--policy", "policy.toml", "--epsilon", "0.5")
 
 
 def prepare(folder: Path) -> Path:
-    """Put the bundled table and a policy into a folder."""
+    """Put the bundled table, a policy and a release plan into a folder."""
     (folder / "visits.csv").write_bytes((files("discreet") / "data" / "visits.csv").read_bytes())
     (folder / "policy.toml").write_text(POLICY, encoding="utf-8")
+    (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     return folder
 
 

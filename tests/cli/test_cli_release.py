@@ -1,0 +1,116 @@
+"""A plan from the command line: priced, agreed to, published once, and the same again whenever it is run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_folder import PLAN, on_terminal
+
+RELEASE = ("release", "plan.toml", "--max-epsilon", "1")
+
+
+def charges(discreet) -> int:
+    return int(discreet("budget", "--policy", "plan.toml", "--json").json["charges"])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+def test_a_release_is_charged_once_and_written_the_same_again(discreet, folder):
+    first = discreet(*RELEASE, "--json").json
+    before = contents(folder / "published")
+    again = discreet("release", "plan.toml", "--json", "--period", "once")
+    assert again.code == 0, again.err
+    assert again.json == first
+    assert "for nothing" in again.err
+    assert contents(folder / "published") == before
+    assert charges(discreet) == 1
+    assert Path(first["report"]).exists()
+
+
+def test_nothing_is_published_without_a_yes(discreet, folder):
+    assert discreet("release", "plan.toml").code == 2
+    assert discreet(*RELEASE[:-1], "0.9").code == 3
+    assert on_terminal("release", "plan.toml", folder=folder, answers=(("[y/N]", "n\n"),)).code == 3
+    assert charges(discreet) == 0
+    assert not (folder / "published").exists()
+
+
+def test_a_plan_that_changed_after_its_release_is_refused(discreet, folder):
+    assert discreet(*RELEASE).code == 0
+    (folder / "plan.toml").write_text(PLAN.replace('"COUNT(*)"', '"COUNT(age)"'))
+    ran = discreet(*RELEASE)
+    assert ran.code == 3
+    assert charges(discreet) == 1
+
+
+def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monkeypatch):
+    from datetime import date
+
+    monkeypatch.setattr("discreet.cli.releasing._today", lambda: date(2026, 4, 2))
+    schedule = '[schedule]\nevery = "month"\nfirst = 2026-01-01\n\n[output]'
+    (folder / "plan.toml").write_text(PLAN.replace("[output]", schedule))
+    status = discreet("plan", "status", "plan.toml", "--json").json
+    assert (status["due"], status["next"]) == (["2026-01", "2026-02", "2026-03"], "2026-01")
+    first = discreet(*RELEASE, "--json")
+    assert first.json["bundle"].endswith("clinics-2026-01")
+    assert "also due: 2026-02, 2026-03" in first.err
+    assert discreet(*RELEASE, "--period", "2026-03", "--json").json["bundle"].endswith("clinics-2026-03")
+    assert discreet("plan", "status", "plan.toml", "--json").json["gaps"] == ["2026-02"]
+    assert "is not over" in discreet(*RELEASE, "--period", "2026-04").err
+    assert "no period '2026-05'" in discreet(*RELEASE, "--period", "2026-05").err
+    assert discreet(*RELEASE, "--json").json["bundle"].endswith("clinics-2026-02")
+    nothing = discreet(*RELEASE)
+    assert nothing.code == 3
+    assert "nothing is due" in nothing.err
+    assert charges(discreet) == 3
+
+
+def test_a_bundle_that_was_touched_is_not_verified(discreet, folder):
+    bundle = discreet(*RELEASE, "--json").json["bundle"]
+    verify = ("bundle", "verify", bundle, "--ledger", "clinics.ledger")
+    assert discreet(*verify).code == 0
+    page = Path(bundle) / "report.html"
+    page.write_text(page.read_text() + " ")
+    ran = discreet(*verify, "--json")
+    assert ran.code == 3
+    assert ran.json["ok"] is False
+    assert "report.html" in str(ran.json["checks"])
+
+
+def test_a_plan_is_a_policy_too(discreet):
+    ran = discreet(
+        "query", "SELECT COUNT(*) AS n FROM visits", "--policy", "plan.toml", "--epsilon", "0.5", "--max-epsilon", "1"
+    )
+    assert ran.code == 0
+    assert discreet("budget", "--policy", "policy.toml", "--json").json["charges"] == 1  # One ledger for both.
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("epsilon = 1\n", "epsilon = -1\n"), ("measures =", "measurs ="), ('folder = "published"', "folder = 3")],
+)
+def test_a_mistake_in_a_plan_is_named_with_its_line(discreet, folder, right, wrong):
+    text = PLAN.replace(right, wrong)
+    (folder / "plan.toml").write_text(text)
+    at = next(number for number, written in enumerate(text.splitlines(), 1) if written not in PLAN.splitlines())
+    for command in (("plan", "check"), ("plan", "price"), ("release",)):
+        ran = discreet(*command, "plan.toml")
+        assert ran.code == 2
+        assert f"plan.toml, line {at}" in ran.err
+
+
+def test_a_profile_is_paid_once_and_written_again_for_nothing(discreet, folder):
+    ask = ("profile", "visits.csv", "--unit", "row", "--epsilon", "1", "--number", "age", "--json")
+    assert discreet(*ask).code == 2
+    assert discreet(*ask, "--max-epsilon", "0.5").code == 3
+    first = discreet(*ask, "--max-epsilon", "1")
+    assert first.code == 0, first.err
+    assert Path(first.json["report"]).exists()
+    again = discreet(*ask)
+    assert again.code == 0
+    assert again.json == first.json
+    assert discreet("profile", "visits.csv", "--epsilon", "1").code == 2  # Whom to protect is never guessed.
+    assert discreet("profile", "policy.toml", "--epsilon", "1", "--unit", "row").code == 2
