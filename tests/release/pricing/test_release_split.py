@@ -1,0 +1,120 @@
+"""The budget is split where it helps most: no other division has a smaller worst relative error."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from plan_texts import GOOD, written
+
+from discreet.release import PricedRelease, price, read_release_plan
+from discreet.release.pricing.splitting import Part, amounts, weights
+
+HEAD = GOOD.partition("[[levels]]")[0]
+EXPECTED = {"sex": 5000, "district": 800, "urgent": 90}
+PURE = ("epsilon = 1\ndelta = 1e-7", "epsilon = 1")
+SOME = st.lists(st.fractions(Fraction(1, 1000), 1000), min_size=2, max_size=6)
+
+
+def table(key: str, wish: str = "") -> str:
+    return (
+        f'[[publish]]\nname = "by_{key}"\nsql = "SELECT {key}, COUNT(*) AS n FROM stays GROUP BY {key}"\n'
+        f'expected = {{ "*" = {EXPECTED[key]} }}\n{wish}\n'
+    )
+
+
+def priced(folder, wishes=("", "", ""), *changes) -> PricedRelease:
+    content = HEAD + "".join(table(key, wish) for key, wish in zip(EXPECTED, wishes, strict=True))
+    for old, new in changes:
+        assert old in content
+        content = content.replace(old, new, 1)
+    return price(read_release_plan(written(folder, content)))
+
+
+def even(change=()):
+    return [*([change] if change else []), ("[schedule]", 'split = "even"\n[schedule]')]
+
+
+@given(SOME, st.data())
+@settings(max_examples=40)
+def test_no_other_division_has_a_smaller_worst_error_for_all_constants(constants, data):
+    """With rho: table i errs by √(constant / amount); the order is that of constant / amount in both currencies."""
+    other = data.draw(st.lists(st.fractions(Fraction(1, 1000), 1), min_size=len(constants), max_size=len(constants)))
+    ours = weights(constants)
+    worst = max(k / part for k, part in zip(constants, ours, strict=True))
+    assert sum(ours) == 1
+    assert worst <= max(k * sum(other) / part for k, part in zip(constants, other, strict=True))
+
+
+@pytest.mark.parametrize("allowance", ["epsilon = 0.03\ndelta = 1e-7", "epsilon = 0.01"], ids=["gaussian", "laplace"])
+def test_the_split_agrees_with_brute_force_over_all_shares(allowance, tmp_path):
+    """Of all divisions into eighths none is better, but for ± being whole numbers, here of some hundreds."""
+    change = (PURE[0], allowance)
+    ours = priced(tmp_path, ("", "", ""), change)
+    assert min(error for table in ours.tables for error in table.errors.values()) > 200
+    eighths = [(a, b, 8 - a - b) for a, b in product(range(1, 7), repeat=2) if a + b < 8]
+    others = [priced(tmp_path, [f'share = "{part}/8"' for part in parts], change).worst for parts in eighths]
+    assert len(others) == 21
+    assert ours.worst <= min(others) * Fraction(201, 200)
+    assert ours.worst < Fraction(8, 10) * max(others)
+
+
+@pytest.mark.parametrize("change", [(), PURE], ids=["gaussian", "laplace"])
+def test_the_split_beats_an_even_one(change, tmp_path):
+    ours = priced(tmp_path, ("", "", ""), *([change] if change else [])).worst
+    evenly = priced(tmp_path, ("", "", ""), *even(change)).worst
+    assert ours < Fraction(8, 10) * evenly
+
+
+def test_all_tables_err_alike_relative_to_what_is_expected(tmp_path):
+    errors = [table.relative_errors["n"] for table in priced(tmp_path).tables]
+    assert max(errors) < Fraction(108, 100) * min(errors)  # ± are whole numbers: 15 and 16 of 90 differ by 7 %.
+
+
+def test_an_even_split_gives_every_table_the_same(tmp_path):
+    assert len({table.amount for table in priced(tmp_path, ("", "", ""), *even()).tables}) == 1
+
+
+def test_wishes_are_granted_before_the_rest_is_split(tmp_path):
+    found = priced(tmp_path, ("share = 0.25", "error = 60", ""))
+    sex, district, urgent = found.tables
+    assert abs(sex.amount / found.total - Fraction(1, 4)) < Fraction(1, 10**5)
+    assert district.errors["n"] == 60
+    assert urgent.amount + sex.amount + district.amount == found.total
+    assert 0.999 < found.epsilon <= 1
+
+
+def test_a_table_with_an_epsilon_of_its_own_is_counted_by_the_tight_accountant(tmp_path):
+    found = priced(tmp_path, ("epsilon = 0.2", "", ""))
+    assert found.tables[0].priced.spend.epsilon == Fraction(1, 5)
+    assert 0.999 < found.epsilon <= 1
+    alone = priced(tmp_path, ("epsilon = 0.2", "", ""), ("epsilon = 1\n", "epsilon = 0.8\n"))
+    assert found.total > alone.total  # Plain addition would leave epsilon = 0.8 for the others.
+
+
+def test_quantiles_have_their_part_and_the_whole_still_fits(tmp_path):
+    median = ("SELECT sex, COUNT(*) AS n FROM stays GROUP BY sex", "SELECT MEDIAN(cost) AS n FROM stays")
+    found = priced(tmp_path, ("share = 0.2", "", ""), median, ('expected = { "*" = 5000 }\n', ""))
+    assert found.tables[0].errors == {}
+    assert 0.99 < found.epsilon <= 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.fractions(0, 1), st.fractions(0, Fraction(1, 10)), st.fractions(0, 5)), min_size=1, max_size=6
+    ),
+    st.fractions(Fraction(1, 100), 10),
+)
+@settings(max_examples=40)
+def test_amounts_never_exceed_the_total_for_all_parts(parts, total):
+    made = [Part(fixed=fixed, share=share, weight=weight) for fixed, share, weight in parts]
+    found = amounts(made, total)
+    if found is None:
+        needed = sum(part.fixed for part in made) + total * sum(part.share for part in made)
+        assert needed >= total
+    else:
+        assert sum(found) <= total
+        assert all(amount >= part.fixed for amount, part in zip(found, made, strict=True))
