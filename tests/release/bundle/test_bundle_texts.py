@@ -1,0 +1,290 @@
+"""What a bundle says is true, complete, and says it of this release."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from statistics import NormalDist
+
+import bundle_worlds as worlds
+import pytest
+
+from discreet.ledger import Budget, Quota
+from discreet.privacy import ApproxDP, Composed, DiscreteLaplace, Gaussian, PureDP, Relation, best_tpr
+from discreet.query import Unit
+from discreet.release import Period, Published
+from discreet.release.bundle.checklist import checklist_page
+from discreet.release.bundle.claims import best_guess, claim_of, mechanisms_of, percent_up
+from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
+from discreet.release.bundle.guarantee import guarantee_page
+from discreet.release.bundle.meanings import meanings_of
+from discreet.release.bundle.prose import code, line
+from discreet.release.bundle.readme import readme_text
+from discreet.release.bundle.registry import registry_entry
+from discreet.release.report.attacker import best_tests
+
+ADD = Relation.ADD_REMOVE
+
+
+@pytest.fixture(scope="module")
+def pure(tmp_path_factory) -> Published:
+    folder = tmp_path_factory.mktemp("pure")
+    policy = worlds.POLICY.replace("delta = 1e-6\n", "")
+    plan = worlds.plan_of(folder, policy)
+    return worlds.release(folder, replace(plan, tables=plan.tables[:3], invariants=()), pure=True)
+
+
+def with_policy(published: Published, **changes: object) -> Published:
+    policy = replace(published.plan.policy, **changes)
+    return replace(published, plan=replace(published.plan, policy=policy))
+
+
+class TestGuess:
+    @pytest.mark.parametrize("level", [0.01, 0.5, 1, 3, 10])
+    def test_a_pure_guess_agrees_with_randomized_response(self, level):
+        exact = math.exp(level) / (1 + math.exp(level))
+        assert exact <= best_guess(PureDP(level), ADD) <= exact * (1 + 1e-9)
+
+    @pytest.mark.parametrize("multiplier", [0.3, 1, 5, 40])
+    def test_a_gaussian_guess_agrees_with_the_normal_law(self, multiplier):
+        exact = NormalDist().cdf(1 / multiplier / 2)
+        assert exact - 1e-12 <= best_guess(Gaussian(multiplier), ADD) <= exact + 1e-9
+
+    def test_a_guess_dominates_brute_force(self):
+        """Two neighbours, noise of scale 2 on whole numbers: the best test says yes where the law of one is higher."""
+        weight = [math.exp(-abs(k) / 2) for k in range(-200, 201)]
+        law = [w / sum(weight) for w in weight]
+        right = sum(max(a, b) for a, b in zip([*law, 0.0], [0.0, *law], strict=True)) / 2
+        assert right - 1e-12 <= best_guess(DiscreteLaplace(2, 1), ADD) <= right + 1e-9
+
+    def test_what_is_certain_is_certain(self):
+        assert best_guess(ApproxDP(0, 1), ADD) == 1.0
+
+    @pytest.mark.parametrize(
+        ("share", "text"),
+        [(0.5, "50.0 %"), (0.62801, "62.9 %"), (0.99971, "99.98 %"), (1.0, "100 %"), (0.9999999999, "100 %")],
+    )
+    def test_shares_are_rounded_up(self, share, text):
+        assert percent_up(share) == text
+
+
+class TestTests:
+    @pytest.mark.parametrize("multiplier", [0.5, 1, 4])
+    def test_the_curve_dominates_the_normal_law_and_is_close(self, multiplier):
+        alarms, found = best_tests(Composed([Gaussian(multiplier)]), ADD)
+        law = NormalDist()
+        for rate, share in zip(alarms[1:-1], found[1:-1], strict=True):
+            exact = law.cdf(law.inv_cdf(rate) + 1 / multiplier)
+            assert exact <= share <= exact + 0.01
+        assert found[-1] == 1.0
+
+    def test_the_curve_dominates_the_proven_bound_of_a_release(self, published):
+        alarms, found = best_tests(published.event, ADD)
+        for index in (6, 30):
+            proven = best_tpr(published.event, Fraction(alarms[index]), relation=ADD)
+            assert proven - 0.002 <= found[index] <= proven + 0.02
+
+    def test_nobody_does_worse_than_guessing(self, published):
+        alarms, found = best_tests(published.event, ADD)
+        assert all(share >= rate for rate, share in zip(alarms, found, strict=True))
+        assert found == sorted(found)
+
+
+class TestGuarantee:
+    def test_it_says_who_how_much_and_what_not(self, published):
+        page = guarantee_page(published, claim_of(published))
+        for said in ("Every patient is protected", "right in at most", "Facts about people in general", "not protected",
+                     "ε = 8, δ = 1e", "P[M(D) ∈ S] ≤ "
+                     "e^ε", "known by law", "`by_district`"):  # fmt: skip
+            assert said in page
+        assert "DUMMY" not in page
+
+    def test_its_numbers_are_those_of_the_event(self, published):
+        claim = claim_of(published)
+        page = guarantee_page(published, claim)
+        assert f"ε = {claim.epsilon_text} and δ = 1e-7" in page
+        assert Fraction(claim.epsilon_text) >= Fraction(published.epsilon)
+        assert percent_up(claim.guess) in page
+        assert claim.factor is not None
+        assert claim.factor >= Fraction(math.exp(published.epsilon))
+
+    def test_pure_privacy_is_told_as_a_bet(self, pure):
+        page = guarantee_page(pure, claim_of(pure))
+        assert "As a bet" in page
+        assert "plus a chance" not in page
+        assert "The numbers that the plan calls invariant" not in page
+
+    def test_a_small_chance_is_told_in_words(self, published):
+        assert "plus a chance of 1 in 10,000,000" in guarantee_page(published, claim_of(published))
+
+    def test_rows_are_told_as_rows(self, published):
+        rows = with_policy(published, unit=Unit("row"))
+        page = guarantee_page(rows, claim_of(rows))
+        assert "A person with several rows is protected less" in page
+        assert "Is one person never in several rows?" in checklist_page(rows, claim_of(rows))
+
+    def test_no_lifetime_budget_is_told(self, published):
+        windows = with_policy(published, budget=Budget(), quotas=(Quota(Budget(epsilon=1), window="day"),))
+        claim = claim_of(windows)
+        assert claim.lifetime_guess is None
+        assert claim.times is None
+        assert "no lifetime budget" in guarantee_page(windows, claim)
+        assert "there is no lifetime budget" in checklist_page(windows, claim)
+
+    def test_how_many_releases_fit_is_what_the_ledger_says(self, published, tmp_path):
+        """An untouched ledger with the same budget takes just as many."""
+        from discreet.ledger import Account, Ledger
+
+        policy = published.plan.policy
+        with Ledger.open("memory", Account("new", policy.unit.column, ADD, policy.budget)) as book:
+            assert claim_of(published).times == book.times_left(published.event)
+
+    def test_a_dummy_says_so(self, published):
+        dummy = worlds.dummy(published)
+        assert "**DUMMY" in guarantee_page(dummy, claim_of(dummy))
+        assert "DUMMY" in readme_text(dummy, claim_of(dummy))
+
+
+def test_noise_is_named_once_each(published):
+    assert len(set(mechanisms_of(published.event))) == len(mechanisms_of(published.event)) >= 3
+
+
+class TestDictionary:
+    def test_every_column_of_every_file_is_there(self, published, written):
+        import pyarrow.parquet as pq
+
+        for table in dictionary_of(published)["tables"]:
+            for file in table["files"]:
+                names = [column["name"] for column in file["columns"]]
+                for path in file["paths"]:
+                    if path.endswith(".parquet"):
+                        assert pq.read_schema(written / path).names == names
+                    else:
+                        assert (written / path).read_text().split("\n")[0] == ",".join(f'"{name}"' for name in names)
+
+    def test_meanings_are_words(self, published):
+        table = next(table for table in published.tables if table.plan.name == "by_district")
+        meanings = meanings_of(published.plan, table.plan)
+        assert {name: meaning.words for name, meaning in meanings.items()} == {
+            "district": "district", "stays": "number of rows", "cost": "mean of cost",
+        }  # fmt: skip
+        assert set(meanings["cost"].reads) == {"cost"}
+
+    def test_levels_and_measures_of_a_family_are_explained(self, published):
+        plan = replace(
+            published.plan.tables[0],
+            sql="SELECT 1",
+            by=("region",),
+            measures={"n": "COUNT(DISTINCT patient)", "c": "SUM(cost)"},
+        )
+        meanings = meanings_of(published.plan, plan)
+        assert meanings["region"].words == "level region: groups of district"
+        assert meanings["n"].words == "number of different values of patient"
+        assert meanings["c"].words == "sum of cost"
+
+    def test_bounds_units_and_missing_values_are_told(self, published):
+        (table,) = (t for t in dictionary_of(published)["tables"] if t["name"] == "all_stays")
+        columns = {column["name"]: column for column in table["files"][0]["columns"]}
+        assert columns["cost"]["bounds"]["reads"]["cost"]["clamped_to"] == ["0", "20000"]
+        assert columns["cost"]["unit"] == "as in cost"
+        assert columns["cost"]["missing"] == "missing and unreadable values are left out"
+        assert columns["stays"]["unit"] == "rows"
+        assert "95 %" in columns["stays_low"]["meaning"]
+
+    def test_a_replaced_missing_value_is_told(self, published):
+        import discreet as dp
+
+        source = published.plan.policy.tables["stays"]
+        columns = {
+            **source.columns,
+            "cost": dp.between(0, 20000, missing=5),
+            "day": dp.between(date(2020, 1, 1), date(2021, 1, 1)),
+        }
+        changed = with_policy(published, tables={"stays": replace(source, columns=columns)})
+        (table,) = (t for t in dictionary_of(changed)["tables"] if t["name"] == "all_stays")
+        cost = next(column for column in table["files"][0]["columns"] if column["name"] == "cost")
+        assert cost["missing"] == "a missing or unreadable cost counts as 5"
+
+    def test_the_page_has_every_table(self, published):
+        page = dictionary_page(published)
+        assert all(f"(`{table.plan.name}`)" in page for table in published.tables)
+        assert "biased" in page
+
+
+REGISTRY = {
+    "product": {"name", "data_curators", "intended_use", "data_product_type", "data_product_region", "description",
+                "publication_date"},
+    "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
+    "privacy_loss": {"privacy_unit", "privacy_unit_description", "privacy_parameters",
+                     "privacy_parameters_description"},
+    "model": {"model_name", "actors", "release_type", "release_type_description", "data_source_type", "access_type"},
+    "accounting": {"post_processing", "composition"},
+    "implementation": {"pre_processing_eda_hyperparameter_tuning", "mechanisms", "justification"},
+    "resources": {"sources", "notes", "registry_authors"},
+}  # fmt: skip
+
+
+class TestRegistry:
+    """The fields and the words of the public registry, as its schema has them."""
+
+    def test_the_fields_are_those_of_the_registry(self, published):
+        entry = registry_entry(published, claim_of(published))
+        assert set(entry) == {"url_slug", "status", "tier", "deployment"}
+        assert {name: set(part) for name, part in entry["deployment"].items()} == REGISTRY
+
+    def test_the_words_are_those_of_the_registry(self, published, pure):
+        for release, variant in ((published, "Approximate DP"), (pure, "Pure DP")):
+            entry = registry_entry(release, claim_of(release))["deployment"]
+            assert entry["dp_variant"]["variant_name"] == variant
+            assert entry["product"]["data_product_type"] == "Summary statistics"
+            assert entry["model"]["model_name"] == "Central"
+            assert entry["model"]["release_type"] == "Many releases"
+            assert entry["model"]["access_type"] == "Non-interactive"
+            assert date.fromisoformat(entry["product"]["publication_date"])
+            numbers = entry["privacy_loss"]["privacy_parameters"]
+            assert numbers == {"delta": float(release.delta), "epsilon": release.epsilon}
+            assert all(isinstance(text, str) for text in entry["implementation"].values())
+
+    def test_concentrated_privacy_has_its_name_and_its_rho(self, published):
+        other = replace(with_policy(published, budget=Budget(rho=1)), event=Gaussian(10))
+        plan = replace(other.plan, allowance=replace(other.plan.allowance, epsilon=None, rho=Fraction(1, 10)))
+        entry = registry_entry(replace(other, plan=plan), claim_of(other))["deployment"]
+        assert entry["dp_variant"]["variant_name"] == "Zero-concentrated DP"
+        assert entry["privacy_loss"]["privacy_parameters"]["rho"] == 0.1
+
+    def test_a_plan_that_releases_once_says_so(self, published):
+        from discreet.release import Schedule
+
+        once = replace(published, plan=replace(published.plan, schedule=Schedule()), period=Period(label="once"))
+        model = registry_entry(once, claim_of(once))["deployment"]["model"]
+        assert (model["release_type"], model["data_source_type"]) == ("One release", "Static")
+        assert "published once" in readme_text(once, claim_of(once))
+
+
+class TestManifest:
+    def test_it_says_where_the_ledger_has_it(self, written, published):
+        manifest = json.loads((written / "manifest.json").read_text())
+        assert manifest["ledger"]["charge"] == published.ledger.charge
+        assert manifest["ledger"]["hash"] == published.ledger.hash
+        assert manifest["verify"] == "discreet bundle verify stays-2026-01"
+        assert {"discreet", "python", "duckdb"} <= manifest["versions"].keys()
+        assert manifest["guarantee"]["epsilon"] == published.epsilon
+        assert Fraction(manifest["guarantee"]["delta"]) == published.delta
+
+
+@pytest.mark.parametrize(
+    "text", ["a|b", "<b>", "[x](http://y)", "`c`", "# h", "*x*", "a\nb", "x\x1b[31m", "~~s~~", "\\"]
+)
+class TestMarkdown:
+    def test_no_text_becomes_a_mark(self, text):
+        from markdown import Markdown
+
+        html = Markdown(extensions=["tables"]).convert(f"a {line(text)} z")
+        assert html.count("<") == 2  # the paragraph, and nothing else
+
+    def test_no_name_becomes_a_mark(self, text):
+        assert "\n" not in code(text)
+        assert "|" not in code(text).replace("\\|", "")
