@@ -70,7 +70,7 @@ class Differencing:
         if self.fresh is not None and self.fresh_without is not None:
             lines.append(f"  releases drawn anew              {self.fresh}, without the row {self.fresh_without}")
         if self.ceiling is not None:
-            lines.append(f"  no attacker exceeds              {self.ceiling:.0%}")
+            lines.append(f"  no attacker exceeds              {100 * self.ceiling:.0f} %")
         return "\n".join(lines + [f"  {example}" for example in self.examples])
 
 

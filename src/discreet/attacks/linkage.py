@@ -42,7 +42,7 @@ class Linkage:
             f"  records that fit exactly one name   {self.named}",
             *([f"  people named                        {self.people}"] if self.people else []),
             f"  records that fit several names      {self.ambiguous:,}",
-            f"  fits by chance alone                {self.by_chance:,}, about {self.right:.1%} of the named are right",
+            f"  fits by chance alone                {self.by_chance:,}, about {100 * self.right:.1f} % of the named are right",
             f"  unique in the table                 {self.unique}",
             f"  unique in the list of names         {self.listed}",
         ]

@@ -40,4 +40,4 @@ class Success:
         return low, high
 
     def __str__(self) -> str:
-        return f"{self.hits:,} of {self.of:,} ({self.share:.0%})"
+        return f"{self.hits:,} of {self.of:,} ({100 * self.share:.0f} %)"

@@ -1,0 +1,86 @@
+"""What the demo has found, in one value."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, final
+
+from discreet.attacks import Differencing, Linkage, Success
+
+__all__ = ["DemoResult", "Person"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Somebody who does not exist, and whom differences of exact tables give away."""
+
+    name: str  # from the list of voters; empty for whoever is not on it
+    facts: str  # what one must know about the person
+    diagnosis: str
+    group: str  # whom the two counts are about …
+    others: str  # … and whom the smaller one is about
+    exact: tuple[float, float]  # their counts in the exact tables …
+    private: tuple[float, float]  # … and in the private ones
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoResult:
+    """Figures of the demo. They are about people who do not exist; about real ones they would be `NotPrivate`."""
+
+    folder: Path
+    bundle: Path
+    report: Path
+    attack_report: Path
+    linkage: Linkage
+    tables: int
+    epsilon: float
+    delta: Fraction
+    budget: Fraction
+    guess: float  # how often the best attacker is right whether somebody is in the data, who starts at one half
+    charged: bool  # False if the period had been released before
+    exact: Differencing
+    private: Differencing
+    people: tuple[Person, ...]
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figures in plain values."""
+        return {
+            "folder": str(self.folder),
+            "bundle": str(self.bundle),
+            "report": str(self.report),
+            "attack_report": str(self.attack_report),
+            "stays": self.linkage.named.of,
+            "stays_named": self.linkage.named.hits,
+            "tables": self.tables,
+            "epsilon": self.epsilon,
+            "delta": float(self.delta),
+            "charged": self.charged,
+            "exact_tables": _figures(self.exact),
+            "private_tables": _figures(self.private),
+            "seconds": round(self.seconds, 1),
+        }
+
+    def __str__(self) -> str:
+        return json.dumps(self.to_json(), indent=1)
+
+
+def _figures(found: Differencing) -> dict[str, Any]:
+    return {
+        "attacked": found.named.of,
+        "right": found.named.hits,
+        "right_without_their_row": found.without.hits,
+        "right_by_what_is_common": found.commonest.hits,
+        "drawn_anew": _drawn(found.fresh),
+        "drawn_anew_without_their_row": _drawn(found.fresh_without),
+        "ceiling": found.ceiling,
+    }
+
+
+def _drawn(success: Success | None) -> dict[str, int] | None:
+    return None if success is None else {"right": success.hits, "of": success.of}
