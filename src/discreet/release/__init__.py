@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.release.bundle import Check, Verified, verify_bundle, write_bundle
     from discreet.release.declared import catalogue_of
+    from discreet.release.drafting.draft import Draft, draft_plan
+    from discreet.release.drafting.proposals import Proposal
     from discreet.release.made_up import dummy
     from discreet.release.period import Every, Period, Schedule
     from discreet.release.plan import (
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
     from discreet.release.profiling.plan import ProfilePlan, plan_profile
     from discreet.release.profiling.profile import profile
     from discreet.release.profiling.results import CellCount, ColumnProfile, Profile
-    from discreet.release.published import LedgerMark, Published, PublishedTable
+    from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
     from discreet.release.publishing import publish
     from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
     from discreet.release.reading.window import sql_in
+    from discreet.release.running.advancing import advance
+    from discreet.release.running.pricing import PricedRunning, price_running
     from discreet.release.standing import ReleasedPeriod, Series, series
     from discreet.release.tidy import check_tidy, tidy_tables
 
@@ -45,6 +49,8 @@ _HOMES = {
     "bundle": ("Check", "Verified", "verify_bundle", "write_bundle"),
     "declared": ("catalogue_of",),
     "made_up": ("dummy",),
+    "drafting.draft": ("Draft", "draft_plan"),
+    "drafting.proposals": ("Proposal",),
     "period": ("Every", "Period", "Schedule"),
     "plan": ("Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"),
     "pricing.advice": ("to_reach",),
@@ -55,9 +61,11 @@ _HOMES = {
     "profiling.profile": ("profile",),
     "profiling.results": ("CellCount", "ColumnProfile", "Profile"),
     "publishing": ("publish",),
-    "published": ("LedgerMark", "Published", "PublishedTable"),
+    "published": ("LedgerMark", "Published", "PublishedTable", "RunningRelease"),
     "reading.plan_file": ("read_release_plan", "release_plan_schema"),
     "reading.window": ("sql_in",),
+    "running.advancing": ("advance",),
+    "running.pricing": ("PricedRunning", "price_running"),
     "standing": ("ReleasedPeriod", "Series", "series"),
     "tidy": ("check_tidy", "tidy_tables"),
 }
@@ -69,6 +77,7 @@ __all__ = [
     "Check",
     "Checked",
     "ColumnProfile",
+    "Draft",
     "Every",
     "Invariant",
     "LedgerMark",
@@ -76,25 +85,31 @@ __all__ = [
     "Output",
     "Period",
     "PricedRelease",
+    "PricedRunning",
     "PricedTable",
     "Profile",
     "ProfilePlan",
+    "Proposal",
     "Published",
     "PublishedTable",
     "ReleasePlan",
     "ReleasedPeriod",
     "RunningPlan",
+    "RunningRelease",
     "Schedule",
     "Series",
     "TablePlan",
     "Verified",
     "Wish",
+    "advance",
     "catalogue_of",
     "check",
     "check_tidy",
+    "draft_plan",
     "dummy",
     "plan_profile",
     "price",
+    "price_running",
     "profile",
     "publish",
     "read_release_plan",
