@@ -128,9 +128,16 @@ def test_targets_that_do_not_fit_are_refused_with_their_costs_and_what_would_fit
     with pytest.raises(Refused) as refused:
         price(plan_in(tmp_path, ("relative_error = 0.02", "error = 3")))
     told = str(refused.value)
-    assert "by_sex (± 3) takes ρ =" in told
+    assert "by_sex takes ρ =" in told
+    assert "for ± 3, and ± 9 would fit" in told
     assert "raise epsilon in [release] to" in told
     assert "times as large" in told
+
+
+@pytest.mark.parametrize("change", [PURE, CONCENTRATED], ids=["pure", "rho"])
+def test_what_would_fit_is_told_in_every_currency(change, tmp_path):
+    with pytest.raises(Refused, match=r"(?s)for ± 0.02 %, and ± .* % would fit.*raise (epsilon|rho) in"):
+        price(plan_in(tmp_path, change, LISTED, ("relative_error = 0.02", "relative_error = 0.0002")))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from discreet.privacy import epsilon
 from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query.session.catalogue_building import nearest
-from discreet.release.pricing.priced_release import PricedRelease
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 
 __all__ = ["advice", "to_reach"]
 
@@ -68,20 +68,28 @@ def _doubled(event: Event) -> Event | None:
 
 
 def _undeclared(release: PricedRelease) -> Iterator[str]:
-    for table in release.tables:
-        left = [name for name in table.errors if name not in table.relative_errors]
-        if left and table.relative_errors:
+    for name, tables in _published(release).items():
+        left = {column: None for table in tables for column in table.errors if column not in table.relative_errors}
+        if left and any(table.relative_errors for table in tables):
             yield (
-                f"{table.name} says nothing of {', '.join(left)} in expected, so the split does not look at "
+                f"{name} says nothing of {', '.join(left)} in expected, so the split does not look at "
                 f"{'it' if len(left) == 1 else 'them'}"
             )
 
 
 def _several(release: PricedRelease) -> Iterator[str]:
+    for name, tables in _published(release).items():
+        numbers = max(len(table.priced.draft.bundles) for table in tables)
+        if numbers > 1:
+            yield f"{name} pays for {numbers} numbers in every group, evenly: with fewer each errs less"
+
+
+def _published(release: PricedRelease) -> dict[str, list[PricedTable]]:
+    """Return tables by what they are published under: those of a family are told of once."""
+    found: dict[str, list[PricedTable]] = {}
     for table in release.tables:
-        bundles = len(table.priced.draft.bundles)
-        if bundles > 1:
-            yield f"{table.name} pays for {bundles} numbers in every group, evenly: each alone would err less"
+        found.setdefault(table.plan.family or table.name, []).append(table)
+    return found
 
 
 def _hidden(release: PricedRelease) -> Iterator[str]:

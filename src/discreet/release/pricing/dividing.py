@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
-from discreet.privacy import delta, epsilon
-from discreet.privacy.events import ApproxDP, Event, Repeated
-from discreet.privacy.leaves import leaves
+from discreet.privacy import epsilon
+from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.planning import Priced, joint_event
 from discreet.query.planning.targets import errors_of
 from discreet.release.places import located, place_of
 from discreet.release.plan import Allowance, ReleasePlan
+from discreet.release.pricing.fitting import fits, largest, near_rho
 from discreet.release.pricing.quotes import Quote
 from discreet.release.pricing.splitting import Part, amounts, largest_amount, weights
 from discreet.release.pricing.too_dear import too_dear
 
-__all__ = ["divide", "fits"]
+__all__ = ["divide"]
 
 _STEPS = 20  # Of a bisection: a total is found to a millionth of itself, as amounts are written.
 _ROUGHLY = 6  # The same, where only the size of it matters.
@@ -37,23 +36,6 @@ def divide(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[Priced, ...]:
     if plan.allowance.split == "accuracy" and division.free:
         division = division.weighted()
     return division.priced_or_refused()
-
-
-def fits(event: Event, allowance: Allowance) -> bool:
-    """Whether an event is within (epsilon, delta), by the tight accountant.
-
-    What shows a group that nobody listed fails with a chance of its own; taken off first, the rest is mostly one
-    Gaussian, whose delta has a closed form. Chances add up to no less than the chance of any.
-    """
-    assert allowance.epsilon is not None
-    assert allowance.delta is not None
-    parts = leaves(event, relation=Relation.ADD_REMOVE)
-    shown = {part: part.delta for part in parts if isinstance(part, ApproxDP) and part.epsilon == 0}
-    left = allowance.delta - sum(parts[part] * chance for part, chance in shown.items())
-    rest = [Repeated(part, count) for part, count in parts.items() if part not in shown]
-    if left <= 0 or not rest:
-        return left >= 0
-    return delta(joint_event(rest), allowance.epsilon, relation=Relation.ADD_REMOVE) <= left
 
 
 @final
@@ -119,10 +101,7 @@ class _Division:
             return exact if self._divided(exact) is not None else None
         if not self.grows:
             return self.least or _ALL if self._fits(self.least) else None
-        assert allowance.epsilon is not None
-        assert allowance.delta is not None
-        start = _start(allowance.epsilon, allowance.delta)
-        rest = _largest(lambda rest: self._fits(self.least + rest), start, steps)
+        rest = largest(lambda rest: self._fits(self.least + rest), near_rho(allowance), steps=steps)
         return None if rest is None else self._surely(rest)
 
     def amounts_at(self, total: Fraction) -> dict[int, Fraction]:
@@ -236,24 +215,3 @@ def _nothing_expected(quote: Quote, amount: Fraction) -> InvalidParameter:
         f'{{ "*" = rows of a typical group }}, or the expected value of a column ({columns}); or give it an error, a '
         'share or a price; or write split = "even" in [release]'
     )
-
-
-def _start(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """Return a power of two near the rho of Gaussian noise."""
-    near = float(epsilon) ** 2 / (4 * math.log(1 / float(delta)) + 2 * float(epsilon))
-    return Fraction(2) ** math.floor(math.log2(near))
-
-
-def _largest(holds: Callable[[Fraction], bool], start: Fraction, steps: int) -> Fraction | None:
-    """Return about the largest number that holds, from below; what holds for one holds for smaller ones."""
-    low, high = start, 2 * start
-    while holds(high) and high < largest_amount(gaussian=True) * 2**10:
-        low, high = high, 2 * high
-    while not holds(low):
-        low, high = low / 2, low
-        if low < start / 2**_STEPS:
-            return None
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low

@@ -10,8 +10,10 @@ from discreet.mechanisms.text import significant_up
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
 from discreet.query.planning import Priced, joint_event
+from discreet.query.planning.targets import errors_of, relative_errors_of
 from discreet.release.places import told_at
-from discreet.release.plan import Allowance, ReleasePlan, Wish
+from discreet.release.plan import Allowance, ReleasePlan
+from discreet.release.pricing.fitting import fits, largest
 from discreet.release.pricing.quotes import Quote
 
 __all__ = ["too_dear"]
@@ -19,7 +21,8 @@ __all__ = ["too_dear"]
 
 def too_dear(plan: ReleasePlan, named: Sequence[tuple[Quote, Priced]]) -> Refused:
     """Return the refusal of a plan whose tables that name an error or a price take everything, or more."""
-    costs = "; ".join(f"{quote.table.name}{_for(quote.table.wish)} takes {priced.cost}" for quote, priced in named)
+    factor = _factor(plan.allowance, named)
+    costs = "; ".join(_cost(quote, priced, factor) for quote, priced in named)
     return Refused(
         told_at(
             plan, ("release",), "tables that name an error or a price take all that one release may spend, or more"
@@ -30,12 +33,38 @@ def too_dear(plan: ReleasePlan, named: Sequence[tuple[Quote, Priced]]) -> Refuse
     )
 
 
-def _for(wish: Wish) -> str:
-    if wish.error is not None:
-        return f" (± {significant_up(wish.error)})"
-    if wish.relative_error is not None:
-        return f" (± {significant_up(100 * wish.relative_error)} %)"
-    return ""
+def _cost(quote: Quote, priced: Priced, factor: Fraction | None) -> str:
+    """Say what a table takes, and which error it would have if all of them took what fits."""
+    wish, takes = quote.table.wish, f"{quote.table.name} takes {priced.cost}"
+    relative = wish.error is None
+    wanted = wish.relative_error if relative else wish.error
+    if wanted is None or factor is None:
+        return takes
+    smaller = quote.at(quote.amount_of(priced) * factor).draft
+    fitting = max((relative_errors_of(smaller) if relative else errors_of(smaller)).values())
+    return f"{takes} for {_error(wanted, relative)}, and {_error(fitting, relative)} would fit"
+
+
+def _error(error: Fraction, relative: bool) -> str:
+    return f"± {significant_up(100 * error, 3)} %" if relative else f"± {significant_up(error, 3)}"
+
+
+def _factor(allowance: Allowance, named: Sequence[tuple[Quote, Priced]]) -> Fraction | None:
+    """Return by which factor amounts would have to shrink to fit, with nothing left for others."""
+    exact = allowance.rho if allowance.rho is not None else allowance.epsilon
+    if allowance.rho is not None or allowance.delta is None:
+        return None if exact is None or not named else min(Fraction(1), exact / _amount(named))
+
+    def holds(factor: Fraction) -> bool:
+        return factor <= 1 and fits(
+            joint_event(_scaled(quote, priced, factor).event for quote, priced in named), allowance
+        )
+
+    return largest(holds, Fraction(1, 2), steps=12) if named else None
+
+
+def _scaled(quote: Quote, priced: Priced, factor: Fraction) -> Priced:
+    return priced if quote.amount_of(priced) == 0 else quote.at(quote.amount_of(priced) * factor)
 
 
 def _amount(named: Sequence[tuple[Quote, Priced]]) -> Fraction:
