@@ -133,6 +133,11 @@ def test_no_epsilon_is_ever_proposed(draft: Draft) -> None:
             draft.confirmed(**wrong)
 
 
+def test_a_delta_needs_a_lifetime_budget_that_holds_a_release(draft: Draft) -> None:
+    with pytest.raises(InvalidParameter, match="lifetime"):
+        draft.confirmed(epsilon=1, delta=1e-6)
+
+
 def test_the_file_says_that_it_is_public_now(draft: Draft) -> None:
     written = draft.confirmed(epsilon=1)
     assert "public now" in written.split("[unit]")[0]

@@ -22,6 +22,10 @@ __all__ = ["Draft", "draft_plan"]
 
 _MOST_CANDIDATES = 5
 _SOME = 0.01  # The part of rows that must differ in a column for it to tell units apart.
+_SAY_LIFETIME = (
+    "with a delta, say the lifetime epsilon too, above that of one release: a ledger keeps a part of such a budget for "
+    "questions that are chosen later"
+)
 _SAID = "as you said"
 _ROW = "each row is protected by itself: right only if nobody has more than one"
 
@@ -80,12 +84,14 @@ class Draft:
     ) -> str:
         """Return the text of the plan: what one release spends, and what may ever be spent, has no default.
 
-        Without a lifetime budget the plan can release once. `folder` is where the file will be; without one it is
+        Without a lifetime budget a plan of pure epsilon can release once. `folder` is where the file will be; without one it is
         beside the data. The text is public: whoever calls this has looked at every bound and category in it.
         """
         from discreet.release.drafting.writing import plan_text
 
         once = (positive(epsilon, name="epsilon"), exact_or_none(delta, name="delta"))
+        if once[1] is not None and lifetime_epsilon is None:
+            raise InvalidParameter(_SAY_LIFETIME)
         ever = (
             once[0] if lifetime_epsilon is None else positive(lifetime_epsilon, name="lifetime_epsilon"),
             once[1] if lifetime_delta is None else exact_or_none(lifetime_delta, name="lifetime_delta"),
