@@ -8,18 +8,7 @@ import sys
 import pytest
 from cli_folder import environment, on_terminal, process
 
-HEAVY = {
-    "numpy",
-    "scipy",
-    "duckdb",
-    "sqlglot",
-    "altair",
-    "pyarrow",
-    "pydantic_core",
-    "flint",
-    "cryptography",
-    "sqlite3",
-}
+HEAVY = {"numpy", "scipy", "duckdb", "sqlglot", "altair", "pyarrow", "flint", "cryptography", "sqlite3"}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["version"], ["query", "--help"], ["release", "--help"]])
