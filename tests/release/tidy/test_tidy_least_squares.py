@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 from tidy_worlds import World, plan_of, published, released, table_name, worlds
@@ -20,7 +20,7 @@ from discreet.release.tidy.known import known_cells, whole_totals
 from discreet.release.tidy.layout import Layout
 from discreet.release.tidy.nonnegative import nonnegative
 from discreet.release.tidy.tables import family_layout, raw_column
-from discreet.release.tidy.whole import whole
+from discreet.release.tidy.whole import WIDE, whole
 
 
 def problem(world: World, noise, deviations) -> tuple[Layout, RawColumn]:
@@ -128,6 +128,7 @@ def test_what_is_not_negative_agrees_with_nonnegative_least_squares(data, world)
 def test_no_step_of_one_makes_whole_numbers_fit_better(data, world):
     layout, column = problem(world, *data.draw(released(world)))
     family = family_of(layout, column)
+    assume(min(family.deviations) <= WIDE * layout.atoms**0.5)  # Wider noise hides what a step changes.
     spots = [layout.spots[table] for table in column.values]
     found = whole(family, spots, nonnegative(family, np.zeros(layout.atoms)), not_negative=True)
     best = family.misfit(found.astype(float))

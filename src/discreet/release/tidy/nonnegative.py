@@ -14,7 +14,7 @@ __all__ = ["nonnegative"]
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
-ROUNDS = 40  # of exchanging atoms at zero with free ones
+ROUNDS = 100  # of exchanging atoms at zero with free ones
 PATIENCE = 3  # rounds without progress
 SMALL = 1e-4  # parts of a standard deviation
 
@@ -23,22 +23,31 @@ def nonnegative(family: Family, start: Floats) -> Floats:
     """Minimise the misfit over atoms that are not negative; the total of every class of atoms must be known.
 
     Theorem     Atoms at zero whose slope points below zero, and free ones without slope, are the minimum. Atoms that
-                break this are exchanged all at once while that helps, and then only towards zero, which ends. [KP11]
+                break this are exchanged all at once while that helps, and else the last of them alone, which ends
+                where the minimum is unique. [KP11] Where that takes too long, atoms are exchanged towards zero only.
     """
     small = SMALL * min(family.deviations)
-    open_ = _open(family)
-    free, atoms = open_, start
+    free, atoms = _open(family), start
     best, patience = family.adding.atoms + 1, PATIENCE
     for _ in range(ROUNDS):
         atoms = least_squares(family, start=atoms, free=free, tolerance=LOOSE)
-        below, wanted = free & (atoms < -small), _wanted(family, atoms, free, small) & open_
-        bad = int(below.sum() + wanted.sum())
-        patience = PATIENCE if bad < best else patience - 1
-        best = min(best, bad)
-        if not bad or not patience:
+        wrong = _wrong(family, atoms, free, small)
+        if not wrong.size:
             break
-        free = (free & ~below) | wanted
-    return np.maximum(_shrunk(family, atoms, free, small), 0.0)
+        patience = PATIENCE if wrong.size < best else patience - 1
+        best = min(best, wrong.size)
+        free = free.copy()
+        chosen = wrong if patience >= 0 else wrong[-1:]
+        free[chosen] = ~free[chosen]
+    else:
+        atoms = _shrunk(family, atoms, free, small)
+    return np.maximum(atoms, 0.0)
+
+
+def _wrong(family: Family, atoms: Floats, free: Flags, small: float) -> NDArray[np.intp]:
+    """Return the free atoms that are below zero, and those at zero that should be above."""
+    below, wanted = free & (atoms < -small), _wanted(family, atoms, free, small) & _open(family)
+    return np.flatnonzero(below | wanted)
 
 
 def _open(family: Family) -> Flags:
@@ -59,7 +68,10 @@ def _wanted(family: Family, atoms: Floats, free: Flags, small: float) -> Flags:
 
 def _shrunk(family: Family, atoms: Floats, free: Flags, small: float) -> Floats:
     """Set to zero what is below it until nothing is; in a class with a total above zero something stays free."""
-    while (below := free & (atoms < -small)).any():
-        free = free & ~below
+    for _ in range(family.adding.atoms):
         atoms = least_squares(family, start=atoms, free=free, tolerance=LOOSE)
+        below = free & (atoms < -small)
+        if not below.any():
+            break
+        free = free & ~below
     return atoms
