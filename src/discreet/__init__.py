@@ -9,7 +9,7 @@
 
 Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
 are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
-`dp.query` and `dp.plots`. Everything is loaded when it is first used.
+`dp.query`, `dp.release` and `dp.plots`. Everything is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         plots,
         privacy,
         query,
+        release,
         robust,
         statistics,
         verify,
@@ -132,6 +133,7 @@ __all__ = [
     "query",
     "randomized_response",
     "regression",
+    "release",
     "robust",
     "select",
     "statistics",
@@ -152,6 +154,7 @@ _PARTS = (
     "plots",
     "privacy",
     "query",
+    "release",
     "robust",
     "statistics",
     "verify",
