@@ -37,12 +37,13 @@ class Linkage:
         return min(1.0, max(0.0, (self.named.share - chance) / (1 - chance) / self.named.share))
 
     def __str__(self) -> str:
+        right = f"about {100 * self.right:.1f} % of the named are right"
         lines = [
             f"linked on {', '.join(self.on)}",
             f"  records that fit exactly one name   {self.named}",
             *([f"  people named                        {self.people}"] if self.people else []),
             f"  records that fit several names      {self.ambiguous:,}",
-            f"  fits by chance alone                {self.by_chance:,}, about {100 * self.right:.1f} % of the named are right",
+            f"  fits by chance alone                {self.by_chance:,}: {right}",
             f"  unique in the table                 {self.unique}",
             f"  unique in the list of names         {self.listed}",
         ]

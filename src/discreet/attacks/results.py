@@ -32,11 +32,11 @@ class Success:
 
         Guesses of different chances only make the number of hits less variable than a binomial one. [Hoe56]
         """
-        from scipy.stats import beta
+        from scipy.special import betainccinv, betaincinv
 
         tail, misses = false_alarm / 2, self.of - self.hits
-        low = float(beta.ppf(tail, self.hits, misses + 1)) if self.hits else 0.0
-        high = float(beta.isf(tail, self.hits + 1, misses)) if misses else 1.0
+        low = float(betaincinv(self.hits, misses + 1, tail)) if self.hits else 0.0
+        high = float(betainccinv(self.hits + 1, misses, tail)) if misses else 1.0
         return low, high
 
     def __str__(self) -> str:

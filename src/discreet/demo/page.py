@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Sequence
 
 from discreet.attacks import Success
@@ -9,11 +11,14 @@ from discreet.demo.results import DemoResult, Person
 from discreet.demo.telling import count_words, difference_words, per_cent
 from discreet.plots import Scale, ruler, strip
 from discreet.release.report.marks import paragraph, section, words
-from discreet.release.report.style import POLICY, STYLE
+from discreet.release.report.style import STYLE
 
 __all__ = ["attack_page"]
 
 _MOST = 12  # People who are listed.
+_LOOKS = f"{STYLE}.drawn{{width:52%}}td,th{{vertical-align:top}}.chart td,.chart th{{vertical-align:middle}}\n"
+_DIGEST = base64.b64encode(hashlib.sha256(_LOOKS.encode()).digest()).decode()
+_POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'"
 
 
 def attack_page(found: DemoResult) -> str:
@@ -25,19 +30,22 @@ def attack_page(found: DemoResult) -> str:
 def _head() -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
-        f"<title>Two attacks</title><style>{STYLE}</style></head>"
+        f"<title>Two attacks</title><style>{_LOOKS}</style></head>"
     )
 
 
 def _opening(found: DemoResult) -> str:
+    exact, private = found.exact, found.private
     cards = (
         (f"{found.linkage.named.hits:,}", f"of {found.linkage.named.of:,} stays without names get a name"),
-        (f"{found.exact.named.hits} of {found.exact.named.of}", "people are given away by exact tables of counts"),
-        (f"{found.private.named.hits} of {found.private.named.of}", "are guessed right from the private tables, …"),
-        (f"{found.private.without.hits} of {found.private.without.of}", "… and as many if their row is left out"),
+        (f"{exact.named.hits} of {exact.named.of}", "people are given away by exact tables of counts"),
+        (
+            f"{private.named.hits} of {private.named.of}",
+            f"are guessed right from private tables; {private.without.hits} of {private.without.of} without their row",
+        ),
     )
     listed = "".join(f'<div class="card"><b>{words(big)}</b><span>{words(text)}</span></div>' for big, text in cards)
     return (
@@ -62,8 +70,8 @@ def _linked(found: DemoResult) -> str:
         ),
         _counts(f"Stays, of {linked.named.of:,}", rows, linked.named.of),
         paragraph(
-            f"{per_cent(linked.listed.share)} of all voters share their ZIP code, birth date and sex with nobody else on the "
-            f"list. So about {per_cent(linked.right)} of the names are right."
+            f"{per_cent(linked.listed.share)} of all voters share their ZIP code, birth date and sex with nobody else "
+            f"on the list. So about {per_cent(linked.right)} of the names are right."
         ),
         "<table><thead><tr><th>name</th><th>admitted</th><th>diagnosis</th></tr></thead>"
         + f"<tbody>{named}</tbody></table>",
@@ -105,7 +113,8 @@ def _anew(found: DemoResult) -> list[str]:
     return [
         paragraph(
             f"One set of tables could be luck. So the noise was drawn anew {drawn.of:,} times. The triangle is what no "
-            f"attacker can exceed, whoever they are and whatever they know: {per_cent(ceiling, 1)}, by the proof behind ε."
+            f"attacker can exceed, whoever they are and whatever they know: {per_cent(ceiling, 1)}, by the proof "
+            "behind ε."
         ),
         _shares("Right guesses on tables drawn anew", rows, mark=ceiling),
     ]
@@ -114,20 +123,21 @@ def _anew(found: DemoResult) -> list[str]:
 def _people(found: DemoResult) -> str:
     listed = "".join(_row(person) for person in found.people[:_MOST])
     example = [paragraph(difference_words(found.people[0]))] if found.people else []
-    head = "<tr><th>who</th><th>known</th><th>exact</th><th>by the plan</th></tr>"
+    head = "<tr><th>who</th><th>exact tables</th><th>by the plan</th></tr>"
     parts = [
         *example,
         f"<table><caption><b>Who is given away</b> (the first {min(_MOST, len(found.people))} of {len(found.people)})"
         f"</caption><thead>{head}</thead><tbody>{listed}</tbody></table>",
+        paragraph("Private counts may fall below zero; the tidy ones beside them in the bundle do not.", kind="note"),
     ]
     return section("people", "How it is done", parts)
 
 
 def _row(person: Person) -> str:
     exact, private = (_subtracted(*counts) for counts in (person.exact, person.private))
-    who = person.name or "not on the list of voters"
+    who = person.name or "Somebody who is not on the list of voters"
     return (
-        f"<tr><th scope='row'>{words(who)}</th><td>{words(person.facts)}</td>"
+        f"<tr><th scope='row'>{words(who)}, who {words(person.facts)}</th>"
         f"<td>{words(exact)}<br>{words(person.diagnosis)}</td><td>{words(private)}</td></tr>"
     )
 
@@ -145,7 +155,8 @@ def _meaning(found: DemoResult) -> str:
                 "Every published number has noise in it that is larger than any one person. The tables still tell how "
                 "many patients a district has; they do not tell whether you are among them. ε says how much one person "
                 f"can matter to everything that is published: here ε = {found.epsilon:.2f}. Whoever guesses whether "
-                f"somebody is in the data, at even odds before, is right at most {per_cent(found.guess)} of the time after."
+                f"somebody is in the data, at even odds before, is right at most {per_cent(found.guess)} of the time "
+                "after."
             )
         ],
     )
