@@ -8,13 +8,14 @@ from datetime import datetime
 from fractions import Fraction
 from typing import final
 
+from discreet.ledger import Charge
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
 from discreet.release.period import Period
-from discreet.release.plan import ReleasePlan, TablePlan
+from discreet.release.plan import ReleasePlan, RunningPlan, TablePlan
 
-__all__ = ["LedgerMark", "Published", "PublishedTable"]
+__all__ = ["LedgerMark", "Published", "PublishedTable", "RunningRelease"]
 
 
 @final
@@ -42,6 +43,19 @@ class PublishedTable:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunningRelease:
+    """A series of totals so far, up to a day. It was paid for once, by a charge of its own."""
+
+    plan: RunningPlan
+    table: ReleaseTable  # columns `day` and `total`, whose ± differs from day to day
+    deviations: tuple[Fraction, ...]  # of the noise in `total`, day by day, rounded up
+    charge: Charge | None  # None for a dummy
+    event: Event  # of all days of the series, also those to come
+    unit: str  # whom the series protects: the unit of the plan, or one day of it
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
     """Everything that goes into a bundle. All of it may be shown to anybody."""
 
@@ -53,3 +67,4 @@ class Published:
     epsilon: float  # of the whole release, at `delta`, rounded up
     delta: Fraction
     ledger: LedgerMark | None  # None for a dummy, which is made of invented rows and costs nothing
+    running: tuple[RunningRelease, ...] = ()  # series that go on, each paid for by itself

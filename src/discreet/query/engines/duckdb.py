@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import Deadline, Tallied
 from discreet.query.engines.bounded import Resources, run_bounded
 from discreet.query.engines.cage import Cage, Progress, default_threads, watched
+from discreet.query.engines.first_days import first_groups
 from discreet.query.engines.leaves import kind_of
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
@@ -22,6 +23,9 @@ from discreet.query.engines.writing import Writer
 from discreet.query.facts import Kind
 from discreet.query.policy import PublicTable
 from discreet.query.stage import Stage
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["DuckDBEngine"]
 
@@ -103,6 +107,17 @@ class DuckDBEngine:
             for lookup in scan.lookups:
                 connection.register(lookup.name, lookup.table)
             return run_shared(shared, scan, connection, deadline, self._resources)
+
+        return self._ask(work, list(self._held), deadline)
+
+    def first_groups(self, stage: Stage, most: int, *, deadline: Deadline) -> pa.Table:
+        """Return of every unit its first groups, in the order of a public key. It names units: it is private."""
+        scan = write_stage(stage, self, Writer())
+
+        def work(connection: Any) -> pa.Table:
+            for lookup in scan.lookups:
+                connection.register(lookup.name, lookup.table)
+            return first_groups(scan, connection, most)
 
         return self._ask(work, list(self._held), deadline)
 
