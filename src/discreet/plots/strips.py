@@ -20,6 +20,7 @@ __all__ = ["Scale", "ruler", "scale_for", "strip"]
 _HEIGHT, _MIDDLE, _CAP = 24, 10, 5  # Pixels of a strip, down to its bar, and of half the cap of a line.
 _EDGE = 1.5  # Per cent that are left free at both ends, for caps and marks.
 _MOST_TICKS = 5
+_SLACK = 1e-9  # Of a step: 0.3 is three times 0.1, whatever floats say.
 
 
 @final
@@ -39,7 +40,7 @@ class Scale:
     def ticks(self) -> list[float]:
         """Round numbers along the scale, at most five."""
         step = _round_step((self.high - self.low) / _MOST_TICKS)
-        first, last = math.ceil(self.low / step), math.floor(self.high / step)
+        first, last = math.ceil(self.low / step - _SLACK), math.floor(self.high / step + _SLACK)
         return [number * step for number in range(first, last + 1)]
 
 

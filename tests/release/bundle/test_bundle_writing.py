@@ -218,6 +218,11 @@ def test_a_release_without_tables_is_refused(published, tmp_path):
         write_bundle(replace(published, tables=()), tmp_path)
 
 
+def test_a_release_without_a_promise_is_refused(published, tmp_path):
+    with pytest.raises(InvalidParameter, match="nothing could be promised"):
+        write_bundle(replace(published, epsilon=float("inf")), tmp_path)
+
+
 def test_two_processes_write_one_bundle(published, tmp_path):
     """Whoever comes second finds the bundle of the first and leaves it alone."""
     import multiprocessing

@@ -58,7 +58,7 @@ class Claim:
 
     @property
     def epsilon_text(self) -> str:
-        return significant_up(Fraction(self.epsilon)) if math.isfinite(self.epsilon) else "∞"
+        return significant_up(Fraction(self.epsilon))
 
     @property
     def delta_text(self) -> str:

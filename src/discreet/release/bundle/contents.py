@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from discreet.errors import InvalidParameter
 from discreet.release.bundle.checklist import checklist_page
 from discreet.release.bundle.claims import claim_of
@@ -23,6 +25,8 @@ def contents_of(published: Published) -> dict[str, bytes]:
 
     if not published.tables:
         raise InvalidParameter("a bundle has at least one table")
+    if not math.isfinite(published.epsilon):
+        raise InvalidParameter(f"no ε holds at δ = {published.delta}: nothing could be promised; say a δ above zero")
     check_tables(table.plan.name for table in published.tables)
     claim, dummy = claim_of(published), published.ledger is None
     tables = exact_tables(published.tables, tidy=published.plan.output.tidy)

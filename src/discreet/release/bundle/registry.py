@@ -7,7 +7,6 @@ docs/bundle.md tells where each field comes from.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from discreet.release.bundle.claims import Claim
@@ -71,9 +70,7 @@ def _variant_name(claim: Claim) -> str:
 
 
 def _loss(published: Published, claim: Claim) -> dict[str, Any]:
-    numbers: dict[str, float] = {"delta": float(claim.delta)}
-    if math.isfinite(claim.epsilon):
-        numbers["epsilon"] = claim.epsilon
+    numbers = {"epsilon": claim.epsilon, "delta": float(claim.delta)}
     if published.plan.allowance.rho is not None:
         numbers["rho"] = float(published.plan.allowance.rho)
     return {

@@ -79,7 +79,8 @@ def _where(published: Published, table: PublishedTable) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Row:
-    group: str  # the value of the first of several keys
+    first: Any  # the first of several keys, by which rows are grouped
+    group: str
     label: str
     value: float | None
     low: float | None
@@ -114,6 +115,7 @@ def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: Column, row: in
     keys = [shown(key, row) for key in table.columns if not key.measured]
     cell, tidied = column[row], None if tidy is None else tidy.column(column.name)
     return _Row(
+        first=next((key[row].value for key in table.columns if not key.measured), None),
         group=keys[0] if len(keys) > 1 else "",
         label=", ".join(keys[1:] if len(keys) > 1 else keys) or "all rows",
         value=_number(cell.value),
@@ -138,11 +140,11 @@ def _number(value: Any) -> float | None:
 
 
 def _rows(rows: list[_Row], scale: Scale | None, *, tidy: bool) -> Iterator[str]:
-    before = ""
+    before: Any = object()  # Nothing is equal to it, not even a missing key.
     for row in rows:
-        if row.group and row.group != before:
+        if row.group and row.first != before:
             yield f'<tr><th class="group" colspan="4" scope="rowgroup">{words(row.group)}</th></tr>'
-        before = row.group
+        before = row.first
         last = f'<td class="number tidy">{words(row.tidy_text)}</td>' if tidy else ""
         yield (
             f'<tr><th class="key" scope="row">{words(row.label)}</th><td class="drawn">{_strip(row, scale)}</td>'
