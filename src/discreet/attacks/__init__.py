@@ -7,6 +7,7 @@ from discreet.attacks.axes import Level
 from discreet.attacks.counts import CountTable, Noise, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
 from discreet.attacks.linkage import Linkage, linkage
+from discreet.attacks.published import published_counts
 from discreet.attacks.results import Success
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "Success",
     "differencing",
     "linkage",
+    "published_counts",
     "tabulate",
 ]

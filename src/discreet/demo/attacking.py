@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from discreet import attacks
-from discreet.attacks import CountTable, Differencing, Isolation, Linkage, Noise
+from discreet.attacks import CountTable, Differencing, Isolation, Linkage
 from discreet.demo.results import Person
 from discreet.privacy import Event
 from discreet.release import ReleasePlan
@@ -55,22 +53,16 @@ def exact_tables(plan: ReleasePlan, folder: Path) -> list[CountTable]:
 def published_tables(plan: ReleasePlan, bundle: Path) -> list[CountTable]:
     """Read what was published from the bundle, as an attacker would."""
     where = _conditions(plan)
-    return [_published(bundle, table.name, table.by, where[table.family or ""]) for table in plan.tables]
-
-
-def _published(bundle: Path, name: str, by: tuple[str, ...], where: str) -> CountTable:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(bundle / "tables" / f"{name}.parquet").to_pydict()
-    return CountTable(
-        name=name,
-        by=by,
-        where=where,
-        keys=tuple(zip(*(table[column] for column in by), strict=True)) if by else ((),),
-        counts=np.array(table["patients"], dtype=np.float64),
-        noise=Noise.GAUSSIAN,
-        deviation=max(map(float, table["patients_noise_sd"])),
-    )
+    return [
+        attacks.published_counts(
+            bundle / "tables" / f"{table.name}.parquet",
+            by=table.by,
+            count="patients",
+            where=where[table.family or ""],
+            name=table.name,
+        )
+        for table in plan.tables
+    ]
 
 
 def _conditions(plan: ReleasePlan) -> dict[str, str]:
