@@ -150,6 +150,14 @@ def test_a_budget_that_does_not_hold_the_whole_reads_nothing(monkeypatch: pytest
     assert ran == []
 
 
+def test_a_quota_that_does_not_hold_the_whole_reads_nothing() -> None:
+    quota = dp.Quota(dp.Budget(epsilon=1), principal="*")
+    with session(people(50), budget=dp.Budget(epsilon=9), quotas=[quota]) as opened:
+        with pytest.raises(BudgetExceeded):
+            plan_profile(opened, epsilon=2).release()
+        assert opened.spent.epsilon == 0
+
+
 def test_a_round_that_does_not_fit_any_more_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with session(people(100).select(["age", "seen"]), budget=dp.Budget(epsilon=2)) as opened:
         plan = plan_profile(opened, epsilon=2)
@@ -171,6 +179,16 @@ def _fail(*_: object, **__: object) -> None:
     raise AssertionError("rows were read without being paid for")
 
 
+def test_the_rounds_add_up_to_the_whole_price() -> None:
+    with session(people(50)) as opened:
+        for said in ({"epsilon": 1}, {"epsilon": 1, "delta": 1e-6}):
+            plan = plan_profile(opened, **said)
+            assert plan.price_of(plan.rounds) == plan.event
+            assert sum(map(plan.amount_of, plan.rounds)) == plan.division.part * plan.division.parts
+            told = str(plan)
+            assert all(f"round {place}" in told for place in range(1, len(plan.rounds) + 1))
+
+
 def test_an_interrupted_profile_goes_on_where_it_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = {"ledger": tmp_path / "people.ledger", "budget": dp.Budget(epsilon=2)}
     ask, asked = planning.ask, []
@@ -185,7 +203,10 @@ def test_an_interrupted_profile_goes_on_where_it_stopped(monkeypatch: pytest.Mon
     with session(people(500).select(["age", "town"]), **said) as opened, pytest.raises(KeyboardInterrupt):
         plan_profile(opened, epsilon=2).release()
     with session(people(500).select(["age", "town"]), **said) as opened:
-        first = plan_profile(opened, epsilon=2).release()
+        plan = plan_profile(opened, epsilon=2)
+        assert plan.unpaid == ("narrow", "count")
+        assert plan.affordable
+        first = plan.release()
         assert opened.spent.epsilon == 2
         again = plan_profile(opened, epsilon=2).release()
         assert again.to_json() == first.to_json()

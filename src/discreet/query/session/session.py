@@ -203,6 +203,10 @@ class Session:
             raise InvalidParameter("nothing was asked in this session yet: plan or release a question first")
         return self._desk.times_left(self._last)
 
+    def affords(self, event: Event) -> bool:
+        """Tell whether this could be charged now, under the budget and every quota of this principal and project."""
+        return self._desk.times_left(event) > 0
+
     @property
     def spent(self) -> Spending:
         """What was spent on this data set, by everybody."""

@@ -84,8 +84,8 @@ class Draft:
     ) -> str:
         """Return the text of the plan: what one release spends, and what may ever be spent, has no default.
 
-        Without a lifetime budget a plan of pure epsilon can release once. `folder` is where the file will be; without one it is
-        beside the data. The text is public: whoever calls this has looked at every bound and category in it.
+        Without a lifetime budget a plan of pure epsilon can release once. `folder` is where the file will be; without
+        one it is beside the data. The text is public: whoever calls this has looked at every bound and category in it.
         """
         from discreet.release.drafting.writing import plan_text
 

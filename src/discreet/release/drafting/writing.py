@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.ledger.budget import readable
 
-__all__ = ["plan_text"]
+__all__ = ["plan_text", "toml_value"]
 
 _WARNING = """\
 # A release plan. Everything in this file is public, and is part of what is published.
@@ -84,14 +84,14 @@ def _section(name: str, comment: str, entries: Mapping[str, Any]) -> str:
 
 
 def _lines(**entries: Any) -> str:
-    return "".join(f"{_key(name)} = {_value(value)}\n" for name, value in entries.items())
+    return "".join(f"{_key(name)} = {toml_value(value)}\n" for name, value in entries.items())
 
 
 def _key(name: str) -> str:
     return name if _BARE.fullmatch(name) else _text(name)
 
 
-def _value(value: Any) -> str:
+def toml_value(value: Any) -> str:
     """Write a value as TOML has it; a fraction as an exact decimal."""
     match value:
         case bool():
@@ -105,9 +105,9 @@ def _value(value: Any) -> str:
         case Fraction():
             return _fraction(value)
         case list() | tuple():
-            return f"[{', '.join(map(_value, value))}]"
+            return f"[{', '.join(map(toml_value, value))}]"
         case dict():
-            return "{ " + ", ".join(f"{_key(name)} = {_value(one)}" for name, one in value.items()) + " }"
+            return "{ " + ", ".join(f"{_key(name)} = {toml_value(one)}" for name, one in value.items()) + " }"
     return repr(value)
 
 

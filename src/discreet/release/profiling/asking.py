@@ -33,7 +33,7 @@ def find_values(session: Session, table: CatalogueTable, subject: Subject, divis
     share = share_of(subject, "find")
     assert share is not None
     value = subject.value
-    found = f"SELECT {value} AS found, COUNT(*) AS n FROM {name(table.name)} GROUP BY {value}"
+    found = f"SELECT {value} AS found FROM {name(table.name)} GROUP BY {value}"  # not counted: all goes into finding
     return _priced(session, found, division, share, delta=division.delta_each)
 
 

@@ -71,14 +71,18 @@ class Division:
             return RoundedGaussianLaw(1 / (2 * self.part))
         return DiscreteLaplaceLaw(1 / self.part)
 
+    def spent_on(self, shares: Fraction, searches: int) -> Event:
+        """Return what some shares of parts and some searches for values spend together."""
+        total = self.part * shares
+        noise: Event = Gaussian(variance=1, squared_sensitivity=2 * total) if self.gaussian else PureDP(total)
+        if self.delta_each is None or not searches:
+            return noise
+        return Composed((noise, _searches(self.delta_each, searches)))
+
     @property
     def event(self) -> Event:
         """What all rounds together spend."""
-        total = self.part * self.parts
-        noise: Event = Gaussian(variance=1, squared_sensitivity=2 * total) if self.gaussian else PureDP(total)
-        if self.delta_each is None:
-            return noise
-        return Composed((noise, _searches(self.delta_each, self.searched)))
+        return self.spent_on(Fraction(self.parts), self.searched)
 
     @property
     def epsilon(self) -> float:

@@ -23,7 +23,7 @@ from discreet.release.profiling.subjects import Search, Subject, subjects_of
 __all__ = ["ProfilePlan", "plan_profile"]
 
 _MOST_EPSILON = 100
-_MOST_VALUES = 100  # that are counted, of those that were found
+_MOST_VALUES = 1000  # that are counted, of those that were found
 _WRONG = Fraction(1, 1000)  # how probable it may be that any empty cell of any column is taken for a filled one
 Found = Mapping[str, ReleaseTable]
 
@@ -65,12 +65,38 @@ class ProfilePlan:
         """The keys under which the rounds are charged."""
         return tuple(f"{self.key}/{at}" for at in self.rounds)
 
+    def amount_of(self, at: str) -> Fraction:
+        """Return the epsilon, or the rho of Gaussian noise, of one round."""
+        return self.division.part * self._shares(at)
+
+    def _shares(self, at: str) -> Fraction:
+        units = Fraction(at == "count")  # how many there are is asked last
+        return sum((share_of(subject, at) or Fraction(0) for subject in self.subjects), units)
+
+    def price_of(self, rounds: Iterable[str]) -> Event:
+        """Return what some of the rounds spend together."""
+        asked = list(rounds)
+        searches = self.division.searched if "find" in asked else 0
+        return self.division.spent_on(sum(map(self._shares, asked), Fraction(0)), searches)
+
+    @property
+    def hidden(self) -> tuple[str, ...]:
+        """Which values stay hidden, in words; nothing where no values are searched for."""
+        searched = next((subject for subject in self.subjects if subject.search is Search.VALUES), None)
+        if searched is None:
+            return ()
+        notes = find_values(self.session, self.table, searched, self.division).notes
+        return tuple(f"values: {note.split('. ')[0]}" for note in notes if "hidden" in note)
+
+    @property
+    def unpaid(self) -> tuple[str, ...]:
+        """The rounds that were not charged yet: of a profile that stopped midway, those that are left."""
+        return tuple(at for at in self.rounds if self.session.ledger.charged(f"{self.key}/{at}") is None)
+
     @property
     def affordable(self) -> bool:
-        """Whether what is not yet paid fits the budget; a profile that is paid is read again for nothing."""
-        unpaid = [charge for charge in self.charges if self.session.ledger.charged(charge) is None]
-        # Of a profile that stopped midway less is left to pay than this, so that what is refused then is decided later.
-        return len(unpaid) < len(self.charges) or self.session.ledger.affords(self.event)
+        """Whether what is not paid yet fits the budget and all quotas; what is paid is read again for nothing."""
+        return not self.unpaid or self.session.affords(self.price_of(self.unpaid))
 
     def release(self) -> Profile:
         """Pay and ask, round by round; or read what was answered before, and go on from there."""
@@ -128,7 +154,7 @@ class ProfilePlan:
         if subject.search is Search.NOTHING:
             return subject.cells
         if subject.search is Search.VALUES:
-            return _frequent(first[named(subject)])
+            return _named(first[named(subject)])
         found = self._counted(subject, ladder(subject.kind), first, at="find")
         finer = narrowed(found, subject.kind)
         again = self._counted(subject, finer, second, at="narrow") if isinstance(finer, Ranges) else None
@@ -146,10 +172,9 @@ class ProfilePlan:
     __repr__ = __str__
 
 
-def _frequent(found: ReleaseTable) -> Partition:
-    """Return a cell for each of the values that were found, those with the largest counts first."""
-    rows = sorted(found, key=lambda row: -row["n"].value)
-    values = tuple(row["found"] for row in rows if row["found"] is not None)[:_MOST_VALUES]
+def _named(found: ReleaseTable) -> Partition:
+    """Return a cell for each of the values that were found; beyond a thousand they are among the others."""
+    values = tuple(row["found"] for row in found if row["found"] is not None)[:_MOST_VALUES]
     return Listed(values) if values else Presence()
 
 

@@ -9,7 +9,7 @@ from discreet.query import ReleaseTable
 from discreet.release.profiling.asking import UNITS, named
 from discreet.release.profiling.dividing import Division, share_of
 from discreet.release.profiling.estimates import Estimate, Law, added, less, single
-from discreet.release.profiling.partition import Listed, Partition, Presence, Ranges
+from discreet.release.profiling.partition import Listed, Partition, Presence, Ranges, written
 from discreet.release.profiling.quantiles import quantiles
 from discreet.release.profiling.results import CellCount, ColumnProfile, Profile, Spent
 from discreet.release.profiling.subjects import Search, Subject
@@ -63,7 +63,7 @@ def _column(subject: Subject, cells: Partition, table: ReleaseTable, division: D
     return ColumnProfile(
         name=subject.name,
         kind=subject.kind,
-        basis=subject.basis,
+        basis=_basis(subject, cells),
         missing=single(missing, law),
         present=_present(division, units, missing, counts, law),
         cells=tuple(_cell(cells, cell, count, law) for cell, count in enumerate(counts, 1)),
@@ -96,6 +96,13 @@ def _cell(cells: Partition, cell: int, count: int, law: Law) -> CellCount:
             return CellCount(label=label, count=estimate, value=value, rest=rest)
         case Presence():
             return CellCount(label=label, count=estimate, rest=True)
+
+
+def _basis(subject: Subject, cells: Partition) -> str:
+    """Say where the cells come from; with the bounds, if these were found."""
+    if subject.search in (Search.NUMBERS, Search.TIMES) and isinstance(cells, Ranges):
+        return f"bounds found privately: {written(cells.cuts[0])} to {written(cells.cuts[-1])}"
+    return subject.basis
 
 
 def _reasons(subject: Subject, cells: Partition) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.mechanisms.text import significant_up
+from discreet.release.profiling.estimates import CONFIDENCE
 from discreet.release.profiling.partition import Bound, written
 from discreet.release.profiling.quantiles import Quantile
 from discreet.release.profiling.telling import notes_of, rule_of
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["estimate_text", "price_text", "quantile_text", "share_text", "spent_text", "text"]
 
 _TOP = 5
+_CELLS = 20
+_LESS = 0.99  # Above this part of what was allowed the tight number is not worth a word.
 _BAR = 24
 _NAMES = {"find": "find bounds and values", "narrow": "narrow the bounds", "count": "count"}
 
@@ -51,19 +54,17 @@ def spent_text(allowed: Fraction, epsilon: float, delta: Fraction) -> str:
 
     said = f"ε = {readable(allowed)}" + (f", δ = {readable(delta)}" if delta else "")
     tight = significant_up(exact(epsilon, name="epsilon"), 3)
-    return f"{said} (by tight accounting ε = {tight})" if epsilon < allowed else said
+    return f"{said} (by tight accounting ε = {tight})" if epsilon < _LESS * allowed else said
 
 
 def price_text(plan: ProfilePlan) -> str:
-    """Say what a profile will ask and cost."""
-    at = ", then ".join(_NAMES[one] for one in plan.rounds)
-    cells = 20
-    share = plan.division.law(_last_share(plan), cells).half_width("0.95")
+    """Say what a profile will ask and cost, round by round."""
     lines = [
         f"Profile of {plan.table.name}: {len(plan.subjects)} columns",
         f"price: {spent_text(plan.allowed, plan.epsilon, plan.delta)}, for all of it",
-        f"rounds: {at}; each is charged before it reads",
-        f"expected: counts ± {share:,} at 95 %",
+        *(_round_text(plan, place, at) for place, at in enumerate(plan.rounds, 1)),
+        f"expected: counts ± {_expected(plan):,} at 95 %",
+        *plan.hidden,
         *rule_of(plan.subjects, plan.division),
         *notes_of(plan.session.unit)[:1],
         f"left of the budget before: {plan.session.left}",
@@ -71,10 +72,21 @@ def price_text(plan: ProfilePlan) -> str:
     return "\n".join(lines)
 
 
-def _last_share(plan: ProfilePlan) -> Fraction:
+def _round_text(plan: ProfilePlan, place: int, at: str) -> str:
+    """Say what a round costs; with Gaussian noise rho, of which the epsilon of the whole is made."""
+    amount = significant_up(plan.amount_of(at), 3)
+    delta = plan.division.delta if at == "find" and plan.division.delta_each is not None else None
+    chance = "" if delta is None else f" and δ = {significant_up(delta / 2, 3)}"
+    paid = "" if at in plan.unpaid else "; paid already"
+    return f"round {place}, {_NAMES[at]}: {'ρ' if plan.division.gaussian else 'ε'} = {amount}{chance}{paid}"
+
+
+def _expected(plan: ProfilePlan) -> int:
+    """Return the widest ± of the counts of about twenty cells."""
     from discreet.release.profiling.dividing import share_of
 
-    return min(share for subject in plan.subjects if (share := share_of(subject, "count")) is not None)
+    share = min(share for subject in plan.subjects if (share := share_of(subject, "count")) is not None)
+    return plan.division.law(share, _CELLS).half_width(CONFIDENCE)
 
 
 def text(profile: Profile) -> str:
