@@ -12,7 +12,9 @@ from discreet.cli.commands import (
     budget,
     bundle,
     data,
+    demo,
     doctor,
+    init,
     ledger,
     plan,
     profile,
@@ -27,7 +29,7 @@ __all__ = ["app"]
 
 _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())
 _PANELS = {
-    "Publish": (plan, release, bundle, profile),
+    "Publish": (init, plan, release, bundle, profile, demo),
     "Ask": (query, shell),
     "Account": (budget, ledger, account),
     "More": (data, doctor, version),

@@ -8,9 +8,10 @@ from typing import Any
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
 from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.bundles import VerifiedBundle
+from discreet.cli.answers.demos import DemoAnswer
 from discreet.cli.answers.failures import Failure
 from discreet.cli.answers.machine import Health, Version
-from discreet.cli.answers.plans import CheckedPlan, PlanStatus, PriceList, Written
+from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, Written
 from discreet.cli.answers.profiles import ProfileAnswer
 from discreet.cli.answers.records import Exported, History, VerifiedLedger
 from discreet.cli.answers.sets import Copied, Sets
@@ -27,9 +28,11 @@ ANSWERS: Mapping[str, Any] = {
     "bundle verify": VerifiedBundle,
     "data copy": Copied,
     "data list": Sets,
+    "demo": DemoAnswer,
     "doctor": Health,
     "error": Failure,  # of every command, on stderr
     "explain": Explained,
+    "init": Drafted,
     "ledger export": Exported,
     "ledger history": History,
     "ledger verify": VerifiedLedger,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import note
+from discreet.cli.output import note, printable
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact, positive
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from discreet.ledger import Budget
     from discreet.privacy import Event
 
-__all__ = ["Price", "agree", "can_ask", "limit_of", "price_of"]
+__all__ = ["Price", "agree", "answer_to", "can_ask", "limit_of", "price_of"]
 
 
 @final
@@ -55,7 +55,7 @@ def agree(price: Price, *, limit: Fraction | None, what: str) -> None:
             f"{what} spends {price.words}, and there is no terminal to ask on: say how much you agree to, with "
             "--max-epsilon. Nothing was spent"
         )
-    elif not _says_yes(f"Spend it on {what}? It cannot be taken back. [y/N] "):
+    elif answer_to(f"Spend it on {what}? It cannot be taken back. [y/N] ") not in ("y", "yes"):
         raise Refused("not agreed; nothing was spent")
 
 
@@ -78,7 +78,9 @@ def can_ask() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _says_yes(question: str) -> bool:
-    sys.stderr.write(question)
+def answer_to(question: str, *, fold: bool = True) -> str:
+    """Ask on the terminal, and return what was typed; the end of the input is an empty answer."""
+    sys.stderr.write(printable(question))
     sys.stderr.flush()
-    return sys.stdin.readline().strip().casefold() in ("y", "yes")
+    typed = sys.stdin.readline().strip()
+    return typed.casefold() if fold else typed

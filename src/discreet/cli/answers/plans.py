@@ -14,7 +14,7 @@ from discreet.exact import up
 if TYPE_CHECKING:
     from discreet.release import Checked, PricedRelease, Series
 
-__all__ = ["CheckedPlan", "PlanStatus", "PriceList", "TablePrice", "Total", "Written"]
+__all__ = ["CheckedPlan", "Drafted", "PlanStatus", "PriceList", "TablePrice", "Total", "Written"]
 
 
 @final
@@ -101,6 +101,27 @@ class CheckedPlan:
 
     def blocks(self) -> Iterator[Block]:
         yield self.text
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """A plan that was written, and checked."""
+
+    plan: str  # the file
+    tables: list[str]
+    epsilon: float  # of one release, rounded up
+    text: str
+
+    @classmethod
+    def of(cls, checked: Checked, file: Path) -> Drafted:
+        """Read a plan that was written."""
+        tables = [table.name for table in checked.plan.tables]
+        return cls(plan=str(file), tables=tables, epsilon=checked.priced.epsilon, text=str(checked))
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+        yield f"Read {self.plan} and change what you know better; then: discreet plan price {self.plan}"
 
 
 @final

@@ -1,0 +1,48 @@
+"""`discreet init`: a first plan from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.output import show
+from discreet.cli.words import AsJson, Delta, Epsilon, command
+
+__all__ = ["add_to"]
+
+_Data = Annotated[Path, typer.Argument(help="A Parquet, CSV or DuckDB file.", metavar="DATA")]
+_Unit = Annotated[str | None, typer.Option("--unit", help='Whom to protect: a column, or "row".')]
+_Lifetime = Annotated[str | None, typer.Option("--lifetime-epsilon", help="The ε that may ever be spent.")]
+_LifetimeDelta = Annotated[str | None, typer.Option("--lifetime-delta", help="The δ that may ever be spent.")]
+_Out = Annotated[Path, typer.Option("--out", help="The plan to write; a file that is there is left alone.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Take all proposals, and confirm that they become public.")]
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the command."""
+    example = "discreet init stays.parquet --unit patient --epsilon 1 --out first.toml --yes"
+    command(app, "init", panel=panel, example=example)(init)
+
+
+def init(
+    data: _Data,
+    unit: _Unit = None,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    lifetime_epsilon: _Lifetime = None,
+    lifetime_delta: _LifetimeDelta = None,
+    table: Annotated[str | None, typer.Option("--table", help="Which table of a DuckDB file.")] = None,
+    out: _Out = Path("plan.toml"),
+    yes: _Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a first release plan for a file of yours, step by step.
+
+    What is seen in the file is shown on your terminal only; what you confirm is written into the plan, and is public.
+    """
+    from discreet.cli.drafting import Amounts, drafted
+
+    amounts = Amounts(epsilon, delta, lifetime_epsilon, lifetime_delta)
+    show(drafted(data, unit=unit, table=table, amounts=amounts, out=out, yes=yes), as_json=as_json)
