@@ -15,8 +15,8 @@ $(VENV)/.ready: $(VENV)/.package
 	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs]'
 	touch $@
 
-demo: $(VENV)/.package  ## Private SQL and a few statistics on a bundled table, with their ± and what they cost.
-	$(BIN)/python -m discreet.demo
+demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.
+	$(BIN)/python -m discreet.demo $(FOLDER)
 
 test: $(VENV)/.ready  ## The tests, on two cores.
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"

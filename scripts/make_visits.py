@@ -1,4 +1,4 @@
-"""Write the table of the demo: made-up visits to made-up clinics, in nobody's copyright and about nobody.
+"""Write the table of the first examples: made-up visits to made-up clinics, in nobody's copyright and about nobody.
 
     python scripts/make_visits.py > src/discreet/data/visits.csv
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import random
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,13 @@ def test_the_county_can_be_made_again(script: ModuleType) -> None:
 def test_another_seed_makes_other_people(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(script, "PEOPLE", 50)
     assert script.people(random.Random(1)) == script.people(random.Random(1)) != script.people(random.Random(2))
+
+
+def test_the_visits_can_be_made_again() -> None:
+    command = [sys.executable, ROOT / "scripts" / "make_visits.py"]
+    made = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    with data.folder("visits") as folder:
+        assert made == (folder / "visits.csv").read_text(encoding="utf-8")
 
 
 def columns_and_rows(path: Path) -> tuple[tuple[str, ...], int]:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 import discreet as dp
-from discreet import demo
 
 ROOT = Path(__file__).parents[3]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -48,14 +47,6 @@ def test_the_example_runs(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.count("±") > 10
     assert "questions like the last one" in done.stdout
-
-
-def test_the_demo_asks_in_sql_and_counts_it(capsys):
-    demo.main()
-    printed = capsys.readouterr().out
-    assert "SELECT clinic" in printed
-    assert all(f"{clinic} " in printed for clinic in demo.CLINICS)
-    assert "All answers together: ε = " in printed
 
 
 def test_a_policy_opens_the_session_it_describes(tmp_path):
