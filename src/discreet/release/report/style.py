@@ -5,13 +5,18 @@ from __future__ import annotations
 import base64
 import hashlib
 
-__all__ = ["POLICY", "STYLE"]
+__all__ = ["PALETTE", "POLICY", "STYLE", "policy_for"]
 
-STYLE = """\
+PALETTE = """\
 :root{color-scheme:light dark;--paper:#fdfcf9;--card:#f4f1ea;--ink:#1d2125;--quiet:#5a636c;--grid:#dedad0;--bar:#2b7bba;
 --accent:#b4470f;--link:#1b5e93;--warn:#8a1c1c}
 @media(prefers-color-scheme:dark){:root{--paper:#15181b;--card:#1f2429;--ink:#e9e6e0;--quiet:#a7afb7;--grid:#363d44;
 --bar:#4c9bd6;--accent:#ff9b57;--link:#86c2f0;--warn:#ff9d9d}}
+"""
+
+STYLE = (
+    PALETTE
+    + """\
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:17px/1.6 system-ui,-apple-system,"Segoe UI",Roboto,
@@ -79,7 +84,13 @@ tr,figure,.card{break-inside:avoid}
 nav{display:none}
 }
 """
+)
 
-_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-# Nothing is loaded, nothing runs, and the only style is the one above.
-POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'"
+
+def policy_for(style: str) -> str:
+    """Return the policy of a page: nothing is loaded, nothing runs, and the only style is this one."""
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+
+
+POLICY = policy_for(STYLE)
