@@ -52,7 +52,7 @@ class PricedRunning:
     mu_squared: Fraction
     delta: Fraction | None  # at which epsilon is told
 
-    @property
+    @cached_property
     def squared_sensitivity(self) -> int:
         """The l2 norm, squared, of what one unit changes, in squared steps of a measurement."""
         return self.strategy.squared_sensitivity(self.counted_days)
