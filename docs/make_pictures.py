@@ -5,9 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 import discreet as dp
 from discreet import plots, privacy, robust
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
+from discreet.plots import Curves
+from discreet.release import Level
+from discreet.release.tidy.column import RawColumn, estimate, tidy_column
+from discreet.release.tidy.layout import lay_out
 
 PICTURES = Path(__file__).parent / "pictures"
 EVENTS = {
@@ -40,6 +46,26 @@ def _compared() -> dp.statistics.Comparison:
     return found
 
 
+def _tidied() -> Curves:
+    """Tidy a sparse made-up county many times: the typical error of a cell against the number of groups."""
+    generator = np.random.default_rng(7)
+    districts, ages = tuple(range(20)), tuple(range(10))
+    level = Level(name="region", of="district", members={r: districts[5 * r : 5 * r + 5] for r in range(4)})
+    groupings = {"all": (), "region": ("region",), "district": ("district",), "both": ("district", "age")}
+    domains = {"region": tuple(range(4)), "district": districts, "age": ages}
+    layout = lay_out(groupings, [level], domains)
+    people = generator.poisson(generator.lognormal(0.5, 1.5, layout.atoms))
+    exact = {name: np.bincount(spot.of_atom, people, spot.cells) for name, spot in layout.spots.items()}
+    errors: dict[str, list[list[float]]] = {"raw": [], "least squares": [], "tidy": []}
+    for _ in range(1000):
+        noisy = {name: np.rint(cells + generator.normal(0, 10, cells.size)) for name, cells in exact.items()}
+        column = RawColumn(noisy, dict.fromkeys(groupings, Fraction(10)), {}, not_negative=True)
+        for name, found in zip(errors, (noisy, estimate(layout, column), tidy_column(layout, column)), strict=True):
+            errors[name].append([float(((found[table] - exact[table]) ** 2).mean()) for table in groupings])
+    groups = [float(cells.size) for cells in exact.values()]
+    return {name: (groups, np.sqrt(np.mean(squares, axis=0))) for name, squares in errors.items()}
+
+
 def main() -> None:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
@@ -53,6 +79,7 @@ def main() -> None:
     ages = [18 + (37 * k) % 61 for k in range(610)]
     charts["robustness"] = robust.robustness_report(ages, bounds=(0, 120), epsilon=1).value.plot()
     charts["compare"] = _compared().plot()
+    charts["tidy"] = plots.lines(_tidied(), across="groups of the table", up="typical error, in people", log_x=True)
     for name, chart in charts.items():
         plots.save(chart, PICTURES / f"{name}.svg")
 
