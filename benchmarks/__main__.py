@@ -16,6 +16,7 @@ from benchmarks import (
     bench_ledger,
     bench_noise,
     bench_queries,
+    bench_release,
     bench_robustness,
     bench_speed,
     bench_spread,
@@ -56,6 +57,7 @@ TOPICS: Final = {
     "queries": Topic(bench_queries.measure, bench_queries.tables),
     "corpus": Topic(bench_corpus.measure, bench_corpus.tables, needs_data=True),
     "spread": Topic(bench_spread.measure, one(bench_spread.table), needs_data=True),
+    "release": Topic(bench_release.measure, bench_release.tables, needs_data=True),
 }
 
 

@@ -1,0 +1,162 @@
+"""Discreet: a plan of twelve tables on real data: what was priced, what came out, and what tidying does to it.
+
+Rows are bounded and added up once, as a release does; then noise is drawn many times by the code that releases, and
+every draw is tidied by the code that publishes.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+import discreet as dp
+from benchmarks.peers.protocol import emit, is_quick
+from benchmarks.release_plan.adding_up import adds_up, is_tidy
+from benchmarks.release_plan.preparing import prepared
+from discreet import release
+from discreet.query.engine import Deadline, Tallied
+from discreet.query.planning.answers import Released
+from discreet.query.planning.drawing import exact_numbers
+from discreet.query.planning.outputs import columns_of
+from discreet.release import PricedRelease, PricedTable, PublishedTable, ReleasePlan
+from discreet.release.tidy.column import estimate
+from discreet.release.tidy.tables import family_layout, raw_column
+
+Floats: TypeAlias = NDArray[np.float64]
+
+RELEASES, TIDIED = 2_000, 1_000
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """One table of the plan, added up once, and its exact numbers, for the custodian's eyes."""
+
+    priced: PricedTable
+    tally: Tallied
+    exact: dict[str, Floats]  # by measured column
+
+    @classmethod
+    def read(cls, session: dp.Session, table: PricedTable) -> Source:
+        priced = session.sql(table.sql, **table.offer)._asked.priced
+        tally = session._desk.engine.run(priced.stage, deadline=Deadline.after(600))
+        numbers = exact_numbers(priced.draft, tally.tally)
+        keys = tuple(zip(*tally.keys(list(range(tally.groups))), strict=True)) if priced.question.keys else ()
+        columns, _ = columns_of(priced.draft, Released(numbers, (), keys, tally.groups))
+        return cls(replace(table, priced=priced), tally, {one.name: floats(one) for one in columns if one.measured})
+
+    def draw(self) -> PublishedTable:
+        """Draw noise as a release does."""
+        priced = self.priced.priced
+        return PublishedTable(
+            plan=self.priced.plan, raw=priced.draw(self.tally), tidy=None, deviations=priced.deviations
+        )
+
+
+def floats(column: Any) -> Floats:
+    """Return the values of a column."""
+    return np.array([float(column.values[row]) for row in range(len(column))])
+
+
+def misses(sources: Sequence[Source], draws: Sequence[Sequence[PublishedTable]], part: str) -> dict[Any, Floats]:
+    """Return errors by table and column: release by release, cell by cell."""
+    found: dict[Any, list[Floats]] = {}
+    for tables in draws:
+        for source, table in zip(sources, tables, strict=True):
+            for name, truth in source.exact.items():
+                values = floats(getattr(table, part).column(name))
+                found.setdefault((table.plan.name, name), []).append(values - truth)
+    return {which: np.array(errors) for which, errors in found.items()}
+
+
+def report_prices(plan: ReleasePlan, priced: PricedRelease) -> None:
+    """Compare the split by accuracy with an even one."""
+    even = release.price(replace(plan, allowance=replace(plan.allowance, split="even")))
+    assert priced.worst is not None
+    assert even.worst is not None
+    emit(job="split", tables=len(priced.tables), accuracy=float(priced.worst), even=float(even.worst),
+         epsilon=priced.epsilon, delta=float(priced.delta))  # fmt: skip
+
+
+def report_errors(sources: Sequence[Source], raw: dict[Any, Floats], tidy: dict[Any, Floats]) -> None:
+    """Compare the priced error of every column with the errors that came out, and say how tidying leans."""
+    for source in sources:
+        for name in source.exact:
+            which = source.priced.name, name
+            deviation = float(source.priced.priced.deviations[name])
+            errors, moved = raw[which], tidy[which]
+            emit(
+                job="column",
+                table=source.priced.name,
+                family=source.priced.plan.family,
+                column=name,
+                cells=errors.shape[1],
+                releases=errors.shape[0],
+                priced_deviation=deviation,
+                deviation=float(np.sqrt((errors**2).mean())),
+                priced_reach=float(source.priced.errors[name]),
+                reach=float(np.quantile(np.abs(errors), CONFIDENCE)),
+                lean=float(np.abs(errors.mean(axis=0)).max() / deviation * math.sqrt(errors.shape[0])),
+                tidied=moved.shape[0],
+                tidy_error=float(np.sqrt((moved**2).mean())),
+                tidy_bias=float(moved.mean()),
+                tidy_bias_deviation=float(moved.mean(axis=1).std() / math.sqrt(moved.shape[0])),
+                tidy_bias_most=float(np.abs(moved.mean(axis=0)).max()),
+                smallest=float(np.abs(source.exact[name]).min()),
+            )
+
+
+def report_estimates(plan: ReleasePlan, sources: Sequence[Source], draws: Sequence[Sequence[PublishedTable]]) -> None:
+    """Compare the weighted squared error of the consistent estimate with that of raw values, release by release."""
+    ratios = [ratio for tables in draws for ratio in _ratios(plan, sources, tables)]
+    emit(job="estimate", compared=len(ratios), worse=sum(ratio > 1 for ratio in ratios), largest=max(ratios),
+         mean=float(np.mean(ratios)))  # fmt: skip
+
+
+def _ratios(plan: ReleasePlan, sources: Sequence[Source], tables: Sequence[PublishedTable]) -> list[float]:
+    truth = {source.priced.name: source.exact for source in sources}
+    ratios = []
+    for family in dict.fromkeys(table.plan.family for table in tables if table.plan.family is not None):
+        members = {table.plan.name: table for table in tables if table.plan.family == family}
+        layout = family_layout(plan, members)
+        for name in next(iter(members.values())).plan.measures:
+            grain, column = raw_column(plan, members, layout, name)
+            exact = {table: truth[table][name] / float(grain) for table in members}
+            found = estimate(layout, column)
+            ratios.append(
+                _distance(column.deviations, found, exact) / _distance(column.deviations, column.values, exact)
+            )
+    return ratios
+
+
+def _distance(deviations: Any, some: Any, exact: dict[str, Floats]) -> float:
+    return float(sum((((some[table] - exact[table]) / float(deviations[table])) ** 2).sum() for table in exact))
+
+
+def main() -> None:
+    """Report the plan on the data sets of the folder that the command line names."""
+    plan = release.read_release_plan(prepared(Path(sys.argv[1]), Path(".bench") / "release_plan"))
+    priced = release.price(plan)
+    report_prices(plan, priced)
+    session = dp.Session.from_policy(plan.policy, principal="custodian")
+    sources = [Source.read(session, table) for table in priced.tables]
+    few = 20 if is_quick() else 1
+    draws = [[source.draw() for source in sources] for _ in range(RELEASES // few)]
+    started = time.process_time()
+    tidied = [release.tidy_tables(plan, tables) for tables in draws[: TIDIED // few]]
+    emit(job="tidy", tidied=len(tidied), seconds=(time.process_time() - started) / len(tidied),
+         adding_up=sum(adds_up(tables, plan.levels) for tables in tidied), whole=sum(map(is_tidy, tidied)))  # fmt: skip
+    report_errors(sources, misses(sources, draws, "raw"), misses(sources, tidied, "tidy"))
+    report_estimates(plan, sources, tidied)
+
+
+if __name__ == "__main__":
+    main()
