@@ -9,7 +9,7 @@
 
 Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
 are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
-`dp.query`, `dp.release` and `dp.plots`. Everything is loaded when it is first used.
+`dp.query`, `dp.release`, `dp.attacks`, `dp.data` and `dp.plots`. Everything is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet import (
         adaptive,
+        attacks,
+        data,
         errors,
         ledger,
         mechanisms,
@@ -106,11 +108,13 @@ __all__ = [
     "Unit",
     "UnsupportedEvent",
     "adaptive",
+    "attacks",
     "between",
     "boolean",
     "categories",
     "compare",
     "count",
+    "data",
     "errors",
     "histogram",
     "ledger",
@@ -147,6 +151,8 @@ __all__ = [
 
 _PARTS = (
     "adaptive",
+    "attacks",
+    "data",
     "errors",
     "ledger",
     "mechanisms",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 
 from discreet.attacks import Success
@@ -11,14 +9,12 @@ from discreet.demo.results import DemoResult, Person
 from discreet.demo.telling import count_words, difference_words, per_cent
 from discreet.plots import Scale, ruler, strip
 from discreet.release.report.marks import paragraph, section, words
-from discreet.release.report.style import STYLE
+from discreet.release.report.style import STYLE, policy_for
 
 __all__ = ["attack_page"]
 
 _MOST = 12  # People who are listed.
 _LOOKS = f"{STYLE}.drawn{{width:52%}}td,th{{vertical-align:top}}.chart td,.chart th{{vertical-align:middle}}\n"
-_DIGEST = base64.b64encode(hashlib.sha256(_LOOKS.encode()).digest()).decode()
-_POLICY = f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'"
 
 
 def attack_page(found: DemoResult) -> str:
@@ -30,7 +26,7 @@ def attack_page(found: DemoResult) -> str:
 def _head() -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy_for(_LOOKS)}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
         f"<title>Two attacks</title><style>{_LOOKS}</style></head>"

@@ -136,13 +136,13 @@ class Teller:
         self._say(f"[dim]{found.seconds:.0f} seconds[/]")
 
     def _heading(self, text: str) -> None:
-        self._console.print(f"\n[bold]{text}[/]")
+        self._console.print(f"\n[bold]{text}[/]", highlight=False)
 
     def _say(self, text: str, *, indent: int = 0) -> None:
         from rich.padding import Padding
 
         told = Padding(text, (0, 0, 0, 2 + indent), expand=False)
-        self._console.print(told, width=min(_WIDTH, self._console.width))
+        self._console.print(told, width=min(_WIDTH, self._console.width), highlight=False)
 
     def _table(self, names: tuple[str, ...], rows: list[tuple[Any, ...]], *, head: bool = True) -> None:
         from rich.padding import Padding
@@ -153,7 +153,8 @@ class Teller:
             table.add_column(name, style="" if place or head else "dim", overflow="fold")
         for row in rows:
             table.add_row(*map(str, row))
-        self._console.print(Padding(table, (0, 0, 0, 2), expand=False), width=min(_WIDTH, self._console.width))
+        told = Padding(table, (0, 0, 0, 2), expand=False)
+        self._console.print(told, width=min(_WIDTH, self._console.width), highlight=False)
 
 
 def difference_words(person: Person) -> str:
