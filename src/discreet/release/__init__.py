@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
     from discreet.release.reading.window import sql_in
     from discreet.release.running.advancing import advance
+    from discreet.release.running.charging import NextCharge, dummy_running, next_charge
     from discreet.release.running.pricing import PricedRunning, price_running
     from discreet.release.standing import ReleasedPeriod, Series, series
     from discreet.release.tidy import check_tidy, tidy_tables
@@ -65,6 +66,7 @@ _HOMES = {
     "reading.plan_file": ("read_release_plan", "release_plan_schema"),
     "reading.window": ("sql_in",),
     "running.advancing": ("advance",),
+    "running.charging": ("NextCharge", "dummy_running", "next_charge"),
     "running.pricing": ("PricedRunning", "price_running"),
     "standing": ("ReleasedPeriod", "Series", "series"),
     "tidy": ("check_tidy", "tidy_tables"),
@@ -82,6 +84,7 @@ __all__ = [
     "Invariant",
     "LedgerMark",
     "Level",
+    "NextCharge",
     "Output",
     "Period",
     "PricedRelease",
@@ -107,6 +110,8 @@ __all__ = [
     "check_tidy",
     "draft_plan",
     "dummy",
+    "dummy_running",
+    "next_charge",
     "plan_profile",
     "price",
     "price_running",

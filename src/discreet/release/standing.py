@@ -21,7 +21,7 @@ from discreet.query import Session
 from discreet.release.period import Every, Period, Schedule
 from discreet.release.plan import Allowance, ReleasePlan
 
-__all__ = ["ReleasedPeriod", "Series", "key_of", "series"]
+__all__ = ["ReleasedPeriod", "Series", "key_of", "plan_ledger", "series"]
 
 _MOST_SHOWN = 12
 
@@ -111,7 +111,7 @@ def series(
     Without a ledger the one of the plan is opened; one that is not there yet is not made. `principal` is who would
     release: there may be quotas for each.
     """
-    with _book(plan, ledger) as book:
+    with plan_ledger(plan, ledger) as book:
         history = book.history()
         cost = event if event is not None else _newest(plan, history)
         limits = () if cost is None else book.times_left_by(cost, principal=principal)
@@ -154,7 +154,8 @@ def _next(schedule: Schedule, due: tuple[Period, ...], done: set[str], today: da
 
 
 @contextmanager
-def _book(plan: ReleasePlan, ledger: Ledger | Session | None) -> Iterator[Ledger]:
+def plan_ledger(plan: ReleasePlan, ledger: Ledger | Session | None = None) -> Iterator[Ledger]:
+    """Open the ledger of a plan; one that is not there yet is not made, and holds nothing."""
     if isinstance(ledger, (Ledger, Session)):
         yield ledger.ledger if isinstance(ledger, Session) else ledger
         return
