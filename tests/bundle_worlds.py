@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
@@ -25,8 +25,11 @@ from discreet.release import (
     Published,
     PublishedTable,
     ReleasePlan,
+    RunningPlan,
     Schedule,
     TablePlan,
+    Wish,
+    advance,
 )
 
 DISTRICTS = ("Harbour", "Hill", "Mill")
@@ -65,6 +68,7 @@ def stays(rows: int = 3000) -> pa.Table:
             "sex": ["f" if n % 5 < 3 else "m" for n in number],
             "cost": [(n * 7919) % 20000 for n in number],
             "ward": [f"ward {n % 4}" for n in number],
+            "admitted": [date(2026, 1, 1) + timedelta(days=n % 31) for n in number],
         }
     )
 
@@ -151,3 +155,30 @@ def release(folder: Path, plan: ReleasePlan | None = None, *, pure: bool = False
 
 def dummy(published: Published) -> Published:
     return replace(published, ledger=None)
+
+
+def with_series(published: Published, *, person_day: bool = False, until: date = date(2026, 2, 1)) -> Published:
+    """Let a release have a running total too, charged to the same ledger."""
+    running = RunningPlan(
+        name="so_far_by_day" if person_day else "so_far",
+        title="Stays so far",
+        source="stays",
+        day="admitted",
+        first="2026-01-01",
+        days=60,
+        person_day=person_day,
+        wish=Wish(rho=Fraction(1, 50)),
+    )
+    plan, policy = published.plan, published.plan.policy
+    with dp.Session(
+        {"stays": stays()},
+        unit=policy.unit,
+        budget=policy.budget,
+        ledger=policy.ledger,
+        dataset=policy.dataset,
+        principal="ana",
+        columns={"stays": policy.tables["stays"].columns},
+    ) as session:
+        released = advance(plan, running, session, until=until)
+    assert released is not None
+    return replace(published, plan=replace(plan, running=(running,)), running=(released,))

@@ -142,3 +142,30 @@ class TestCaught:
     def test_nonsense_is_refused(self, alarms, found):
         with pytest.raises(InvalidParameter):
             plots.caught(alarms, found, name="x")
+
+
+class TestCourse:
+    def test_the_line_goes_through_its_values(self):
+        svg = drawn(plots.course(["a", "b", "c"], [0.0, 5.0, 10.0], [0.0, 4.0, 9.0], [1.0, 6.0, 10.0], name="x"))
+        line = next(svg.iter("polyline")).attrib["points"]
+        assert line == "0.0,1000.0 500.0,500.0 1000.0,0.0"
+
+    def test_a_single_day_is_a_level_line(self):
+        svg = drawn(plots.course(["a"], [5.0], [4.0], [10.0], name="x"))
+        assert next(svg.iter("polyline")).attrib["points"] == "0.0,500.0 1000.0,500.0"
+
+    def test_it_tells_its_story_in_words(self):
+        svg = drawn(plots.course(["<a>", "b"], [1.0, 2.0], [0.0, 1.0], [2.0, 3.0], name="x"))
+        title = svg.find("title")
+        assert title is not None
+        assert (title.text or "").startswith("2 days from <a> to b")
+
+    @pytest.mark.parametrize("name", ["", "a b", '"'])
+    def test_a_name_that_is_no_word_is_refused(self, name):
+        with pytest.raises(InvalidParameter):
+            plots.course(["a"], [1.0], [1.0], [1.0], name=name)
+
+    @pytest.mark.parametrize("values", [[], [1.0, 2.0], [math.nan]])
+    def test_nonsense_is_refused(self, values):
+        with pytest.raises(InvalidParameter):
+            plots.course(["a"], values, [1.0], [1.0], name="x")

@@ -63,6 +63,11 @@ class Look:
         """Return the answer that was stored under a charge."""
         return self._answers.get(charge)
 
+    def parts(self, charge: int) -> tuple[str, ...]:
+        """Return the answers of a series that were stored under a charge, in order."""
+        found = (entry for entry in self._entries if entry.kind == "part" and entry.content["charge"] == charge)
+        return tuple(self._answers[entry.index] for entry in found)
+
     def spent(self, dataset: str) -> Spending:
         """Return the exact sums of what was spent on a data set."""
         return spending_of(self._book(dataset).rule, self._sums[dataset])

@@ -1,11 +1,12 @@
 """Pictures of guarantees: plain arrays in, chart out. The only home of altair, which is loaded when a chart is made.
 
-`strip`, `ruler`, `hundred` and `caught` are SVG texts for a page, in the colours of that page, without altair.
+`strip`, `ruler`, `course`, `hundred` and `caught` are SVG texts for a page, in the colours of that page, without altair.
 """
 
 from discreet.plots.attackers import caught, hundred
 from discreet.plots.bars import error_bars
 from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
+from discreet.plots.courses import course
 from discreet.plots.curves import Curves
 from discreet.plots.files import save
 from discreet.plots.strips import Scale, ruler, scale_for, strip
@@ -15,6 +16,7 @@ __all__ = [
     "Scale",
     "accuracy",
     "caught",
+    "course",
     "error_bars",
     "hundred",
     "lines",

@@ -43,6 +43,15 @@ class Scale:
         first, last = math.ceil(self.low / step - _SLACK), math.floor(self.high / step + _SLACK)
         return [number * step for number in range(first, last + 1)]
 
+    @staticmethod
+    def written(tick: float) -> str:
+        """Write a round number for people: 30 m is thirty million."""
+        size = abs(tick)
+        for limit, letter in ((1e12, " T"), (1e9, " bn"), (1e6, " m")):
+            if size >= limit:
+                return f"{tick / limit:g}{letter}".replace("-", "−")
+        return f"{tick:,.10g}".replace("-", "−")
+
 
 def scale_for(values: Iterable[float]) -> Scale:
     """Return a scale that holds zero and all values."""
@@ -116,7 +125,7 @@ def ruler(scale: Scale) -> str:
     """Draw the numbers below the strips of a scale."""
     texts = [
         f'<text x="{scale.place(tick)}" y="14" font-size="12" fill="var(--quiet)" text-anchor="{_anchor(scale, tick)}">'
-        f"{escape(_written(tick))}</text>"
+        f"{escape(scale.written(tick))}</text>"
         for tick in scale.ticks
     ]
     return _svg(18, texts)
@@ -126,11 +135,3 @@ def _anchor(scale: Scale, tick: float) -> str:
     """Keep the numbers at the ends inside."""
     share = (tick - scale.low) / (scale.high - scale.low)
     return "start" if share < 0.06 else "end" if share > 0.94 else "middle"
-
-
-def _written(tick: float) -> str:
-    size = abs(tick)
-    for limit, letter in ((1e12, " T"), (1e9, " bn"), (1e6, " m")):
-        if size >= limit:
-            return f"{tick / limit:g}{letter}"
-    return f"{tick:,.10g}".replace("-", "−")

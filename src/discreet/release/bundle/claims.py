@@ -42,7 +42,8 @@ class Claim:
     """The numbers of a guarantee."""
 
     unit: str  # "patient", or "row"
-    epsilon: float
+    event: Event  # everything in the bundle that protects this unit: the release, and series that were paid for before
+    epsilon: float  # of that event
     delta: Fraction
     factor: Fraction | None  # e^epsilon, rounded up; None if it is beyond any sense
     guess: float  # how often the best attacker is right who starts at one half
@@ -71,22 +72,36 @@ class Claim:
 
 def claim_of(published: Published) -> Claim:
     """Work out what a release promises."""
-    policy, event, relation = published.plan.policy, published.event, published.relation
+    policy, relation = published.plan.policy, published.relation
+    event, level = _together(published)
     return Claim(
         unit=policy.unit.column,
-        epsilon=published.epsilon,
+        event=event,
+        epsilon=level,
         delta=published.delta,
-        factor=_factor(published.epsilon),
+        factor=_factor(level),
         guess=best_guess(event, relation),
         budget=policy.budget,
         lifetime_guess=None if policy.budget.kind == "unlimited" else best_guess(whole(policy.budget), relation),
         times=_times(published),
-        alone=tuple(
-            (table.plan.name, epsilon(table.raw.event, published.delta, relation=relation))
-            for table in published.tables
-        ),
+        alone=tuple((name, epsilon(each, published.delta, relation=relation)) for name, each in _events(published)),
         mechanisms=mechanisms_of(event),
     )
+
+
+def _together(published: Published) -> tuple[Event, float]:
+    """Return everything that tells about one unit: series with other units, such as one day, are told apart."""
+    unit = published.plan.policy.unit.column
+    series = [running.event for running in published.running if running.unit == unit]
+    if not series:
+        return published.event, published.epsilon
+    event = Composed([published.event, *series])
+    return event, epsilon(event, published.delta, relation=published.relation)
+
+
+def _events(published: Published) -> list[tuple[str, Event]]:
+    tables = [(table.plan.name, table.raw.event) for table in published.tables]
+    return tables + [(running.plan.name, running.event) for running in published.running]
 
 
 def best_guess(event: Event, relation: Relation) -> float:

@@ -23,13 +23,13 @@ def contents_of(published: Published) -> dict[str, bytes]:
     """Return every file of a bundle by its path within it. No clock is read and nothing is drawn."""
     from discreet.release.report import report_page
 
-    if not published.tables:
+    if not published.tables and not published.running:
         raise InvalidParameter("a bundle has at least one table")
     if not math.isfinite(published.epsilon):
         raise InvalidParameter(f"no ε holds at δ = {published.delta}: nothing could be promised; say a δ above zero")
-    check_tables(table.plan.name for table in published.tables)
+    tables = exact_tables(published)
+    check_tables(table.name for table in tables)
     claim, dummy = claim_of(published), published.ledger is None
-    tables = exact_tables(published.tables, tidy=published.plan.output.tidy)
     files = {
         "README.txt": readme_text(published, claim).encode(),
         "report.html": report_page(published, claim).encode(),

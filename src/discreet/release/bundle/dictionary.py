@@ -13,7 +13,8 @@ from discreet.release.bundle.layout import Field, Role, fields_of
 from discreet.release.bundle.meanings import Meaning, meanings_of
 from discreet.release.bundle.naming import DUMMY, table_file
 from discreet.release.bundle.prose import code, line, paragraphs, table_of
-from discreet.release.published import Published, PublishedTable
+from discreet.release.bundle.telling import series_words
+from discreet.release.published import Published, PublishedTable, RunningRelease
 
 __all__ = ["dictionary_of", "dictionary_page"]
 
@@ -35,7 +36,10 @@ def dictionary_of(published: Published) -> dict[str, Any]:
             "missing": "an empty field without quotes",
             "apostrophe": "a text that begins like a formula, or with an apostrophe, has one apostrophe in front",
         },
-        "tables": [_table(published, table) for table in published.tables],
+        "tables": [
+            *(_table(published, table) for table in published.tables),
+            *(_series(published, running) for running in published.running),
+        ],
     }
 
 
@@ -53,6 +57,32 @@ def _table(published: Published, table: PublishedTable) -> dict[str, Any]:
         "hidden_groups": table.threshold or "none: every group is listed, empty ones too",
         "notes": list(table.raw.notes),
         "files": files,
+    }
+
+
+def _series(published: Published, running: RunningRelease) -> dict[str, Any]:
+    """Describe a series of totals so far as a table: one row a day."""
+    name, formats, dummy = running.plan.name, published.plan.output.formats, published.ledger is None
+    fields = fields_of(running.table, {"total": running.deviations})
+    columns = [_column(field, None, running.table.confidence, tidy=False) for field in fields]
+    for column in columns:
+        column["unit"] = None if column["role"] == "key" else running.unit
+    return {
+        "name": name,
+        "title": running.plan.title or name,
+        "sql": None,
+        "series": series_words(running),
+        "rows": len(running.table),
+        "confidence": str(running.table.confidence),
+        "hidden_groups": "none: every day is listed",
+        "notes": list(running.table.notes),
+        "files": [
+            {
+                "paths": [table_file(name, form, tidy=False, dummy=dummy) for form in formats],
+                "values": _RAW,
+                "columns": columns,
+            }
+        ],
     }
 
 
@@ -95,7 +125,8 @@ def _meaning(field: Field, meaning: Meaning | None, confidence: Fraction, *, tid
             which = "lower" if field.role is Role.LOW else "upper"
             return f"{which} end of the interval that holds the exact {of} with {plain(confidence * 100)} % confidence"
         case Role.NOISE:
-            return f"standard deviation of the noise in {of}, rounded up; it is the same in every row"
+            same = "" if len(set(field.values)) > 1 else "; it is the same in every row"
+            return f"standard deviation of the noise in {of}, rounded up{same}"
 
 
 def _why_none(column: Column) -> str:
@@ -179,7 +210,10 @@ def dictionary_page(published: Published) -> str:
 
 def _page_of(table: Mapping[str, Any]) -> Iterator[str]:
     yield f"## {line(table['title'])} (`{table['name']}`)"
-    yield f"```sql\n{table['sql'].strip().replace('```', '` ` `')}\n```"
+    if table["sql"] is None:
+        yield line(table["series"])
+    else:
+        yield f"```sql\n{table['sql'].strip().replace('```', '` ` `')}\n```"
     rows = "1 row" if table["rows"] == 1 else f"{table['rows']:,} rows"
     yield f"{rows}. Hidden groups: {line(table['hidden_groups'])}."
     for file in table["files"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -11,10 +10,10 @@ from typing import Any, final
 from discreet.errors import InvalidParameter
 from discreet.query import ReleaseTable
 from discreet.release.bundle.csv_text import csv_bytes
-from discreet.release.bundle.layout import Field, fields_of
+from discreet.release.bundle.layout import Deviations, Field, fields_of
 from discreet.release.bundle.naming import DUMMY, table_file
 from discreet.release.bundle.parquet import parquet_bytes
-from discreet.release.published import PublishedTable
+from discreet.release.published import Published
 
 __all__ = ["EXACT", "ExactTable", "exact_tables", "read_exact", "table_files", "written_exactly"]
 
@@ -24,13 +23,17 @@ EXACT = "tables.json"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactTable:
-    """One table as it is kept exactly: raw, tidy if it was tidied, and the deviations of its noise."""
+    """One table as it is kept exactly: raw, tidy if it was tidied, and the deviations of its noise.
+
+    A series of totals so far is a table too, with a charge of its own.
+    """
 
     name: str
     title: str
     raw: ReleaseTable
     tidy: ReleaseTable | None
-    deviations: Mapping[str, Fraction]
+    deviations: Deviations
+    series: bool = False
 
     def fields(self, *, tidy: bool) -> tuple[Field, ...]:
         """Return the columns of one of its files. Noise is told of raw values only."""
@@ -44,18 +47,30 @@ class ExactTable:
         return (False,) if self.tidy is None else (False, True)
 
 
-def exact_tables(tables: tuple[PublishedTable, ...], *, tidy: bool) -> tuple[ExactTable, ...]:
-    """Take what is kept of published tables."""
-    return tuple(
+def exact_tables(published: Published) -> tuple[ExactTable, ...]:
+    """Take what is kept of a release: its tables, then its series."""
+    tables = [
         ExactTable(
             name=table.plan.name,
             title=table.plan.title,
             raw=table.raw,
-            tidy=table.tidy if tidy else None,
+            tidy=table.tidy if published.plan.output.tidy else None,
             deviations=table.deviations,
         )
-        for table in tables
-    )
+        for table in published.tables
+    ]
+    series = [
+        ExactTable(
+            name=running.plan.name,
+            title=running.plan.title or running.plan.name,
+            raw=running.table,
+            tidy=None,
+            deviations={"total": running.deviations},
+            series=True,
+        )
+        for running in published.running
+    ]
+    return (*tables, *series)
 
 
 def table_files(tables: tuple[ExactTable, ...], formats: tuple[str, ...], *, dummy: bool) -> dict[str, bytes]:
@@ -91,7 +106,11 @@ def _packed(table: ExactTable) -> dict[str, Any]:
         "title": table.title,
         "raw": json.loads(table.raw.to_json()),
         "tidy": None if table.tidy is None else json.loads(table.tidy.to_json()),
-        "deviations": {name: str(number) for name, number in table.deviations.items()},
+        "deviations": {
+            name: [str(number) for number in told] if isinstance(told, tuple) else str(told)
+            for name, told in table.deviations.items()
+        },
+        "series": table.series,
     }
 
 
@@ -112,5 +131,9 @@ def _unpacked(name: str, stored: dict[str, Any]) -> ExactTable:
         title=str(stored["title"]),
         raw=ReleaseTable.from_json(json.dumps(stored["raw"])),
         tidy=None if stored["tidy"] is None else ReleaseTable.from_json(json.dumps(stored["tidy"])),
-        deviations={column: Fraction(number) for column, number in stored["deviations"].items()},
+        deviations={
+            column: tuple(Fraction(number) for number in told) if isinstance(told, list) else Fraction(told)
+            for column, told in stored["deviations"].items()
+        },
+        series=bool(stored["series"]),
     )

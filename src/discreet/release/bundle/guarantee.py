@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.mechanisms.text import plain
 from discreet.release.bundle.claims import Claim, percent_up
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.prose import code, line, paragraphs, table_of
 from discreet.release.bundle.telling import (
     bounded_words,
+    confidence_words,
     factor_words,
     guess_words,
     invariant_words,
     lifetime_words,
+    series_words,
     unprotected,
     who_words,
 )
@@ -51,8 +52,19 @@ def _plain(published: Published, claim: Claim) -> Iterator[str]:
     yield "## What is not protected"
     yield "\n".join(f"- {line(each)}" for each in unprotected(published, claim))
     yield from _invariants(published)
+    yield from _series(published)
     yield "## Over the lifetime of the data"
     yield line(lifetime_words(claim))
+
+
+def _series(published: Published) -> Iterator[str]:
+    if published.running:
+        yield "## Totals so far"
+        yield "\n".join(f"- {line(series_words(running))}" for running in published.running)
+        yield (
+            "The numbers above count these series in, as far as they protect the same unit. What one release spends "
+            "without them is in `manifest.json`."
+        )
 
 
 def _invariants(published: Published) -> Iterator[str]:
@@ -65,7 +77,7 @@ def _formal(published: Published, claim: Claim) -> Iterator[str]:
     unit = "one row" if claim.is_row else f"all rows that share one value of `{claim.unit}`, in all private tables"
     yield "## The same in formulas"
     yield (
-        f"M is everything that this release published from the data. Data sets D and D′ are neighbours "
+        f"M is everything in this bundle that was computed from the data. Data sets D and D′ are neighbours "
         f"({published.relation.value}) if one is the other with one unit more: {unit}. For all neighbours and all "
         "sets S of outcomes,"
     )
@@ -82,17 +94,16 @@ def _formal(published: Published, claim: Claim) -> Iterator[str]:
         [(code(name), _level(level), line(cost)) for name, level, cost in _costs(published, claim)],
     )
     yield (
-        f"Intervals hold with {plain(published.tables[0].raw.confidence * 100)} % confidence, one cell at a time. "
-        "`manifest.json` has the whole event, exactly, under `guarantee.event`."
-        if published.tables
-        else "`manifest.json` has the whole event, exactly, under `guarantee.event`."
+        f"Intervals hold with {confidence_words(published)} confidence, one cell at a time. `manifest.json` has the "
+        "event of the release, exactly, under `guarantee.event`."
     )
     yield "Where it is proven: " + "; ".join(f"{what}: {who} [{key}]" for what, who, key in _READ) + "."
 
 
 def _costs(published: Published, claim: Claim) -> Iterator[tuple[str, float, str]]:
-    for (name, level), table in zip(claim.alone, published.tables, strict=True):
-        yield name, level, table.raw.cost
+    said = [table.raw.cost for table in published.tables] + [each.table.cost for each in published.running]
+    for (name, level), cost in zip(claim.alone, said, strict=True):
+        yield name, level, cost
 
 
 def _level(level: float) -> str:

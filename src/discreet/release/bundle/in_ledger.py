@@ -14,6 +14,9 @@ from discreet.ledger import Entry, Look, look
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import from_json
 from discreet.release.bundle.exact_tables import EXACT, ExactTable
+from discreet.release.running.choosing import strategies
+from discreet.release.running.measuring import read_day
+from discreet.release.running.pricing import STEP
 
 __all__ = ["compare_with_ledger"]
 
@@ -36,8 +39,11 @@ def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...]
         yield f"the ledger has no charge {mark['charge']}"
         return
     yield from _of_charge(entry, manifest)
-    yield from _of_account(book, entry, manifest)
-    yield from _of_answer(book, entry, tables)
+    yield from _of_account(book, entry, manifest["guarantee"])
+    yield from _of_answer(book, entry, [table for table in tables if not table.series])
+    for table in tables:
+        if table.series:
+            yield from series_in_ledger(book, table, manifest["running"].get(table.name, {}))
 
 
 def _of_charge(entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
@@ -48,11 +54,16 @@ def _of_charge(entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
         yield "the charge has another hash"
     if _moment(entry.time) != _read_moment(mark["time"]):
         yield "the charge was made at another time"
-    if entry.content["event"] != guarantee.get("event"):
-        yield "another event was charged"
     if entry.content["relation"] != guarantee.get("relation"):
         yield "it was charged under another relation"
-    elif not _holds(entry, guarantee):
+    yield from of_price(entry, guarantee)
+
+
+def of_price(entry: Entry, said: dict[str, Any]) -> Iterator[str]:
+    """Compare event, ε and δ with what was charged."""
+    if entry.content["event"] != said.get("event"):
+        yield "another event was charged"
+    if not _holds(entry, said):
         yield "ε and δ are not those of the event that was charged"
 
 
@@ -78,12 +89,12 @@ def _holds(entry: Entry, guarantee: dict[str, Any]) -> bool:
         return False
 
 
-def _of_account(book: Look, entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
-    if book.account(entry.dataset).unit != manifest["guarantee"].get("unit"):
+def _of_account(book: Look, entry: Entry, said: dict[str, Any]) -> Iterator[str]:
+    if book.account(entry.dataset).unit != said.get("unit"):
         yield "the ledger protects another unit"
 
 
-def _of_answer(book: Look, entry: Entry, tables: tuple[ExactTable, ...]) -> Iterator[str]:
+def _of_answer(book: Look, entry: Entry, tables: list[ExactTable]) -> Iterator[str]:
     """Compare every raw number with the answer that was stored, exactly."""
     stored = _stored(book.answer(entry.index))
     if stored is None:
@@ -95,6 +106,29 @@ def _of_answer(book: Look, entry: Entry, tables: tuple[ExactTable, ...]) -> Iter
     for name in sorted(stored.keys() & published.keys()):
         if stored[name] != published[name]:
             yield f"{name} is not the table that was stored"
+
+
+def series_in_ledger(book: Look, table: ExactTable, said: dict[str, Any]) -> Iterator[str]:
+    """Compare a series with its own charge, and its totals with the measurements that were stored day by day."""
+    entry = book.charge(said["charge"]) if isinstance(said.get("charge"), int) else None
+    problems = ["the ledger has no charge for it"] if entry is None else []
+    if entry is not None:
+        problems += ["its charge has another hash"] if entry.hash != said["hash"] else []
+        problems += [*of_price(entry, said), *_of_account(book, entry, said)]
+        problems += [] if _same_totals(book, entry, table) else ["its totals do not follow from what was stored"]
+    yield from (f"series {table.name}: {problem}" for problem in problems)
+
+
+def _same_totals(book: Look, entry: Entry, table: ExactTable) -> bool:
+    """Add the stored measurements up again, in the way that was charged."""
+    try:
+        said = json.loads(entry.content["plan"])
+        (way,) = (one for one in strategies(int(said["said"]["days"])) if one.name == said["strategy"])
+        measured = [read_day(text)[0] for text in book.parts(entry.index)[: len(table.raw)]]
+        totals = [round(total / STEP) * STEP for total in way.totals(measured)]
+    except (KeyError, TypeError, ValueError, LedgerDamaged):
+        return False
+    return totals == [table.raw.column("total")[row].value for row in range(len(table.raw))]
 
 
 def _stored(text: str | None) -> dict[str, Any] | None:

@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from discreet.query import Column, Kind, ReleaseTable
 from discreet.query.results.numbers import Numbers
 
-__all__ = ["Field", "Role", "fields_of"]
+__all__ = ["Deviations", "Field", "Role", "fields_of"]
+
+Deviations: TypeAlias = Mapping[str, Fraction | tuple[Fraction, ...]]  # of each column: of all rows, or row by row
 
 
 @final
@@ -40,13 +42,13 @@ class Field:
     values: Sequence[Any]
 
 
-def fields_of(table: ReleaseTable, deviations: Mapping[str, Fraction]) -> tuple[Field, ...]:
+def fields_of(table: ReleaseTable, deviations: Deviations) -> tuple[Field, ...]:
     """List the columns of the file of a table. Without deviations, as for tidy tables, no noise is told."""
     taken = set(table.names)
     return tuple(field for column in table.columns for field in _fields(column, deviations, taken))
 
 
-def _fields(column: Column, deviations: Mapping[str, Fraction], taken: set[str]) -> Iterator[Field]:
+def _fields(column: Column, deviations: Deviations, taken: set[str]) -> Iterator[Field]:
     cells = [column[row] for row in range(len(column))]
     role = Role.VALUE if column.measured else Role.KEY
     yield Field(name=column.name, role=role, of=column, kind=column.kind, values=[cell.value for cell in cells])
@@ -56,7 +58,8 @@ def _fields(column: Column, deviations: Mapping[str, Fraction], taken: set[str])
                 name=_unused(column, end, taken), role=end, of=column, kind=_kind_of_ends(column), values=values
             )
     if column.measured and column.name in deviations:
-        noise = [deviations[column.name]] * len(column)
+        told = deviations[column.name]
+        noise = list(told) if isinstance(told, tuple) else [told] * len(column)
         yield Field(name=_unused(column, Role.NOISE, taken), role=Role.NOISE, of=column, kind=Kind.REAL, values=noise)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 from collections.abc import Mapping
 from datetime import UTC
 from importlib.metadata import version
 from typing import Any
 
+from discreet.privacy import epsilon
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.naming import DUMMY, bundle_name
-from discreet.release.published import LedgerMark, Published
+from discreet.release.published import LedgerMark, Published, RunningRelease
 
 __all__ = ["FORMAT", "MANIFEST", "json_bytes", "manifest_of", "release_facts", "sha256", "verify_command"]
 
@@ -50,13 +52,27 @@ def release_facts(published: Published, claim: Claim) -> dict[str, Any]:
         "guarantee": {
             "unit": claim.unit,
             "relation": published.relation.value,
-            "epsilon": claim.epsilon,
-            "delta": str(claim.delta),
+            "epsilon": published.epsilon,
+            "delta": str(published.delta),
             "event": json.loads(published.event.to_json()),
             "lifetime_budget": claim.budget.packed(),
         },
         "ledger": None if published.ledger is None else _mark(published.ledger),
         "tables": {table.plan.name: sha256(table.raw.to_json().encode()) for table in published.tables},
+        "running": {running.plan.name: _series(running, published) for running in published.running},
+    }
+
+
+def _series(running: RunningRelease, published: Published) -> dict[str, Any]:
+    charge, level = running.charge, epsilon(running.event, published.delta, relation=published.relation)
+    return {
+        "sha256": sha256(running.table.to_json().encode()),
+        "unit": running.unit,
+        "epsilon": level if math.isfinite(level) else None,
+        "delta": str(published.delta),
+        "event": json.loads(running.event.to_json()),
+        "charge": None if charge is None else charge.id,
+        "hash": None if charge is None else charge.hash,
     }
 
 

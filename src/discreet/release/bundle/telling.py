@@ -10,16 +10,18 @@ from fractions import Fraction
 from discreet.mechanisms.text import plain
 from discreet.release.bundle.claims import Claim, percent_up
 from discreet.release.plan import Invariant
-from discreet.release.published import Published
+from discreet.release.published import Published, RunningRelease
 
 __all__ = [
     "bounded_words",
+    "confidence_words",
     "factor_words",
     "guess_words",
     "invariant_words",
     "lifetime_words",
     "noun",
     "period_words",
+    "series_words",
     "unprotected",
     "who_words",
 ]
@@ -108,11 +110,31 @@ def unprotected(published: Published, claim: Claim) -> Iterator[str]:
         yield "In running totals, a person over several days: there each day of a person is protected by itself."
 
 
+def confidence_words(published: Published) -> str:
+    """Write how sure intervals are."""
+    first = [table.raw for table in published.tables] + [running.table for running in published.running]
+    return f"{plain(first[0].confidence * 100)} %"
+
+
 def invariant_words(invariant: Invariant) -> str:
     """Name an exact number and why it is one."""
     where = ", ".join(f"{name} = {value}" for name, value in invariant.where.items())
     row = f" where {where}" if where else ""
     return f"{invariant.column} of {invariant.table}{row} = {plain(invariant.value)} ({invariant.reason})"
+
+
+def series_words(running: RunningRelease) -> str:
+    """Say what a series is, whom it protects and what all its days cost."""
+    plan = running.plan
+    counted = (
+        f"each {running.unit} is protected by itself; somebody who is there on several days is protected less"
+        if plan.person_day
+        else f"one {running.unit} is counted on at most {plan.max_days} of its days"
+    )
+    return (
+        f"Total of {plan.source} so far, for {plan.days:,} days from {plan.first}; {counted}. Paid for once, for all "
+        f"days: {running.table.cost}."
+    )
 
 
 def lifetime_words(claim: Claim) -> str:

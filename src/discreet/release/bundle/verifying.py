@@ -18,7 +18,20 @@ from discreet.release.bundle.same_table import same_parquet
 
 __all__ = ["Check", "Verified", "verify_bundle"]
 
-_NEEDED = {"format", "kind", "name", "period", "plan_sha256", "guarantee", "ledger", "tables", "files", "versions"}
+_NEEDED = {
+    "format",
+    "kind",
+    "name",
+    "period",
+    "plan_sha256",
+    "guarantee",
+    "ledger",
+    "tables",
+    "running",
+    "files",
+    "versions",
+}
+_OF_SERIES = {"sha256", "unit", "epsilon", "delta", "event", "charge", "hash"}
 
 
 @final
@@ -101,6 +114,8 @@ def _well_formed(manifest: dict[str, Any]) -> bool:
         isinstance(files, dict)
         and all(isinstance(facts, dict) and {"sha256", "bytes"} <= facts.keys() for facts in files.values())
         and isinstance(tables, dict)
+        and isinstance(manifest["running"], dict)
+        and all(isinstance(facts, dict) and facts.keys() >= _OF_SERIES for facts in manifest["running"].values())
         and isinstance(manifest["guarantee"], dict)
         and (mark is None or (isinstance(mark, dict) and {"dataset", "charge", "hash", "time"} <= mark.keys()))
         and (mark is None) == (manifest["kind"] == DUMMY)
@@ -138,7 +153,8 @@ def _tables(held: Held, manifest: dict[str, Any]) -> tuple[tuple[ExactTable, ...
 def _differing(held: Held, manifest: dict[str, Any], tables: tuple[ExactTable, ...]) -> Iterator[str]:
     """Write every table again from its exact numbers, and compare; Parquet by its values, for its bytes may vary."""
     said = {table.name: sha256(table.raw.to_json().encode()) for table in tables}
-    if said != manifest["tables"]:
+    series = {name: facts["sha256"] for name, facts in manifest["running"].items()}
+    if said != manifest["tables"] | series or series.keys() != {table.name for table in tables if table.series}:
         yield f"{EXACT} does not hold the tables that {MANIFEST} names"
     dummy = manifest["kind"] == DUMMY
     try:

@@ -22,7 +22,7 @@ from discreet.release.published import Published
 
 __all__ = ["write_bundle"]
 
-_OF_RELEASE = ("kind", "name", "period", "plan_sha256", "guarantee", "ledger", "tables")
+_OF_RELEASE = ("kind", "name", "period", "plan_sha256", "guarantee", "ledger", "tables", "running")
 
 
 def write_bundle(published: Published, folder: Path) -> Path:

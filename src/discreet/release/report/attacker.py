@@ -24,7 +24,7 @@ _OUTWARDS = 1e-9  # Floats of a picture, moved to the attacker's side.
 def attacker_part(published: Published, claim: Claim) -> str:
     """Write the section of the attacker."""
     after = min(100, math.ceil(Fraction(claim.guess) * 100))
-    alarms, found = best_tests(published.event, published.relation)
+    alarms, found = best_tests(claim.event, published.relation)
     tenth = found[alarms.index(0.1)]
     guesses = (
         f"<figure>{hundred(after, name='guesses')}<figcaption>A hundred guesses whether one {words(noun(claim))} is "

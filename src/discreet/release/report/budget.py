@@ -21,8 +21,9 @@ _MANY = 30  # Tables of which each gets a bar.
 def budget_part(published: Published, claim: Claim) -> str:
     """Write the section of the budget."""
     titles = {table.plan.name: table.plan.title for table in published.tables}
+    titles |= {running.plan.name: f"{running.plan.title or running.plan.name} (once)" for running in published.running}
     alone = [(titles[name], level) for name, level in claim.alone if math.isfinite(level)][:_MANY]
-    spent = [*alone, ("this release, all tables together", claim.epsilon)]
+    spent = [*alone, ("everything here together", claim.epsilon)]
     parts = [
         paragraph(
             "Privacy is spent like money: every table that is published tells a little about everybody in it. ε "
@@ -47,8 +48,8 @@ def _lifetime(claim: Claim) -> list[str]:
     whole = claim.budget.epsilon
     if whole is None:
         return []
-    rows = [("this release", claim.epsilon), ("the whole lifetime of the data", float(whole))]
-    return [_bars("This release and the lifetime budget, as ε", rows, strong={"this release"})]
+    rows = [("everything here", claim.epsilon), ("the whole lifetime of the data", float(whole))]
+    return [_bars("Everything here, and the lifetime budget, as ε", rows, strong={"everything here"})]
 
 
 def _bars(caption: str, rows: Sequence[tuple[str, float]], *, strong: set[str]) -> str:

@@ -10,6 +10,7 @@ from discreet.release.report.budget import budget_part
 from discreet.release.report.closing import hidden_part, limits_part, verify_part
 from discreet.release.report.marks import words
 from discreet.release.report.opening import about_part, head_part
+from discreet.release.report.series import series_part
 from discreet.release.report.style import POLICY, STYLE
 from discreet.release.report.tables import tables_part
 
@@ -20,7 +21,8 @@ def report_page(published: Published, claim: Claim) -> str:
     """Write the whole page."""
     main = (
         about_part(published, claim),
-        tables_part(published),
+        tables_part(published) if published.tables else "",
+        series_part(published),
         budget_part(published, claim),
         hidden_part(published),
         attacker_part(published, claim),

@@ -13,6 +13,7 @@ from discreet.query import Column, ReleaseTable
 from discreet.query.results.text import shown
 from discreet.release.bundle.meanings import Meaning, meanings_of
 from discreet.release.bundle.naming import table_file
+from discreet.release.bundle.telling import confidence_words
 from discreet.release.published import Published, PublishedTable
 from discreet.release.report.marks import code, paragraph, section, words
 
@@ -40,17 +41,13 @@ def _legend(published: Published) -> str:
         (strip(scale, 7.0, grid=False), "released value"),
         (
             strip(scale, 0.0, low=2.5, high=8.5, grid=False),
-            f"where the exact value lies, {_confidence(published)} of the time",
+            f"where the exact value lies, {confidence_words(published)} of the time",
         ),
     ]
     if published.plan.output.tidy and any(table.tidy is not None for table in published.tables):
         samples.append((strip(scale, 0.0, mark=5.0, grid=False), "tidy value"))
     small = [(drawn.replace('width="100%"', 'width="44"', 1), told) for drawn, told in samples]
     return '<p class="key-to note">' + "".join(f"<i>{drawn}{words(told)}</i>" for drawn, told in small) + "</p>"
-
-
-def _confidence(published: Published) -> str:
-    return f"{plain(published.tables[0].raw.confidence * 100)} %"
 
 
 def _table(published: Published, table: PublishedTable, number: int) -> str:
