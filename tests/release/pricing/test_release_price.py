@@ -105,6 +105,18 @@ def test_what_the_lifetime_budget_holds_is_told(tmp_path):
         price(plan_in(tmp_path, ("epsilon = 40\ndelta = 1e-5", "rho = 5")))
 
 
+def test_series_that_are_paid_for_once_leave_less_for_releases(tmp_path):
+    last = 'reason = "published by law since 1998"\n'
+    series = (
+        '\n[[running]]\nname = "so_far"\nfrom = "stays"\nday = "admitted"\nfirst = 2026-01-01\ndays = 30\nrho = 1\n'
+    )
+    without, beside = price(plan_in(tmp_path, LISTED)), price(plan_in(tmp_path, LISTED, (last, last + series)))
+    assert beside.event == without.event
+    assert 0 < beside.lifetime < without.lifetime
+    assert "so_far: ε =" in str(beside)
+    assert json.loads(beside.to_json())["running"][0]["name"] == "so_far"
+
+
 def test_the_list_of_prices_names_tables_errors_and_what_to_change(tmp_path):
     priced = price(plan_in(tmp_path))
     text = str(priced)

@@ -58,6 +58,8 @@ BAD = [
     ("epsilon = 1\n", "epsilon = 0\n", 26, "above 0"),
     ("epsilon = 1\n", "epsilon = nan\n", 26, "finite"),
     ("epsilon = 1\n", 'epsilon = "one"\n', 26, "decimal such as"),
+    ("epsilon = 1\n", "epsilon = 1000\n", 25, "at most 100"),
+    ("epsilon = 1\n", "epsilon = 1e-300\n", 25, "at least 1e-9"),
     ("delta = 1e-7", "delta = 1", 27, "far below one over the number of people"),
     ("delta = 1e-7", "delta = 0", 27, "far below one over the number of people"),
     ("delta = 1e-7", "delta = 1e-8", 25, "raise delta here, lower it there, or list the groups"),
@@ -164,6 +166,8 @@ BAD = [
     (LAST, LAST + SERIES.replace('"so_far"', '"stays"'), 71, "rename one of them"),
     (LAST, LAST + SERIES.replace('day = "admitted"', 'day = "cost"'), 73, "there are: admitted"),
     (LAST, LAST + SERIES + 'where = "cst > 0"\n', 77, "did you mean cost"),
+    (LAST, LAST + SERIES.replace("rho = 0.1\n", ""), 70, "say exactly one of epsilon, rho, share and error"),
+    (LAST, LAST + SERIES + "max_days = 400\n", 70, "lower it"),
 ]  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +11,7 @@ from discreet.release.period import Every
 from discreet.release.pricing.advice import advice
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.quotes import is_gaussian
+from discreet.release.running.pricing import PricedRunning
 
 __all__ = ["as_document", "as_text"]
 
@@ -22,10 +23,19 @@ def as_text(release: PricedRelease) -> str:
     """Write the price list."""
     lines = [f"{release.plan.title} ({release.period.label})", *_totals(release), ""]
     lines += _aligned([_HEADINGS, *(_row(table) for table in release.tables)])
-    hidden = [f"· {table.name}: {table.threshold}" for table in release.tables if table.threshold]
-    lines += ["", "Groups that nobody listed", *hidden] if hidden else []
-    told = [f"· {line}" for line in advice(release)]
-    return "\n".join([*lines, "", "What to change", *told] if told else lines)
+    hidden = (f"{table.name}: {table.threshold}" for table in release.tables if table.threshold)
+    lines += _section("Groups that nobody listed", hidden)
+    lines += _section("Totals so far, each paid for once, for all its days", map(_series, release.running))
+    return "\n".join([*lines, *_section("What to change", advice(release))])
+
+
+def _section(title: str, told: Iterable[str]) -> list[str]:
+    found = [f"· {line}" for line in told]
+    return ["", title, *found] if found else []
+
+
+def _series(series: PricedRunning) -> str:
+    return f"{series.running.name}: {series.cost}; ± {significant_up(max(series.errors), 3)} at most"
 
 
 def as_document(release: PricedRelease) -> dict[str, Any]:
@@ -41,6 +51,7 @@ def as_document(release: PricedRelease) -> dict[str, Any]:
         "releases_in_lifetime_budget": release.lifetime,
         "lifetime_budget": release.plan.policy.budget.describe(),
         "tables": [_table(table) for table in release.tables],
+        "running": [one.to_json() for one in release.running],
         "advice": list(advice(release)),
     }
 
@@ -70,8 +81,10 @@ def _totals(release: PricedRelease) -> Iterator[str]:
         else " (Laplace noise)"
     )
     yield f"One release costs ε = {significant_up(Fraction(release.epsilon))}{at}{amount}."
-    held, budget = release.lifetime, release.plan.policy.budget.describe()
-    yield f"The lifetime budget, {budget}, holds {held:,} such release{'' if held == 1 else 's'}{_until(release)}."
+    held = f"{release.lifetime:,} such release{'' if release.lifetime == 1 else 's'}"
+    beside = " beside its totals so far" if release.running else ""
+    budget = release.plan.policy.budget.describe()
+    yield f"The lifetime budget, {budget}, holds {held}{beside}{_until(release)}."
 
 
 def _until(release: PricedRelease) -> str:

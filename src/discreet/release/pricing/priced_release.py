@@ -13,6 +13,7 @@ from discreet.privacy.relation import Relation
 from discreet.query.planning import Priced
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan, TablePlan
+from discreet.release.running.pricing import PricedRunning
 
 __all__ = ["PricedRelease", "PricedTable"]
 
@@ -63,7 +64,8 @@ class PricedRelease:
     epsilon: float  # of the whole release, at `delta`, rounded up
     delta: Fraction
     total: Fraction  # the sum of what is split: rho with Gaussian noise, epsilon with Laplace noise
-    lifetime: int  # how many such releases the lifetime budget holds, if nothing else is asked
+    lifetime: int  # how many such releases the lifetime budget holds, beside its running series and nothing else
+    running: tuple[PricedRunning, ...] = ()  # series of totals so far, each charged once and by itself
 
     @property
     def relation(self) -> Relation:

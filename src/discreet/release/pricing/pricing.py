@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import InvalidParameter, Refused, UnsupportedEvent
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
 from discreet.ledger import Account, Ledger
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
@@ -15,11 +15,12 @@ from discreet.query.planning import Priced, joint_event
 from discreet.query.planning.targets import errors_of, relative_errors_of
 from discreet.release.declared import catalogue_of
 from discreet.release.period import Period
-from discreet.release.places import told_at
+from discreet.release.places import located, told_at
 from discreet.release.plan import ReleasePlan
 from discreet.release.pricing.dividing import divide
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of
+from discreet.release.running.pricing import PricedRunning, price_running
 
 __all__ = ["price", "releases_held"]
 
@@ -35,6 +36,7 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
     quotes = quotes_of(plan, catalogue_of(plan, tables), chosen)
     priced = divide(plan, quotes)
     event = joint_event(one.event for one in priced)
+    series = tuple(_series(plan, index) for index in range(len(plan.running)))
     at = plan.allowance.delta or Fraction(0)
     return PricedRelease(
         plan=plan,
@@ -44,19 +46,34 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
         epsilon=epsilon(event, at, relation=Relation.ADD_REMOVE),
         delta=at,
         total=sum((quote.amount_of(one) for quote, one in zip(quotes, priced, strict=True)), Fraction(0)),
-        lifetime=releases_held(plan, event),
+        lifetime=releases_held(plan, event, [one.event for one in series]),
+        running=series,
     )
 
 
-def releases_held(plan: ReleasePlan, event: Event) -> int:
-    """Return how many releases like this one the lifetime budget holds, by the rule of a fresh ledger."""
+def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ()) -> int:
+    """Return how many releases like this one the lifetime budget holds, by the rule of a fresh ledger.
+
+    What is in `before`, such as series that are paid for once, is charged first.
+    """
     policy = plan.policy
     account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
     try:
         with Ledger.open("memory", account) as book:
+            for once in before:
+                book.charge(once, relation=Relation.ADD_REMOVE, purpose="series", unit=policy.unit.column)
             return book.times_left(event)
+    except BudgetExceeded:
+        return 0
     except UnsupportedEvent as error:
         raise _other_kind(plan, str(error)) from None
+
+
+def _series(plan: ReleasePlan, index: int) -> PricedRunning:
+    try:
+        return price_running(plan, plan.running[index])
+    except (InvalidParameter, Refused) as error:
+        raise located(plan, ("running", index), error) from None
 
 
 def _check_kinds(plan: ReleasePlan) -> None:

@@ -7,8 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidParameter
-from discreet.exact import exact, exact_or_none
+from discreet.exact import Number, exact, exact_or_none
 from discreet.query import Policy
+from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO
 from discreet.query.session.catalogue_building import nearest
 from discreet.release.plan import Allowance, Invariant, Level, RunningPlan, TablePlan, Wish
 from discreet.release.reading.families import Family
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["allowance_of", "family_of", "invariant_of", "level_of", "running_of", "table_of", "title_of", "wish_of"]
 
 _WISHES = ("share", "epsilon", "rho", "error", "relative_error")
+_LEAST = Fraction(1, 10**9)  # Of what one release may spend: below it answers are noise alone.
 _OF_FAMILIES = ("source", "where", "by", "groupings", "measures")
 
 
@@ -43,12 +45,19 @@ def allowance_of(said: AllowanceModel) -> Allowance:
         raise InvalidParameter("say either epsilon (with delta for Gaussian noise, without it pure) or rho")
     if said.rho is not None and said.delta is None:
         raise InvalidParameter("rho needs a delta: the one at which the epsilon of a release is told")
+    _check_size(said.epsilon, "epsilon", MOST_EPSILON)
+    _check_size(said.rho, "rho", MOST_RHO)
     return Allowance(
         epsilon=exact_or_none(said.epsilon, name="epsilon"),
         delta=exact_or_none(said.delta, name="delta"),
         rho=exact_or_none(said.rho, name="rho"),
         split=said.split,
     )
+
+
+def _check_size(value: Number | None, name: str, most: Fraction) -> None:
+    if value is not None and not _LEAST <= exact(value, name=name) <= most:
+        raise InvalidParameter(f"{name} must be at most {most}, beyond which nobody is protected, and at least 1e-9")
 
 
 def wish_of(said: WishModel) -> Wish:
