@@ -201,3 +201,42 @@ def test_two_who_publish_at_once_pay_once_and_write_the_same(tmp_path):
     assert len(entries(plan)) == len(answers(plan)) == 1
     checked = verify_bundle(found[0], ledger=plan.policy.ledger)
     assert checked.ok, str(checked)
+
+
+SERIES = """
+[[running]]
+name = "stays_so_far"
+title = "Stays so far"
+from = "stays"
+day = "admitted"
+first = 2026-01-01
+days = 59
+max_days = 1
+rho = 0.01
+"""
+LAST = 'reason = "published by law since 1998"\n'
+
+
+def test_a_series_goes_on_with_every_period_and_is_paid_once(tmp_path):
+    plan = world(tmp_path, (LAST, LAST + SERIES))
+    for turn, period in enumerate((JANUARY, JANUARY, FEBRUARY)):
+        bundle = publish(plan, principal="ana", period=period)
+        assert len(entries(plan)) == (2, 2, 3)[turn]
+        assert len((bundle / "tables" / "stays_so_far.csv").read_text().splitlines()) == 1 + (31, 31, 59)[turn]
+        checked = verify_bundle(bundle, ledger=plan.policy.ledger)
+        assert checked.ok, str(checked)
+    assert {entry.content["key"] for entry in entries(plan)} == {
+        KEY,
+        "release/stays/2026-02",
+        "running/stays/stays_so_far",
+    }
+
+
+def test_what_a_series_costs_is_counted_before_the_first_charge(tmp_path):
+    plan = world(tmp_path, (LAST, LAST + SERIES))
+    with pytest.raises(dp.Refused, match=r"more than the ε = 1\.01"):
+        publish(plan, principal="ana", period=JANUARY, max_epsilon="1.01")
+    dear = world(tmp_path / "dear", (LAST, LAST + SERIES.replace("0.01", "2")), ("epsilon = 40", "epsilon = 4"))
+    with pytest.raises(dp.BudgetExceeded):
+        publish(dear, principal="ana", period=JANUARY)
+    assert entries(plan) == entries(dear) == []

@@ -1,5 +1,7 @@
 """The one order of a release: price, open, look for what is stored or charge, read, draw and store, tidy, write.
 
+Series of totals so far go on after that, each under a charge of its own.
+
 Everything before the charge looks at public facts only. From the charge on a release can be interrupted anywhere and
 begun again: what was charged is not charged again, what was drawn is not drawn again, and what is written follows from
 the plan and the ledger alone.
@@ -8,21 +10,25 @@ the plan and the ledger alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.exact import Number, positive
 from discreet.mechanisms.text import significant_up
 from discreet.query import JointPlan, JointRelease, Session
+from discreet.query.planning import joint_event
 from discreet.release.bundle import write_bundle
 from discreet.release.period import Every, Period
 from discreet.release.plan import ReleasePlan
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.pricing import price
-from discreet.release.published import LedgerMark, Published, PublishedTable
+from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
+from discreet.release.running.advancing import advance
+from discreet.release.running.charging import NextCharge, next_charge
 from discreet.release.standing import key_of
 from discreet.release.tidy import tidy_tables
 
@@ -54,15 +60,16 @@ def publish(
     told = on_step or _nobody
     chosen = _period(plan, period, today)
     priced = price(plan, chosen, tables=tables)
-    _check_price(priced, max_epsilon)
     told("priced")
     with Session.from_policy(plan.policy, principal=principal, tables=tables) as session:
         joint = _joined(session, priced)
+        _check_charge(session, priced, max_epsilon)
         told("opened")
         released = joint.release()
+        running = _advanced(session, priced)
         mark = _mark(session, released)
     told("answered")
-    published = _published(priced, released, mark)
+    published = replace(_published(priced, released, mark), running=running)
     told("tidied")
     folder = write_bundle(published, plan.output.folder)
     told("written")
@@ -93,16 +100,22 @@ def _period(plan: ReleasePlan, period: Period | None, today: date | None) -> Per
     return period
 
 
-def _check_price(priced: PricedRelease, max_epsilon: Number | None) -> None:
-    if max_epsilon is None:
-        return
-    most = positive(max_epsilon, name="max_epsilon")
-    if Fraction(priced.epsilon) > most:
+def _check_charge(session: Session, priced: PricedRelease, max_epsilon: Number | None) -> None:
+    """Refuse what costs more than it may, or more than there is, before the first of several charges is made."""
+    begin = next_charge(replace(priced.plan, tables=()), priced.period, session).parts  # series only
+    is_paid = session.ledger.charged(key_of(priced.plan, priced.period)) is not None
+    unpaid = NextCharge({**({} if is_paid else {"release": priced.event}), **begin}, priced.delta)
+    cost, most = Fraction(unpaid.epsilon), None if max_epsilon is None else positive(max_epsilon, name="max_epsilon")
+    if most is not None and cost > most:
         raise Refused(
-            f"this release costs ε = {significant_up(Fraction(priced.epsilon))}, more than the ε = "
-            f"{significant_up(most)} that may be spent on it",
+            f"this release costs ε = {significant_up(cost)}, more than the ε = {significant_up(most)} that may be "
+            "spent on it",
             way_out="raise max_epsilon, or let [release] in the plan spend less; nothing was charged",
         )
+    own = {one.name for one in priced.plan.running if one.person_day}  # Their charges go to an account of their own.
+    events = [event for name, event in unpaid.parts.items() if name not in own]
+    if begin and events and not session.affords(joint_event(events)):
+        raise BudgetExceeded(asked=f"ε = {significant_up(cost)} of a release and its series", left=session.left)
 
 
 def _joined(session: Session, priced: PricedRelease) -> JointPlan:
@@ -136,6 +149,15 @@ def _check_begun(session: Session, key: str) -> None:
             reason="what was released stays as it is, and the same period is not released twice",
             way_out="bring back the version that the plan named then",
         )
+
+
+def _advanced(session: Session, priced: PricedRelease) -> tuple[RunningRelease, ...]:
+    """Release the days of every series that have ended with the period; a plan without periods has none."""
+    plan, end = priced.plan, priced.period.end
+    if end is None:
+        return ()
+    found = (advance(plan, running, session, until=end) for running in plan.running)
+    return tuple(one for one in found if one is not None)
 
 
 def _mark(session: Session, released: JointRelease) -> LedgerMark:
