@@ -61,16 +61,18 @@ class Differencing:
     examples: tuple[Isolation, ...]
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.named.of:,} of {self.people:,} people are alone in a difference of published counts",
-            f"  {self.attribute} guessed right               {self.named}",
-            f"  … without the person's row       {self.without}",
-            f"  … by what is most common         {self.commonest}",
+        told: list[tuple[str, object]] = [
+            (f"{self.attribute} guessed right", self.named),
+            ("… without the person's row", self.without),
+            ("… by what is most common", self.commonest),
         ]
-        if self.fresh is not None and self.fresh_without is not None:
-            lines.append(f"  releases drawn anew              {self.fresh}, without the row {self.fresh_without}")
+        if self.fresh is not None:
+            told += [("releases drawn anew", self.fresh), ("… without the person's row", self.fresh_without)]
         if self.ceiling is not None:
-            lines.append(f"  no attacker exceeds              {100 * self.ceiling:.0f} %")
+            told.append(("no attacker exceeds", f"{100 * self.ceiling:.0f} %"))
+        width = max(len(label) for label, _ in told)
+        lines = [f"{self.named.of:,} of {self.people:,} people are alone in a difference of published counts"]
+        lines += [f"  {label:<{width}}  {value}" for label, value in told]
         return "\n".join(lines + [f"  {example}" for example in self.examples])
 
 
