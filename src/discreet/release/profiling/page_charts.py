@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from discreet.release.profiling.partition import written
 from discreet.release.profiling.text import estimate_text
+from discreet.release.report.marks import words
 
 if TYPE_CHECKING:
     from discreet.release.profiling.results import CellCount, ColumnProfile
@@ -23,7 +23,7 @@ def histogram(column: ColumnProfile) -> str:
     """Draw a bar for each range, paler where it is open, with its whisker; hovering tells the numbers."""
     most = _most(column.cells)
     bars = "".join(_bar(place, cell, most, whisker=True) for place, cell in enumerate(column.cells))
-    label = escape(f"Histogram of {column.name}: {len(column.cells)} ranges", quote=True)
+    label = words(f"Histogram of {column.name}: {len(column.cells)} ranges")
     return _svg(len(column.cells) * _WIDE, bars, label)
 
 
@@ -42,7 +42,7 @@ def value_bar(cell: CellCount, most: int) -> str:
     long, low, high = (100 * count / most for count in (cell.count.tidy, cell.count.low, min(cell.count.high, most)))
     return (
         f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="{"open" if cell.rest else "bar"}" width="{long:.2f}" height="10"/>'
+        f'<rect class="bar" width="{long:.2f}" height="10"/>'
         f'<line class="whisker" x1="{low:.2f}" x2="{high:.2f}" y1="5" y2="5"/></svg>'
     )
 
@@ -56,7 +56,7 @@ def axis(column: ColumnProfile) -> str:
     left = f"← {written(cuts[0])}" if first.low is None else written(first.low)
     right = f"{written(cuts[-1])} →" if last.high is None else written(last.high)
     middle = written(cuts[len(cuts) // 2]) if len(cuts) > 2 else ""
-    told = "".join(f"<span>{escape(text)}</span>" for text in (left, middle, right) if text)
+    told = "".join(f"<span>{words(text)}</span>" for text in (left, middle, right) if text)
     return f'<div class="axis" aria-hidden="true">{told}</div>'
 
 
@@ -73,7 +73,7 @@ def _bar(place: int, cell: CellCount, most: int, *, whisker: bool) -> str:
         return bar
     low, high = (_HIGH - _HIGH * count / most for count in (cell.count.low, cell.count.high))
     line = f'<line class="whisker" x1="{x + 5}" x2="{x + 5}" y1="{low:.1f}" y2="{high:.1f}"/>'
-    return f"<g><title>{escape(cell.label)}: {estimate_text(cell.count)}</title>{bar}{line}</g>"
+    return f"<g><title>{words(cell.label)}: {estimate_text(cell.count)}</title>{bar}{line}</g>"
 
 
 def _svg(wide: int, inside: str, label: str) -> str:

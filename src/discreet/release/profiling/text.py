@@ -47,14 +47,15 @@ def _end(end: Bound | None, otherwise: str) -> str:
     return otherwise if end is None else written(end)
 
 
-def spent_text(allowed: Fraction, epsilon: float, delta: Fraction) -> str:
+def spent_text(allowed: Fraction, epsilon: float, delta: Fraction, *, tight: bool = True) -> str:
     """Write what is spent, and what it is by tight accounting."""
     from discreet.exact import exact
     from discreet.ledger.budget import readable
 
     said = f"ε = {readable(allowed)}" + (f", δ = {readable(delta)}" if delta else "")
-    tight = significant_up(exact(epsilon, name="epsilon"), 3)
-    return f"{said} (by tight accounting ε = {tight})" if epsilon < _LESS * allowed else said
+    if not tight or epsilon > _LESS * allowed:
+        return said
+    return f"{said} (by tight accounting ε = {significant_up(exact(epsilon, name='epsilon'), 3)})"
 
 
 def price_text(plan: ProfilePlan) -> str:
