@@ -105,7 +105,7 @@ def on_terminal(*arguments: str, folder: Path, answers: tuple[tuple[str, str], .
     if child == 0:
         os.chdir(folder)
         os.execve(sys.executable, [sys.executable, "-m", "discreet.cli", *arguments], environment(TERM="xterm", **more))
-    seen, waiting, until = "", list(answers), time.monotonic() + 120
+    seen, waiting, until = "", list(answers), time.monotonic() + 100
     while time.monotonic() < until:
         if select.select([screen], [], [], 0.2)[0]:
             try:

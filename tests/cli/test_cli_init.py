@@ -52,9 +52,9 @@ def test_on_a_terminal_each_proposal_is_asked_and_the_whole_confirmed(folder):
     assert ran.out.index("NOT PRIVATE") < ran.out.index("unit.column")
 
 
-def test_what_is_not_confirmed_is_not_written(folder):
-    talk = (("unit.column = ", "!\n"), ("becomes public. [y/N]", "n\n"))
-    ran = on_terminal(*INIT, "--epsilon", "1", "--lifetime-epsilon", "2", folder=folder, answers=talk)
+def test_what_is_not_confirmed_is_not_written(discreet, monkeypatch):
+    monkeypatch.setattr("discreet.cli.drafting.can_ask", lambda: True)
+    ran = discreet(*INIT, "--epsilon", "1", "--lifetime-epsilon", "2", given="!\nn\n")
     assert ran.code == 3
-    assert "nothing was written" in ran.out
+    assert "nothing was written" in ran.err
     assert not Path("first.toml").exists()

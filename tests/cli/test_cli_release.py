@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_folder import PLAN, on_terminal
+from cli_folder import PLAN
 
 RELEASE = ("release", "plan.toml", "--max-epsilon", "1")
 
@@ -30,12 +30,15 @@ def test_a_release_is_charged_once_and_written_the_same_again(discreet, folder):
     assert Path(first["report"]).exists()
 
 
-def test_nothing_is_published_without_a_yes(discreet, folder):
+def test_nothing_is_published_without_a_yes(discreet, folder, monkeypatch):
     assert discreet("release", "plan.toml").code == 2
     assert discreet(*RELEASE[:-1], "0.9").code == 3
-    assert on_terminal("release", "plan.toml", folder=folder, answers=(("[y/N]", "n\n"),)).code == 3
+    monkeypatch.setattr("discreet.cli.spending.can_ask", lambda: True)
+    assert discreet("release", "plan.toml", given="n\n").code == 3
     assert charges(discreet) == 0
     assert not (folder / "published").exists()
+    assert discreet("release", "plan.toml", given="y\n").code == 0
+    assert charges(discreet) == 1
 
 
 def test_a_plan_that_changed_after_its_release_is_refused(discreet, folder):

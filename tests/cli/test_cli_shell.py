@@ -87,10 +87,8 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
     assert "FROM visits" in history.read_text()
-    again = on_terminal(
-        *SHELL, folder=folder, answers=(("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", "\x04")),
-        XDG_STATE_HOME=str(state),
-    )  # fmt: skip
+    talk = (("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", "\\quit\n"))
+    again = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(state))
     assert again.code == 0
 
 

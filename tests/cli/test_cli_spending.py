@@ -56,17 +56,18 @@ def test_on_a_terminal_it_asks_and_yes_spends(discreet, folder):
     assert charges(discreet) == 1
 
 
-@pytest.mark.parametrize("answer", ["yess\n", "\x04"])
-def test_on_a_terminal_anything_but_yes_spends_nothing(discreet, folder, answer):
-    ran = on_terminal(*ASK, folder=folder, answers=(("[y/N]", answer),))
+@pytest.mark.parametrize("answer", ["n\n", "\n", "yess\n", ""])
+def test_anything_but_yes_spends_nothing(discreet, monkeypatch, answer):
+    monkeypatch.setattr("discreet.cli.spending.can_ask", lambda: True)
+    ran = discreet(*ASK, given=answer)
     assert ran.code == 3
-    assert "nothing was spent" in ran.out
+    assert "nothing was spent" in ran.err
     assert charges(discreet) == 0
 
 
-def test_an_interrupt_at_the_question_spends_nothing(discreet, folder):
-    ran = on_terminal(*ASK, folder=folder, answers=(("[y/N]", "\x03"),))
-    assert ran.code == 130
+@pytest.mark.parametrize(("key", "code"), [("\x04", 3), ("\x03", 130)], ids=["Ctrl-D", "Ctrl-C"])
+def test_leaving_at_the_question_spends_nothing(discreet, folder, key, code):
+    assert on_terminal(*ASK, folder=folder, answers=(("[y/N]", key),)).code == code
     assert charges(discreet) == 0
 
 

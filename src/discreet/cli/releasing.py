@@ -13,7 +13,8 @@ from discreet.cli.policies import asker, with_progress
 from discreet.cli.spending import Price, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.text import significant_up
-from discreet.release import Period, PricedRelease, ReleasePlan, Series, price, publish, read_release_plan, series
+from discreet.release import Period, ReleasePlan, Series, next_charge, price, publish, read_release_plan, series
+from discreet.release.running.charging import NextCharge
 
 __all__ = ["period_of", "released", "standing"]
 
@@ -25,10 +26,11 @@ def released(file: Path, label: str | None, *, max_epsilon: str | None, principa
     plan = read_release_plan(file)
     stands = series(plan, today=_today(), principal=asker(principal))
     period = period_of(plan, label) or _due(stands)
-    if period.label in {one.label for one in (*stands.released, *stands.unfinished)}:
-        note(f"{plan.name} {period.label} is paid already: it is written again, for nothing")
+    unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
+    if unpaid.parts:
+        agree(_price(unpaid), limit=limit_of(max_epsilon), what=what)
     else:
-        agree(_price(price(plan, period)), limit=limit_of(max_epsilon), what=f"{plan.name} {period.label}")
+        note(f"{what} is paid already: it is written again, for nothing")
     timed = replace(plan, policy=with_progress(plan.policy))
     bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell)
     others = [one.label for one in stands.due if one != period]
@@ -65,9 +67,11 @@ def _due(stands: Series) -> Period:
     raise Refused(f"nothing is due: all periods that have ended are released{begins}")
 
 
-def _price(priced: PricedRelease) -> Price:
-    at = f" at δ = {significant_up(priced.delta)}" if priced.delta else ""
-    return Price(words=f"ε = {significant_up(Fraction(priced.epsilon))}{at}", epsilon=priced.epsilon)
+def _price(unpaid: NextCharge) -> Price:
+    at = f" at δ = {significant_up(unpaid.delta)}" if unpaid.delta else ""
+    begin = [name for name in unpaid.parts if name != "release"]
+    series = f", with {' and '.join(begin)}, paid once for all days" if begin else ""
+    return Price(words=f"ε = {significant_up(Fraction(unpaid.epsilon))}{at}{series}", epsilon=unpaid.epsilon)
 
 
 def _tell(step: str) -> None:

@@ -59,6 +59,7 @@ class PriceList:
     releases_in_lifetime_budget: int
     lifetime_budget: str
     tables: list[TablePrice]
+    running: list[dict[str, Any]]  # series of totals, each paid for once, for all its days
     advice: list[str]
     text: str
 
