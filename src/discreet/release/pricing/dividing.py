@@ -102,7 +102,9 @@ class _Division:
         if not self.grows:
             return self.least or _ALL if self._fits(self.least) else None
         rest = largest(lambda rest: self._fits(self.least + rest), near_rho(allowance), steps=steps)
-        return None if rest is None else self._surely(rest)
+        if rest is None or steps < _STEPS:
+            return None if rest is None else self.least + rest
+        return self._surely(rest)
 
     def amounts_at(self, total: Fraction) -> dict[int, Fraction]:
         divided = self._divided(total)
