@@ -85,7 +85,6 @@ def differencing(
     levels: Sequence[Level] = (),
     isolating: Sequence[CountTable] | None = None,
     event: Event | None = None,
-    relation: Relation = Relation.ADD_REMOVE,
     draws: int = 40,
     examples: int = 5,
 ) -> NotPrivate[Differencing]:
@@ -93,7 +92,8 @@ def differencing(
 
     `isolating` are the exact tables that tell who is alone, if the published ones are noisy: the attacker is given that
     knowledge. Only people with one row are attacked; `person` is the column that tells them apart. `event` is what the
-    release claims to have spent: it gives the ceiling. Noise is drawn anew `draws` times for every person attacked.
+    release claims to spend on one person more or less: it gives the ceiling. Noise is drawn anew `draws` times
+    for every person attacked.
     """
     if draws < 1:
         raise InvalidParameter("draws must be at least 1")
@@ -103,7 +103,7 @@ def differencing(
     targets = isolated(fill(axes, alone), people)
     cube = fill(axes, published)
     trials = [_trial(cube, target, people, draws) for target in targets]
-    return NotPrivate(_summed(attribute, people, targets, trials, event, relation, examples))
+    return NotPrivate(_summed(attribute, people, targets, trials, event, examples))
 
 
 @final
@@ -203,7 +203,6 @@ def _summed(
     targets: Sequence[Target],
     trials: Sequence[_Trial],
     event: Event | None,
-    relation: Relation,
     examples: int,
 ) -> Differencing:
     truths = [target.attribute for target in targets]
@@ -217,7 +216,7 @@ def _summed(
         commonest=_hits([trial.commonest for trial in trials], truths),
         fresh=drawn[0],
         fresh_without=drawn[1],
-        ceiling=None if event is None or drawn[1] is None else _ceiling(event, drawn[1], relation),
+        ceiling=None if event is None or drawn[1] is None else _ceiling(event, drawn[1]),
         examples=tuple(trial.isolation for trial in trials[:examples]),
     )
 
@@ -230,11 +229,11 @@ def _drawn(trials: Sequence[_Trial], side: int) -> Success:
     return Success(sum(t.fresh[side] for t in trials if t.fresh is not None), sum(t.draws for t in trials))
 
 
-def _ceiling(event: Event, without: Success, relation: Relation) -> float:
+def _ceiling(event: Event, without: Success) -> float:
     """Bound the share of right guesses of any attacker who without the row is right as often as measured, or less.
 
     To guess right is a test of "with the row" against "without": whoever is right with chance p without it is right
     with it at most as often as the trade-off curve allows at false positive rate p. The curve is concave in p, so the
     bound of the mean chance holds for the mean over people.
     """
-    return best_tpr(event, Fraction(without.interval()[1]), relation=relation)
+    return best_tpr(event, Fraction(without.interval()[1]), relation=Relation.ADD_REMOVE)

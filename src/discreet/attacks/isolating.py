@@ -27,12 +27,17 @@ Places: TypeAlias = NDArray[np.int64]
 class People:
     """The rows of a table as nodes of axes, and whose they are. Only rows whose values are all listed are here."""
 
-    who: tuple[str, ...]
     nodes: Places  # one row for each row, one column for each axis
     once: NDArray[np.bool_]  # whether a row is the only one of its person
+    whose: Places  # the number of the person of each row
+    names: pa.Array  # of persons, by number
 
     def __len__(self) -> int:
-        return len(self.who)
+        return len(self.nodes)
+
+    def name(self, row: int) -> str:
+        """Return whose row it is."""
+        return str(self.names[int(self.whose[row])].as_py())
 
 
 @final
@@ -60,10 +65,11 @@ def people_of(rows: Any, axes: Sequence[Axis], person: str | None) -> People:
         listed = ", ".join(f"{column} AS axis_{i}" for i, column in enumerate(columns))
         found = lab.select(f"SELECT {text_of(who)} AS who, {listed} FROM {lab.relations['rows']}")
     nodes = np.column_stack([_nodes(found.column(f"axis_{i}"), axis) for i, axis in enumerate(axes)])
-    kept = (nodes >= 0).all(axis=1)
-    names = np.asarray(found.column("who").to_pylist(), dtype=object)
-    _, back, times = np.unique(names.astype(str), return_inverse=True, return_counts=True)
-    return People(tuple(names[kept]), nodes[kept], (times[back] == 1)[kept])
+    persons = found.column("who").combine_chunks().dictionary_encode()
+    whose = persons.indices.fill_null(-1).to_numpy().astype(np.int64)
+    kept = (nodes >= 0).all(axis=1) & (whose >= 0)
+    times = np.bincount(whose[whose >= 0], minlength=1)
+    return People(nodes[kept], times[whose[kept]] == 1, whose[kept], persons.dictionary)
 
 
 def _column(lab: Lab, axis: Axis) -> str:
@@ -85,15 +91,23 @@ def isolated(cube: Cube, people: People) -> tuple[Target, ...]:
     found: dict[int, list[tuple[int, ...]]] = {}
     for choice in _choices(cube.axes[:-1]):
         nodes = _lifted(people.nodes[:, :-1], cube.axes[:-1], choice)
-        for row in np.nonzero(alone[_places(nodes, cube.shape)] & people.once)[0]:
-            found.setdefault(int(row), []).append(tuple(int(node) for node in nodes[row]))
-    targets = (_target(cube, people, row, groups) for row, groups in found.items())
-    return tuple(target for target in targets if _truly_alone(people, cube.axes, target.group))
+        for row in _truly_alone(_places(nodes, cube.shape), alone):
+            if people.once[row]:
+                found.setdefault(int(row), []).append(tuple(int(node) for node in nodes[row]))
+    return tuple(_target(cube, people, row, groups) for row, groups in found.items())
+
+
+def _truly_alone(places: Places, alone: NDArray[np.bool_]) -> Places:
+    """Return rows that are the only one of a group of count 1: published numbers may be about other data, or wrong."""
+    rows = np.nonzero(alone[places])[0]
+    _, first, times = np.unique(places[rows], return_index=True, return_counts=True)
+    single: Places = rows[first[times == 1]]
+    return single
 
 
 def _target(cube: Cube, people: People, row: int, groups: Sequence[tuple[int, ...]]) -> Target:
     attribute = int(people.nodes[row, -1])
-    targets = [Target(people.who[row], group, attribute) for group in groups]
+    targets = [Target(people.name(row), group, attribute) for group in groups]
     return min(targets, key=lambda target: len(cube.made_of(target.place(cube.shape, ALL))))
 
 
@@ -122,13 +136,3 @@ def _places(nodes: Places, shape: Sequence[int]) -> Places:
     for column, size in zip(nodes.T, shape[:-1], strict=True):
         place = place * size + column
     return place * shape[-1] + ALL
-
-
-def _truly_alone(people: People, axes: Sequence[Axis], group: Sequence[int]) -> bool:
-    """Check in the data that one row is in the group: published numbers may be about other data, or wrong."""
-    inside = np.ones(len(people), dtype=np.bool_)
-    for place, (axis, node) in enumerate(zip(axes[:-1], group, strict=True)):
-        if node != ALL:
-            under = np.array([node in axis.above(one) for one in range(axis.size)])
-            inside &= under[people.nodes[:, place]]
-    return int(inside.sum()) == 1

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from discreet.attacks import Success
 from discreet.demo.results import DemoResult, Person
-from discreet.demo.telling import count_words, difference_words, per_cent
+from discreet.demo.telling import count_words, difference_words, guess_words, per_cent
 from discreet.plots import Scale, ruler, strip
 from discreet.release.report.marks import paragraph, section, words
 from discreet.release.report.style import STYLE, policy_for
@@ -151,8 +151,8 @@ def _meaning(found: DemoResult) -> str:
                 "Every published number has noise in it that is larger than any one person. The tables still tell how "
                 "many patients a district has; they do not tell whether you are among them. ε says how much one person "
                 f"can matter to everything that is published: here ε = {found.epsilon:.2f}. Whoever guesses whether "
-                f"somebody is in the data, at even odds before, is right at most {per_cent(found.guess)} of the time "
-                "after."
+                f"somebody is in the data, at even odds before, is right at most {guess_words(found.priced)} % of "
+                "the time after."
             )
         ],
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
 from discreet.attacks import Differencing, Linkage, Success
+from discreet.release import PricedRelease
 
 __all__ = ["DemoResult", "Person"]
 
@@ -34,19 +34,33 @@ class DemoResult:
 
     folder: Path
     bundle: Path
-    report: Path
-    attack_report: Path
     linkage: Linkage
-    tables: int
-    epsilon: float
-    delta: Fraction
-    budget: Fraction
-    guess: float  # how often the best attacker is right whether somebody is in the data, who starts at one half
+    priced: PricedRelease
     charged: bool  # False if the period had been released before
     exact: Differencing
     private: Differencing
     people: tuple[Person, ...]
     seconds: float
+
+    @property
+    def report(self) -> Path:
+        """The report of the release, which may be published."""
+        return self.bundle / "report.html"
+
+    @property
+    def attack_report(self) -> Path:
+        """The page about the attacks, which may not."""
+        return self.folder / "attack-report.html"
+
+    @property
+    def epsilon(self) -> float:
+        """What the release spent."""
+        return self.priced.epsilon
+
+    @property
+    def tables(self) -> int:
+        """How many tables were published."""
+        return len(self.priced.tables)
 
     def to_json(self) -> dict[str, Any]:
         """Return the figures in plain values."""
@@ -59,7 +73,7 @@ class DemoResult:
             "stays_named": self.linkage.named.hits,
             "tables": self.tables,
             "epsilon": self.epsilon,
-            "delta": float(self.delta),
+            "delta": float(self.priced.delta),
             "charged": self.charged,
             "exact_tables": _figures(self.exact),
             "private_tables": _figures(self.private),

@@ -19,7 +19,7 @@ from discreet.ledger import look
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from discreet.release import ReleasePlan
+    from discreet.release import PricedRelease, ReleasePlan
 
 __all__ = ["main", "run"]
 
@@ -33,39 +33,25 @@ def run(folder: Path = FOLDER, *, console: Console | None = None) -> DemoResult:
     In the same folder it can be run again: what was released is neither charged nor drawn a second time.
     """
     from discreet import release
-    from discreet.release.bundle.claims import best_guess
 
     begun, tell = time.monotonic(), Teller(console)
     tell.opening()
     plan = release.read_release_plan(stage(folder))
     linked = link(folder)
     tell.linked(linked)
-    period = plan.schedule.period(0)
-    priced = release.price(plan, period)
-    guess = best_guess(priced.event, priced.relation)
-    tell.priced(priced, guess)
-    charged = not _charged_before(plan)
-    bundle = release.publish(
-        plan, principal=PRINCIPAL, period=period, on_step=lambda step: tell.step(step, charged=charged)
-    )
-    tell.published(bundle)
+    priced = release.price(plan, plan.schedule.period(0))
+    tell.priced(priced)
+    bundle, charged = _released(priced, tell)
     exact, published = exact_tables(plan, folder), published_tables(plan, bundle)
     named = by_differences(plan, folder, exact, isolating=exact)
-    guessed = by_differences(plan, folder, published, isolating=exact, event=priced.event)
     result = DemoResult(
         folder=folder,
         bundle=bundle,
-        report=bundle / "report.html",
-        attack_report=folder / "attack-report.html",
         linkage=linked,
-        tables=len(plan.tables),
-        epsilon=priced.epsilon,
-        delta=priced.delta,
-        budget=plan.policy.budget.epsilon or priced.delta,
-        guess=guess,
+        priced=priced,
         charged=charged,
         exact=named,
-        private=guessed,
+        private=by_differences(plan, folder, published, isolating=exact, event=priced.event),
         people=people_given_away(folder, named, published),
         seconds=time.monotonic() - begun,
     )
@@ -73,6 +59,21 @@ def run(folder: Path = FOLDER, *, console: Console | None = None) -> DemoResult:
     tell.attacked(result)
     tell.closing(result)
     return result
+
+
+def _released(priced: PricedRelease, tell: Teller) -> tuple[Path, bool]:
+    """Publish, and return the bundle and whether anything was charged for it."""
+    from discreet.release import publish
+
+    charged = not _charged_before(priced.plan)
+    bundle = publish(
+        priced.plan,
+        principal=PRINCIPAL,
+        period=priced.period,
+        on_step=lambda step: tell.step(step, charged=charged),
+    )
+    tell.published(bundle)
+    return bundle, charged
 
 
 def _charged_before(plan: ReleasePlan) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from discreet.release import PricedRelease
 
-__all__ = ["Teller", "count_words", "difference_words", "per_cent", "verdict_words"]
+__all__ = ["Teller", "count_words", "difference_words", "guess_words", "per_cent", "verdict_words"]
 
 _STEPS = {
     "opened": "opened the ledger",
@@ -62,7 +62,7 @@ class Teller:
             [(row["name"], row["admitted"], row["nights"], row["diagnosis"]) for row in found.sample],
         )
 
-    def priced(self, priced: PricedRelease, guess: float) -> None:
+    def priced(self, priced: PricedRelease) -> None:
         """Tell what the plan costs, before anything is read."""
         self._heading("2  Tables instead of lists, by a plan")
         self._say(
@@ -71,7 +71,7 @@ class Teller:
         )
         largest = max(error for table in priced.tables for error in table.errors.values())
         promise = (
-            f"whoever guesses whether you are in the data is right at most {math.ceil(100 * guess)} times in 100; a "
+            f"whoever guesses whether you are in the data is right at most {guess_words(priced)} times in 100; a "
             "coin is right 50 times"
         )
         self._table(
@@ -166,6 +166,13 @@ def difference_words(person: Person) -> str:
         f"{person.name or 'a neighbour'} {person.facts} now knows the diagnosis: {person.diagnosis}. By the plan the "
         f"numbers are {noisy[0]} and {noisy[1]}; their difference, {noisy[2]}, tells nothing."
     )
+
+
+def guess_words(priced: PricedRelease) -> str:
+    """Tell how often of 100 times the best attacker is right whether somebody is in the data, who starts at 50."""
+    from discreet.release.bundle.claims import best_guess
+
+    return f"{math.ceil(100 * best_guess(priced.event, priced.relation))}"
 
 
 def count_words(count: float) -> str:
