@@ -139,10 +139,13 @@ class Teller:
         self._console.print(f"\n[bold]{text}[/]", highlight=False)
 
     def _say(self, text: str, *, indent: int = 0) -> None:
-        from rich.padding import Padding
+        from rich.text import Text
 
-        told = Padding(text, (0, 0, 0, 2 + indent), expand=False)
-        self._console.print(told, width=min(_WIDTH, self._console.width), highlight=False)
+        margin = Text(" " * (2 + indent))
+        room = min(_WIDTH, self._console.width) - len(margin)
+        for line in Text.from_markup(text).wrap(self._console, room):
+            line.rstrip()
+            self._console.print(margin + line, highlight=False)
 
     def _table(self, names: tuple[str, ...], rows: list[tuple[Any, ...]], *, head: bool = True) -> None:
         from rich.padding import Padding
