@@ -14,7 +14,7 @@ def rule_of(subjects: tuple[Subject, ...], division: Division) -> tuple[str, ...
     searches = {subject.search for subject in subjects}
     told = [
         f"The budget is divided into {division.parts} equal parts: one for each of {len(subjects)} columns, and one "
-        f"for how many {_whom(division.unit)} there are."
+        f"for how many {_whom(division.unit)}."
     ]
     if searches & {Search.NUMBERS, Search.TIMES}:
         told.append(
@@ -24,7 +24,7 @@ def rule_of(subjects: tuple[Subject, ...], division: Division) -> tuple[str, ...
     if Search.VALUES in searches:
         told.append(
             "A column of texts without declared categories spends a third of its part on finding values that many "
-            f"share, and two thirds on counting them. Half of δ is divided among the {division.searched} such columns."
+            f"share, and two thirds on counting them. Half of δ is for these, in equal parts."
         )
     return (*told, f"Noise is {'Gaussian' if division.gaussian else 'Laplace'}: here its ± is the smaller one.")
 
@@ -34,8 +34,8 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
     counted = (
         "Each row is protected by itself and counted once."
         if unit.is_row
-        else f"Everybody who shares a {unit.column} is protected together. In each column at most {_limits(unit)} of "
-        "one are counted, taken at random if there are more; rows without it are left out."
+        else f"Everybody who shares a {unit.column} is protected together. {_limits(unit)}, taken at random if there "
+        f"are more; rows without a {unit.column} are left out."
     )
     return (
         counted,
@@ -46,8 +46,12 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
 
 def _limits(unit: Unit) -> str:
     groups, rows = unit.max_groups, unit.max_rows_per_group
-    return f"{rows} row{'s' * (rows > 1)} in each of {groups} cell{'s' * (groups > 1)}"
+    if groups == rows == 1:
+        return "In each column one row of each is counted"
+    each = f"{rows} row{'s' * (rows > 1)}"
+    spread = "of one range or value" if groups == 1 else f"of each of {groups} ranges or values"
+    return f"In each column at most {each} {spread} are counted for each"
 
 
 def _whom(unit: Unit) -> str:
-    return "rows" if unit.is_row else f"different values {unit.column} has"
+    return "rows there are" if unit.is_row else f"different values {unit.column} has"
