@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
-from discreet.query.catalogue import Catalogue, CatalogueColumn
+from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.facts import Kind
-from discreet.query.policy import PublicTable, public
+from discreet.query.policy import PublicTable, between, public
 from discreet.query.session.catalogue_building import build_catalogue
+from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan
 
 if TYPE_CHECKING:
     from discreet.query.engine import Engine
     from discreet.query.session.policy_file import Policy
 
-__all__ = ["catalogue_of"]
+__all__ = ["catalogue_in", "catalogue_of"]
 
 
 def catalogue_of(plan: ReleasePlan, tables: Mapping[str, Any] | None = None) -> Catalogue:
@@ -31,6 +34,30 @@ def catalogue_of(plan: ReleasePlan, tables: Mapping[str, Any] | None = None) -> 
         schemas = _Declared(policy, _public_engine(sources, opened))
         columns = {name: table.columns for name, table in policy.tables.items()}
         return build_catalogue(schemas, sources, unit=policy.unit, columns=columns)
+
+
+def catalogue_in(catalogue: Catalogue, plan: ReleasePlan, period: Period) -> Catalogue:
+    """Narrow the column of the schedule to a period. It is for made-up rows: real ones would be clamped into it."""
+    column = (plan.schedule.column or "").casefold()
+    if not column or period.first is None or period.end is None:
+        return catalogue
+    bounds = {
+        Kind.DATE: between(period.first, period.end - timedelta(days=1)),
+        Kind.TIMESTAMP: between(_moment(period.first), _moment(period.end) - timedelta(microseconds=1)),
+    }
+
+    def narrowed(table: CatalogueTable) -> CatalogueTable:
+        columns = {
+            name: replace(one, facts=bounds[one.facts.kind].facts) if name.casefold() == column else one
+            for name, one in table.columns.items()
+        }
+        return replace(table, columns=columns) if table.private else table
+
+    return replace(catalogue, tables={name: narrowed(table) for name, table in catalogue.tables.items()})
+
+
+def _moment(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)
 
 
 def _source(policy: Policy, name: str, given: Mapping[str, Any]) -> Any:

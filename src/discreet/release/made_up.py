@@ -9,7 +9,7 @@ from typing import Any
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.release.bundle import write_bundle
-from discreet.release.declared import catalogue_of
+from discreet.release.declared import catalogue_in, catalogue_of
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan
 from discreet.release.pricing.priced_release import PricedRelease
@@ -31,8 +31,8 @@ def dummy(
     says DUMMY wherever it is looked at. All made-up rows are in the period.
     """
     chosen = plan.schedule.period(0) if period is None else period
-    priced = price(plan, Period(label=chosen.label), tables=tables)
-    drawn = tuple(_drawn(priced, catalogue_of(plan, tables)))
+    priced = price(plan, chosen, tables=tables)
+    drawn = tuple(_drawn(priced, catalogue_in(catalogue_of(plan, tables), plan, chosen)))
     published = Published(
         plan=plan,
         period=chosen,

@@ -95,6 +95,23 @@ def test_the_price_is_the_same_in_every_period(tmp_path):
     assert "DATE '2026-08-01'" in later.tables[0].sql
 
 
+def test_days_of_the_schedule_are_those_of_the_period(tmp_path):
+    by_day = ('["district", "sex"]]', '["admitted"]]')
+    plan = plan_in(tmp_path, by_day, ("sex, COUNT", "admitted, COUNT"), ("BY sex", "BY admitted"))
+    assert [table.expected["*"] for table in plan.tables if table.family] == [
+        800 * 31,
+        400 * 31,
+        Fraction(800 * 31, 3),
+        800,
+    ]
+    for number, days in ((0, 31), (1, 28)):
+        priced = price(plan, plan.schedule.period(number))
+        for name in ("by_sex", "stays_by_admitted"):
+            table = priced.table(name)
+            assert table.groups == days
+            assert len(table.offer["keys"]["admitted"]) == days
+
+
 def test_what_the_lifetime_budget_holds_is_told(tmp_path):
     assert (
         price(plan_in(tmp_path, LISTED)).lifetime

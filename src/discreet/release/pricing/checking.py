@@ -28,7 +28,7 @@ from discreet.release.pricing.checking_parts import (
 )
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.pricing import price
-from discreet.release.pricing.quotes import read_table
+from discreet.release.pricing.readings import read_table
 
 __all__ = ["Checked", "check"]
 
@@ -94,12 +94,12 @@ def _problems(plan: ReleasePlan, catalogue: Catalogue) -> Iterator[_Problem]:
     questions: dict[str, Question | None] = {table.name: None for table in plan.tables}
     for table in plan.tables:
         try:
-            _, reading = read_table(plan, table, catalogue, plan.schedule.period(0))
+            question = read_table(plan, table, catalogue, plan.schedule.period(0)).question
         except (InvalidParameter, Refused) as error:
             yield error
             continue
-        questions[table.name] = reading.question
-        yield from _found(plan, place_of(plan, table.name, "expected", "delta"), check_table, table, reading.question)
+        questions[table.name] = question
+        yield from _found(plan, place_of(plan, table.name, "expected", "delta"), check_table, table, question)
     for index in range(len(plan.invariants)):
         yield from _found(plan, ("invariants", index), check_invariant, plan, index, questions)
 

@@ -94,7 +94,7 @@ def _other_kind(plan: ReleasePlan, reason: str) -> Refused:
 def _table(quote: Quote, priced: Priced) -> PricedTable:
     return PricedTable(
         plan=quote.table,
-        sql=quote.sql,
+        sql=quote.reading.sql,
         priced=priced,
         offer=quote.offer(priced),
         errors=errors_of(priced.draft),

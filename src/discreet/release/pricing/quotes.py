@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import InvalidParameter
 from discreet.mechanisms.text import significant_up
 from discreet.query.catalogue import Catalogue
 from discreet.query.planning import Priced, Spend
 from discreet.query.planning import plan as plan_question
 from discreet.query.planning.draft import Spread
 from discreet.query.planning.targets import relative_errors_of
-from discreet.query.reading import Reading, read
 from discreet.release.period import Period
-from discreet.release.places import located, place_of, told_at
+from discreet.release.places import told_at
 from discreet.release.plan import Allowance, ReleasePlan, TablePlan
-from discreet.release.reading.window import sql_in
+from discreet.release.pricing.readings import TableReading, read_table
 
-__all__ = ["Quote", "is_gaussian", "quotes_of", "read_table"]
+__all__ = ["Quote", "is_gaussian", "quotes_of"]
 
 _ROWS = "*"
 _WIDE = 10**6  # An amount divided by this makes noise so wide that rounding it to whole numbers is nothing.
@@ -32,17 +31,11 @@ class Quote:
     """One table: what it asks, and the delta that it needs for groups that nobody listed."""
 
     table: TablePlan
-    sql: str  # within the window of the period
-    reading: Reading
+    reading: TableReading
     catalogue: Catalogue
     pure: bool  # whether the lifetime budget takes no delta
     gaussian: bool  # whether what is split is rho
     delta: Fraction | None
-
-    @property
-    def hidden(self) -> bool:
-        """Whether groups are found in the data."""
-        return any(key.domain is None for key in self.reading.question.keys)
 
     def at(self, amount: Fraction) -> Priced:
         """Price the table for an amount of what is split: rho, or epsilon."""
@@ -78,9 +71,10 @@ class Quote:
 
     def offer(self, priced: Priced) -> dict[str, Any]:
         """Return what `Session.sql` must be told to make the same price."""
-        spend, table = priced.spend, self.table
+        spend = priced.spend
         said = {"rho": spend.rho, "epsilon": spend.epsilon, "delta": self.delta}
-        listed = {"expected": dict(table.expected), "keys": {name: list(keys) for name, keys in table.keys.items()}}
+        keys = {name: list(values) for name, values in self.reading.keys.items()}
+        listed = {"expected": dict(self.table.expected), "keys": keys}
         return {name: value for name, value in (said | listed).items() if value}
 
     def _bends(self, amount: Fraction) -> bool:
@@ -90,73 +84,31 @@ class Quote:
         expected = dict(self.table.expected)
         rows = expected.pop(_ROWS, None)
         spend = Spend(delta=self.delta, expected=None if rows is None else max(1, round(rows)), sizes=expected, **said)
-        question, options = self.reading.question, self.reading.options
-        return plan_question(question, self.catalogue, spend, limits=options, pure=self.pure)
+        asked = self.reading
+        return plan_question(asked.question, self.catalogue, spend, limits=asked.options, pure=self.pure)
 
 
 def quotes_of(plan: ReleasePlan, catalogue: Catalogue, period: Period) -> tuple[Quote, ...]:
     """Read all tables, and give those that need one a delta: their own, or an even part of half the allowance's."""
     readings = [read_table(plan, table, catalogue, period) for table in plan.tables]
-    hidden = [any(key.domain is None for key in reading.question.keys) for _, reading in readings]
-    deltas = _deltas(plan, hidden)
+    deltas = _deltas(plan, [reading.hidden for reading in readings])
     allowance = plan.allowance
     return tuple(
         Quote(
             table=table,
-            sql=sql,
             reading=reading,
             catalogue=catalogue,
             pure=plan.policy.budget.kind == "pure",
             gaussian=is_gaussian(allowance),
             delta=delta,
         )
-        for table, (sql, reading), delta in zip(plan.tables, readings, deltas, strict=True)
+        for table, reading, delta in zip(plan.tables, readings, deltas, strict=True)
     )
 
 
 def is_gaussian(allowance: Allowance) -> bool:
     """Whether rho is split, and noise Gaussian."""
     return allowance.rho is not None or allowance.delta is not None
-
-
-def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period: Period) -> tuple[str, Reading]:
-    """Read the text as it was written, so that a refusal names its place there, and then that of the period."""
-    keys = {name: list(values) for name, values in table.keys.items()}
-    try:
-        _check_clause(read(table.sql, catalogue, keys=keys))
-        sql = sql_in(plan, table, period)
-        return sql, read(sql, catalogue, keys=keys)
-    except InvalidParameter as error:
-        raise located(plan, place_of(plan, table.name, "sql", "keys", "measures"), error) from None
-    except Refused as refused:
-        raise located(plan, place_of(plan, table.name, "sql", _word(table, refused)), _helpful(refused)) from None
-
-
-def _word(table: TablePlan, refused: Refused) -> str:
-    """Tell what of a family is refused: which rows it counts, or what it measures."""
-    before, _, after = table.sql.partition(" WHERE (")
-    return "where" if after and (refused.column or 0) > len(before) else "measures"
-
-
-def _helpful(refused: Refused) -> Refused:
-    """Say that a plan names every column, also those of which nothing is known."""
-    if "no column of this name" not in refused.problem:
-        return refused
-    near = f"{refused.way_out} " if refused.way_out.endswith("?") else ""
-    return Refused(
-        refused.problem,
-        reason=refused.reason,
-        way_out=f'{near}a plan declares every column that it names, such as note = {{ kind = "text" }}',
-        line=refused.line,
-        column=refused.column,
-        excerpt=refused.excerpt,
-        caret=refused.caret,
-    )
-
-
-def _check_clause(reading: Reading) -> None:
-    if reading.options.epsilon is not None or reading.options.delta is not None:
-        raise InvalidParameter("the price of a table stands in the plan: leave epsilon and delta out of its SQL")
 
 
 def _deltas(plan: ReleasePlan, hidden: list[bool]) -> list[Fraction | None]:

@@ -112,7 +112,7 @@ def _file_name(name: str) -> str:
 
 
 def _groups(axes: Mapping[str, Axis], by: Sequence[str]) -> int:
-    return prod(len(axes[name].values) for name in by)
+    return prod(axes[name].groups for name in by)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from discreet.errors import InvalidParameter
+from discreet.query.facts import Kind
 from discreet.query.policy import Declared
 from discreet.query.session.catalogue_building import nearest
+from discreet.release.period import Schedule
 from discreet.release.plan import Level
 from discreet.release.reading.sql_text import constant, constants, identifier
+from discreet.release.reading.window import days_of
 
 __all__ = ["Axes", "Axis"]
 
@@ -28,11 +31,17 @@ class Axis:
     parts: Mapping[Hashable, tuple[Hashable, ...]]
     declared: Declared | None  # of the column; None if its values are listed with the table
     is_level: bool = False
+    in_period: int | None = None  # how many of its values a period has, if they are the days of the schedule
 
     @property
     def values(self) -> tuple[Hashable, ...]:
         """All its public values."""
         return tuple(self.parts)
+
+    @property
+    def groups(self) -> int:
+        """How many groups it makes in a release."""
+        return len(self.parts) if self.in_period is None else self.in_period
 
     def selected(self) -> str:
         """Return how it is written after SELECT."""
@@ -60,6 +69,7 @@ class Axes:
     columns: Mapping[str, Declared]
     levels: Mapping[str, Level]
     keys: Mapping[str, tuple[Hashable, ...]]  # listed with what is published
+    schedule: Schedule = field(default_factory=Schedule)
 
     def axis(self, name: str) -> Axis:
         """Return a column or level by its name, or say why it cannot be grouped by."""
@@ -75,7 +85,15 @@ class Axes:
                 f"table {self.table!r} declares no column {name!r}, and no level is called so. {nearest(name, known)}"
             )
         values = _domain(found, self.columns[found])
-        return Axis(found, found, {value: (value,) for value in values}, self.columns[found])
+        return Axis(
+            found, found, {value: (value,) for value in values}, self.columns[found], in_period=self._in_period(found)
+        )
+
+    def _in_period(self, column: str) -> int | None:
+        """Where the schedule chooses rows by this day, a release has the days of its period only."""
+        days = len(days_of(self.schedule.period(0)))
+        is_date = self.columns[column].facts.kind is Kind.DATE
+        return days if is_date and column.casefold() == (self.schedule.column or "").casefold() else None
 
     def _level(self, level: Level) -> Axis:
         below = self.axis(level.of)

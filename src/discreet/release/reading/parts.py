@@ -11,6 +11,7 @@ from discreet.exact import Number, exact, exact_or_none
 from discreet.query import Policy
 from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO
 from discreet.query.session.catalogue_building import nearest
+from discreet.release.period import Schedule
 from discreet.release.plan import Allowance, Invariant, Level, RunningPlan, TablePlan, Wish
 from discreet.release.reading.families import Family
 from discreet.release.reading.levels import Axes
@@ -102,7 +103,7 @@ def table_of(said: PublishModel) -> TablePlan:
     )
 
 
-def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level]) -> Family:
+def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], schedule: Schedule) -> Family:
     """Read a family of tables."""
     if said.source is None:
         raise InvalidParameter('say how the table is made: sql = "SELECT …", or from, by (or groupings) and measures')
@@ -125,6 +126,7 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level]) -
             columns=policy.tables[source].columns,
             levels=levels,
             keys={name: tuple(values) for name, values in said.keys.items()},
+            schedule=schedule,
         ),
         wish=wish_of(said),
         expected=_expected(said),

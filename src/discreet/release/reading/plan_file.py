@@ -60,8 +60,8 @@ class _Reader:
 
     def plan(self) -> ReleasePlan:
         policy = policy_of(self.document, self.model)
-        levels = dict(self._levels())
-        tables = list(self._tables(policy, levels))
+        levels, schedule = dict(self._levels()), self._schedule()
+        tables = list(self._tables(policy, levels, schedule))
         running = list(self._running(policy))
         self._check_names([(place, table.name) for place, table in tables] + [(at, one.name) for at, one in running])
         return ReleasePlan(
@@ -70,7 +70,7 @@ class _Reader:
             policy=policy,
             allowance=self.document.at(("release",), allowance_of, self.model.release),
             tables=tuple(table for _, table in tables),
-            schedule=self._schedule(),
+            schedule=schedule,
             output=self._output(),
             publisher=self.model.publisher,
             contact=self.model.contact,
@@ -106,13 +106,15 @@ class _Reader:
                 )
             yield level.name, level_of(level)
 
-    def _tables(self, policy: Policy, levels: Mapping[str, Level]) -> Iterator[tuple[Place, TablePlan]]:
+    def _tables(
+        self, policy: Policy, levels: Mapping[str, Level], schedule: Schedule
+    ) -> Iterator[tuple[Place, TablePlan]]:
         for index, said in enumerate(self.model.publish):
             place: Place = ("publish", index)
             if said.sql is not None:
                 yield place, self.document.at(place, table_of, said)
                 continue
-            family = self.document.at(place, family_of, said, policy, levels)
+            family = self.document.at(place, family_of, said, policy, levels, schedule)
             for table in self.document.at(place, family.tables):
                 yield place, table
 

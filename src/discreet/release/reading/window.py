@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
+
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan, TablePlan
 from discreet.release.reading.sql_text import constant, identifier
 
-__all__ = ["sql_in"]
+__all__ = ["days_of", "sql_in"]
 
 
 def sql_in(plan: ReleasePlan, table: TablePlan, period: Period) -> str:
@@ -22,6 +24,13 @@ def sql_in(plan: ReleasePlan, table: TablePlan, period: Period) -> str:
     rows = f"{named} >= {constant(period.first)} AND {named} < {constant(period.end)}"
     private = [identifier(name) for name, source in plan.policy.tables.items() if not source.public]
     return _shadowed(table.sql, {name: f"SELECT * FROM {name} WHERE {rows}" for name in private})
+
+
+def days_of(period: Period) -> tuple[date, ...]:
+    """Return all days of a period."""
+    if period.first is None or period.end is None:
+        return ()
+    return tuple(period.first + timedelta(days=day) for day in range((period.end - period.first).days))
 
 
 def _shadowed(sql: str, sources: dict[str, str]) -> str:
