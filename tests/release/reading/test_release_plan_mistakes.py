@@ -138,7 +138,7 @@ BAD = [
     (FAMILY, 'groupings = [["sex", "sex"]]', 50, "leave one out"),
     (FAMILY, 'groupings = [["distrikt"]]', 50, "did you mean 'district'"),
     (FAMILY, 'groupings = [["ward"]]', 50, "keys = { ward = […] }"),
-    (f"{FAMILY}\n{MEASURES}", 'by = ["admitted", "cost", "sex"]\nmeasures = { n = "COUNT(*)" }', 50, "leave out a column"),
+    (f"{FAMILY}\n{MEASURES}", 'by = ["admitted", "cost", "sex"]\nmeasures = { n = "COUNT(*)" }', 50, "leave out a"),
     (MEASURES + "\n", "", 50, 'measures = { stays = "count(*)" }'),
     (MEASURES, 'measures = { stays = "COUNT(" }', 50, "parentheses in pairs"),
     (MEASURES, 'measures = { stays = "ward" }', 55, "way out"),
