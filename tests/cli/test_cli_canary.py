@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from discreet.query.engines.duckdb import DuckDBEngine
 
 ESCAPES = Path(__file__).parents[1] / "query" / "reading" / "escapes.txt"
 STATEMENTS = [line for line in ESCAPES.read_text().splitlines() if line and not line.startswith("#")]
+VISITS = (files("discreet") / "data" / "visits.csv").read_text(encoding="utf-8").rstrip("\n")
 CANARY = "canary-5f2e9c"
 OFFER = ("--policy", "policy.toml", "--epsilon", "0.5", "--max-epsilon", "1")
 
@@ -90,3 +93,30 @@ def test_the_canary_is_really_read(folder, discreet):
     ran = discreet("query", "SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic", *OFFER)
     assert ran.code == 0
     assert CANARY in ran.out
+
+
+TRIGGERS = (
+    "CAST(satisfied AS INTEGER) > 0", "1 / age > 0", "age / (age - age) > 0", "LN(age) > 1", "SQRT(age - 60) > 1",
+    "CAST(satisfied AS DATE) > DATE '2020-01-01'", "satisfied LIKE '%y%'", "CAST(satisfied AS BOOLEAN)",
+    "LENGTH(CONCAT(satisfied, satisfied)) > 3", "age % 7 = 1", "error(satisfied)", "EXP(age) > 1",
+)  # fmt: skip
+
+
+def heard(discreet, rows: str) -> tuple[int, str, str]:
+    """What a sitting says on a table with these rows more, but for the numbers, which are noise."""
+    Path("visits.csv").write_text(VISITS + rows)
+    for file in Path().glob("clinics.ledger*"):
+        file.unlink()
+    questions = [f"SELECT COUNT(*) AS n FROM visits WHERE {trigger};" for trigger in TRIGGERS]
+    ran = discreet("shell", *OFFER[:2], "--epsilon", "0.1", "--max-epsilon", "2", given="\n".join(questions))
+    return ran.code, re.sub(r"[-\d,.]+|[ ─]+", " ", ran.out), ran.err
+
+
+def test_one_odd_row_changes_no_word_and_no_code(folder, discreet):
+    """A row that trips a careless engine: text for a number, zeros, NaN, and texts that are no dates."""
+    odd = f"\n{CANARY},0,{CANARY},nan,inf,{CANARY}\n9,-1e999,x,{CANARY},0,%_'\";--"
+    with_it, without = heard(discreet, odd), heard(discreet, "")
+    assert with_it == without
+    assert CANARY not in str(with_it)
+    assert "±" in without[1]  # Most of them are answered.
+    assert "refused" in without[2]  # error() is not.
