@@ -118,10 +118,9 @@ def _anew(found: DemoResult) -> list[str]:
 
 def _people(found: DemoResult) -> str:
     listed = "".join(_row(person) for person in found.people[:_MOST])
-    example = [paragraph(difference_words(found.people[0]))] if found.people else []
     head = "<tr><th>who</th><th>exact tables</th><th>by the plan</th></tr>"
     parts = [
-        *example,
+        paragraph(difference_words(found.example)),
         f"<table><caption><b>Who is given away</b> (the first {min(_MOST, len(found.people))} of {len(found.people)})"
         f"</caption><thead>{head}</thead><tbody>{listed}</tbody></table>",
         paragraph("Private counts may fall below zero; the tidy ones beside them in the bundle do not.", kind="note"),

@@ -53,6 +53,12 @@ class DemoResult:
         return self.folder / "attack-report.html"
 
     @property
+    def example(self) -> Person:
+        """Somebody to tell the story with: whose private difference is not by chance the exact one."""
+        told = [person for person in self.people if person.private[0] - person.private[1] != 1]
+        return (told or list(self.people))[0]
+
+    @property
     def epsilon(self) -> float:
         """What the release spent."""
         return self.priced.epsilon

@@ -67,7 +67,8 @@ class Teller:
         self._heading("2  Tables instead of lists, by a plan")
         self._say(
             f"plan.toml lists {len(priced.tables)} tables of counts. Noise is added to every number, just enough that "
-            "it hardly matters whether any one patient is in the data. The price, known before the data are read:"
+            "it hardly matters whether any one patient is in the data. ε measures how much it matters; less is safer. "
+            "What is known before the data are read:"
         )
         largest = max(error for table in priced.tables for error in table.errors.values())
         promise = (
@@ -86,6 +87,7 @@ class Teller:
             ],
             head=False,
         )
+        self._say("")
 
     def step(self, name: str, *, charged: bool) -> None:
         """Tell how far a release is."""
@@ -94,7 +96,7 @@ class Teller:
 
     def published(self, bundle: Path) -> None:
         """Show some of what was published."""
-        self._say("One of the tables that anybody may see, with the range that holds the exact number:")
+        self._say("\nOne of the tables that anybody may see now; 95 times in 100 the exact number is from … to:")
         self._table(("region", "patients", "from", "to"), _regions(bundle))
 
     def attacked(self, found: DemoResult) -> None:
@@ -105,8 +107,7 @@ class Teller:
             "An office could publish the same tables exactly and hide every number below five. It looks safe. But "
             "tables can be subtracted from each other, until one person is left:"
         )
-        if found.people:
-            self._say(difference_words(found.people[0]), indent=2)
+        self._say(difference_words(found.example), indent=2)
         self._table(
             ("", "exact tables", "by the plan"),
             [
@@ -117,7 +118,7 @@ class Teller:
             ],
         )
         bad, good = verdict_words(found)
-        self._say(f"[bold red]{bad}[/] [bold green]{good}[/]")
+        self._say(f"\n[bold red]{bad}[/] [bold green]{good}[/]")
 
     def closing(self, found: DemoResult) -> None:
         """Say where everything is."""
@@ -133,7 +134,7 @@ class Teller:
             ],
             head=False,
         )
-        self._say(f"[dim]{found.seconds:.0f} seconds[/]")
+        self._say(f"\n[dim]{found.seconds:.0f} seconds[/]")
 
     def _heading(self, text: str) -> None:
         self._console.print(f"\n[bold]{text}[/]", highlight=False)
@@ -156,7 +157,7 @@ class Teller:
             table.add_column(name, style="" if place or head else "dim", overflow="fold")
         for row in rows:
             table.add_row(*map(str, row))
-        told = Padding(table, (0, 0, 0, 2), expand=False)
+        told = Padding(table, (1, 0, 0, 2), expand=False)
         self._console.print(told, width=min(_WIDTH, self._console.width), highlight=False)
 
 
@@ -167,7 +168,7 @@ def difference_words(person: Person) -> str:
     return (
         f"{person.group}: {more} in all, {fewer} {person.others}. {more} − {fewer} = 1. Whoever knows that "
         f"{person.name or 'a neighbour'} {person.facts} now knows the diagnosis: {person.diagnosis}. By the plan the "
-        f"numbers are {noisy[0]} and {noisy[1]}; their difference, {noisy[2]}, tells nothing."
+        f"numbers are {noisy[0]} and {noisy[1]}; their difference, {noisy[2]}, is nothing but noise."
     )
 
 
