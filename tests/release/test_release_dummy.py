@@ -10,7 +10,9 @@ from discreet.release import dummy
 
 
 def test_a_dummy_is_a_whole_bundle_that_says_what_it_is(tmp_path):
-    plan = plan_in(tmp_path)
+    last = 'reason = "published by law since 1998"\n'
+    series = '\n[[running]]\nname = "so_far"\nfrom = "stays"\nday = "admitted"\nfirst = 2026-01-01\n'
+    plan = plan_in(tmp_path, (last, f"{last}{series}days = 365\nrho = 0.1\n"))
     bundle = dummy(plan, tmp_path / "try", plan.schedule.period(2))
     assert "2026-03" in bundle.name
     assert "DUMMY" in bundle.name
@@ -18,8 +20,11 @@ def test_a_dummy_is_a_whole_bundle_that_says_what_it_is(tmp_path):
         assert "dummy" in (bundle / page).read_text(encoding="utf-8").lower()
     assert all("DUMMY" in file.name for file in (bundle / "tables").iterdir())
     assert {file.name.partition(".")[0] for file in (bundle / "tables").iterdir()} == {
-        table.name for table in plan.tables
+        "so_far",
+        *(table.name for table in plan.tables),
     }
+    days = (bundle / "tables" / "so_far.DUMMY.csv").read_text(encoding="utf-8").splitlines()
+    assert len(days) == 1 + 31 + 28 + 31
     assert json.loads((bundle / "manifest.json").read_text(encoding="utf-8"))
 
 
