@@ -99,7 +99,7 @@ def test_differencing_stays_below_the_ceiling_of_a_private_release(county):
 
 @pytest.mark.statistical
 def test_differencing_beats_the_baseline_where_there_is_far_too_little_noise(county):
-    found = county.attacked(noised(county.exact, SIGMA / 60), event=EVENT, draws=40)
+    found = county.attacked(noised(county.exact, SIGMA / 100), event=EVENT, draws=40)
     assert apart(found.fresh, found.fresh_without)
     assert found.fresh.interval(FALSE_ALARM)[0] > found.ceiling
     usual = found.fresh_without.interval(FALSE_ALARM)[1]
@@ -109,7 +109,7 @@ def test_differencing_beats_the_baseline_where_there_is_far_too_little_noise(cou
 @pytest.mark.statistical
 def test_differencing_finds_noise_that_is_far_smaller_than_declared(county):
     """The attacker believes the numbers, not the label."""
-    found = county.attacked(noised(county.exact, SIGMA / 60, declared=SIGMA), draws=1)
+    found = county.attacked(noised(county.exact, SIGMA / 100, declared=SIGMA), draws=1)
     usual = found.commonest.interval(FALSE_ALARM)[1]
     assert found.named.hits >= 0.9 * found.named.of
     assert found.without.hits < 0.5 * found.without.of
