@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import discreet as dp
-from discreet.ledger import Account, Ledger, look
+from discreet.ledger import Account, Ledger, left_after, look
 from discreet.privacy import Composed, Relation, epsilon
 from discreet.query import read_policy
 from discreet.release import (
@@ -149,6 +149,7 @@ def release(folder: Path, plan: ReleasePlan | None = None, *, pure: bool = False
             charge=charge.id,
             hash=charge.hash,
             time=datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=entry.time),
+            left=left_after(look(policy.ledger).entries(policy.dataset), charge.id),
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.ledger.account import Account
+from discreet.ledger.as_of import left_after
 from discreet.ledger.budget import Budget
 from discreet.ledger.entry import Charge, Entry, StoredAnswer
 from discreet.ledger.ledger import Ledger
@@ -26,6 +27,7 @@ __all__ = [
     "Store",
     "StoredAnswer",
     "Total",
+    "left_after",
     "look",
     "restore",
 ]

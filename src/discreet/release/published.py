@@ -8,7 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import final
 
-from discreet.ledger import Charge
+from discreet.ledger import Charge, Left
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
@@ -27,6 +27,7 @@ class LedgerMark:
     charge: int
     hash: str
     time: datetime  # when it was charged: everything in a bundle that needs a time takes this one
+    left: Left | None = None  # of the lifetime budget, right after this charge
 
 
 @final

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.exact import Number, positive
+from discreet.ledger import left_after
 from discreet.mechanisms.text import significant_up
 from discreet.query import JointPlan, JointRelease, Session
 from discreet.query.planning import joint_event
@@ -164,7 +165,8 @@ def _mark(session: Session, released: JointRelease) -> LedgerMark:
     charge, account = released.charge, session.ledger.account
     entry = session.ledger.entry(charge.id)
     moment = _EPOCH + timedelta(microseconds=entry.time)
-    return LedgerMark(dataset=account.dataset, charge=charge.id, hash=charge.hash, time=moment)
+    left = left_after(session.ledger.history(), charge.id)
+    return LedgerMark(dataset=account.dataset, charge=charge.id, hash=charge.hash, time=moment, left=left)
 
 
 def _published(priced: PricedRelease, released: JointRelease, mark: LedgerMark) -> Published:

@@ -14,7 +14,7 @@ import pytest
 from discreet.privacy import Composed, epsilon
 from discreet.release import Published, verify_bundle, write_bundle
 from discreet.release.bundle.claims import best_guess, claim_of
-from discreet.release.bundle.dictionary import dictionary_page
+from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
 from discreet.release.bundle.guarantee import guarantee_page
 from discreet.release.report import report_page
 
@@ -109,7 +109,7 @@ def test_a_series_is_drawn_and_described(going_on):
     assert '<section id="running">' in page
     assert 'id="series-1-told"' in page
     assert "Stays so far (once)" in page
-    assert "(`so_far`)" in dictionary_page(published)
+    assert "(`so_far`)" in dictionary_page(published, dictionary_of(published))
 
 
 def test_a_name_for_a_table_and_a_series_is_refused(going_on, tmp_path):

@@ -142,6 +142,11 @@ class TestGuarantee:
         with Ledger.open("memory", Account("new", policy.unit.column, ADD, policy.budget)) as book:
             assert claim_of(published).times == book.times_left(published.event)
 
+    def test_what_was_left_is_told_and_nothing_where_nobody_knows(self, published):
+        assert "% of it were left" in guarantee_page(published, claim_of(published))
+        silent = replace(published, ledger=replace(published.ledger, left=None))
+        assert "were left" not in guarantee_page(silent, claim_of(silent))
+
     def test_a_dummy_says_so(self, published):
         dummy = worlds.dummy(published)
         assert "**DUMMY" in guarantee_page(dummy, claim_of(dummy))
@@ -209,7 +214,7 @@ class TestDictionary:
         assert cost["missing"] == "a missing or unreadable cost counts as 5"
 
     def test_the_page_has_every_table(self, published):
-        page = dictionary_page(published)
+        page = dictionary_page(published, dictionary_of(published))
         assert all(f"(`{table.plan.name}`)" in page for table in published.tables)
         assert "biased" in page
 

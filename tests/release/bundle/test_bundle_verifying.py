@@ -169,6 +169,12 @@ class TestLedger:
             "the charge was made at another time",
         )
 
+    def test_another_rest(self, published, ledger, tmp_path):
+        more = replace(published.ledger.left, share=1.0)
+        assert self.problems(self.mark(published, left=more), ledger, tmp_path) == (
+            "something else was left of the budget",
+        )
+
     def test_another_event(self, published, ledger, tmp_path):
         other = replace(published, event=published.tables[0].raw.event)
         assert "another event was charged" in self.problems(other, ledger, tmp_path)

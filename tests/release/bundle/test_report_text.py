@@ -195,10 +195,10 @@ def test_long_tables_are_cut_and_say_so(published):
     raw = ReleaseTable.from_json(json.dumps(stored))
     long = replace(published, tables=(replace(table, raw=raw, tidy=raw.tidy),))
     page = report_page(long, claim_of(long))
-    assert "The first 15 rows are shown" in page
+    assert "The first 20 rows are shown" in page
     assert "All 400 rows are in" in page
-    assert page.count("ward 14<") == 1
-    assert "ward 15<" not in page
+    assert page.count("ward 19<") == 1
+    assert "ward 20<" not in page
 
 
 def test_text_and_missing_values_are_shown_without_bars(published):

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.exact import up
-from discreet.ledger import Account, Budget
+from discreet.ledger import Account, Budget, Left
 from discreet.ledger.book import declare
 from discreet.ledger.restoring import whole
 from discreet.ledger.sums import Sums
@@ -50,6 +50,7 @@ class Claim:
     budget: Budget  # for the lifetime of the data set
     lifetime_guess: float | None  # the same after everything the budget allows
     times: int | None  # how many releases like this one the lifetime budget holds
+    left: Left | None  # of the lifetime budget, right after this release was charged
     alone: tuple[tuple[str, float], ...]  # epsilon of each table by itself, at the same delta
     mechanisms: tuple[str, ...]
 
@@ -84,6 +85,7 @@ def claim_of(published: Published) -> Claim:
         budget=policy.budget,
         lifetime_guess=None if policy.budget.kind == "unlimited" else best_guess(whole(policy.budget), relation),
         times=_times(published),
+        left=None if published.ledger is None else published.ledger.left,
         alone=tuple((name, epsilon(each, published.delta, relation=relation)) for name, each in _events(published)),
         mechanisms=mechanisms_of(event),
     )

@@ -29,14 +29,14 @@ def contents_of(published: Published) -> dict[str, bytes]:
         raise InvalidParameter(f"no ε holds at δ = {published.delta}: nothing could be promised; say a δ above zero")
     tables = exact_tables(published)
     check_tables(table.name for table in tables)
-    claim, dummy = claim_of(published), published.ledger is None
+    claim, dictionary, dummy = claim_of(published), dictionary_of(published), published.ledger is None
     files = {
         "README.txt": readme_text(published, claim).encode(),
         "report.html": report_page(published, claim).encode(),
         "guarantee.md": guarantee_page(published, claim).encode(),
         "checklist.md": checklist_page(published, claim).encode(),
-        "dictionary.md": dictionary_page(published).encode(),
-        "dictionary.json": json_bytes(dictionary_of(published)),
+        "dictionary.md": dictionary_page(published, dictionary).encode(),
+        "dictionary.json": json_bytes(dictionary),
         "plan.toml": published.plan.written.encode(),
         "registry.json": json_bytes(registry_entry(published, claim)),
         EXACT: written_exactly(tables, dummy=dummy),

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.mechanisms.text import plain
 from discreet.query import Column, Declared, Kind
-from discreet.release.bundle.layout import Field, Role, fields_of
+from discreet.release.bundle.layout import Field, Role, outline_of
 from discreet.release.bundle.meanings import Meaning, meanings_of
 from discreet.release.bundle.naming import DUMMY, table_file
 from discreet.release.bundle.prose import code, line, paragraphs, table_of
@@ -63,7 +63,7 @@ def _table(published: Published, table: PublishedTable) -> dict[str, Any]:
 def _series(published: Published, running: RunningRelease) -> dict[str, Any]:
     """Describe a series of totals so far as a table: one row a day."""
     name, formats, dummy = running.plan.name, published.plan.output.formats, published.ledger is None
-    fields = fields_of(running.table, {"total": running.deviations})
+    fields = outline_of(running.table, {"total": running.deviations})
     columns = [_column(field, None, running.table.confidence, tidy=False) for field in fields]
     for column in columns:
         column["unit"] = None if column["role"] == "key" else running.unit
@@ -90,7 +90,7 @@ def _file(
     published: Published, table: PublishedTable, meanings: Mapping[str, Meaning], *, tidy: bool
 ) -> dict[str, Any]:
     shown = table.tidy if tidy and table.tidy is not None else table.raw
-    fields = fields_of(shown, {} if tidy else table.deviations)
+    fields = outline_of(shown, {} if tidy else table.deviations)
     dummy = published.ledger is None
     return {
         "paths": [table_file(table.plan.name, form, tidy=tidy, dummy=dummy) for form in published.plan.output.formats],
@@ -125,8 +125,7 @@ def _meaning(field: Field, meaning: Meaning | None, confidence: Fraction, *, tid
             which = "lower" if field.role is Role.LOW else "upper"
             return f"{which} end of the interval that holds the exact {of} with {plain(confidence * 100)} % confidence"
         case Role.NOISE:
-            same = "" if len(set(field.values)) > 1 else "; it is the same in every row"
-            return f"standard deviation of the noise in {of}, rounded up{same}"
+            return f"standard deviation of the noise in {of}, rounded up"
 
 
 def _why_none(column: Column) -> str:
@@ -192,9 +191,8 @@ def _missing(field: Field, meaning: Meaning | None) -> str:
     return "missing and unreadable values are left out"
 
 
-def dictionary_page(published: Published) -> str:
+def dictionary_page(published: Published, known: Mapping[str, Any]) -> str:
     """Return the dictionary as people read it."""
-    known = dictionary_of(published)
     head = [
         f"# Data dictionary: {line(published.plan.title)}",
         *([f"**{DUMMY}: all values here are made from invented rows.**"] if published.ledger is None else []),

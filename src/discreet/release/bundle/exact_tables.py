@@ -75,16 +75,17 @@ def exact_tables(published: Published) -> tuple[ExactTable, ...]:
 
 def table_files(tables: tuple[ExactTable, ...], formats: tuple[str, ...], *, dummy: bool) -> dict[str, bytes]:
     """Return the file of every table, in every format, raw and tidy."""
-    return {
-        table_file(table.name, form, tidy=tidy, dummy=dummy): _written(table, form, tidy=tidy, dummy=dummy)
-        for table in tables
-        for tidy in table.kinds
-        for form in formats
-    }
+    files: dict[str, bytes] = {}
+    for table in tables:
+        for tidy in table.kinds:
+            fields = table.fields(tidy=tidy)  # Once for all formats: every cell is an exact fraction.
+            for form in formats:
+                name = table_file(table.name, form, tidy=tidy, dummy=dummy)
+                files[name] = _written(table, fields, form, tidy=tidy, dummy=dummy)
+    return files
 
 
-def _written(table: ExactTable, form: str, *, tidy: bool, dummy: bool) -> bytes:
-    fields = table.fields(tidy=tidy)
+def _written(table: ExactTable, fields: tuple[Field, ...], form: str, *, tidy: bool, dummy: bool) -> bytes:
     if form == "csv":
         return csv_bytes(fields)
     about = {"title": table.title, "values": "tidy, biased" if tidy else "raw, with noise only"}

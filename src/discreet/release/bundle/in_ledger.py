@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable, UnsupportedEvent
-from discreet.ledger import Entry, Look, look
+from discreet.ledger import Entry, Look, left_after, look
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import from_json
 from discreet.release.bundle.exact_tables import EXACT, ExactTable
@@ -40,6 +40,9 @@ def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...]
         return
     yield from _of_charge(entry, manifest)
     yield from _of_account(book, entry, manifest["guarantee"])
+    left = left_after(book.entries(entry.dataset), entry.index).describe()
+    if mark.get("left") not in (None, left):
+        yield "something else was left of the budget"
     yield from _of_answer(book, entry, [table for table in tables if not table.series])
     for table in tables:
         if table.series:

@@ -6,15 +6,17 @@ CSV, Parquet and the dictionary all follow this one list. Kinds follow from the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from typing import Any, TypeAlias, final
 
+import numpy as np
+
 from discreet.query import Column, Kind, ReleaseTable
 from discreet.query.results.numbers import Numbers
 
-__all__ = ["Deviations", "Field", "Role", "fields_of"]
+__all__ = ["Deviations", "Field", "Role", "fields_of", "outline_of"]
 
 Deviations: TypeAlias = Mapping[str, Fraction | tuple[Fraction, ...]]  # of each column: of all rows, or row by row
 
@@ -46,6 +48,13 @@ def fields_of(table: ReleaseTable, deviations: Deviations) -> tuple[Field, ...]:
     """List the columns of the file of a table. Without deviations, as for tidy tables, no noise is told."""
     taken = set(table.names)
     return tuple(field for column in table.columns for field in _fields(column, deviations, taken))
+
+
+def outline_of(table: ReleaseTable, deviations: Deviations) -> tuple[Field, ...]:
+    """List the same columns without their values."""
+    none = np.empty(0, dtype=np.int64)
+    head = replace(table, columns=tuple(column.take(none) for column in table.columns), rows_shown=0)
+    return fields_of(head, {name: () if isinstance(told, tuple) else told for name, told in deviations.items()})
 
 
 def _fields(column: Column, deviations: Deviations, taken: set[str]) -> Iterator[Field]:

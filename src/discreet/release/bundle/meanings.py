@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 from discreet.query import Declared
@@ -64,7 +65,8 @@ def _in_words(expression: str, level: Level | None) -> str:
     return expression
 
 
-def _selected(sql: str) -> dict[str, str]:
+@lru_cache(maxsize=256)
+def _selected(sql: str) -> Mapping[str, str]:
     """Return what each column is selected as; nothing for a text that only our own reader understands."""
     import sqlglot
     from sqlglot import exp

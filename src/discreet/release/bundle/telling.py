@@ -76,6 +76,12 @@ def factor_words(claim: Claim) -> str:
     )
 
 
+def _left(claim: Claim) -> str:
+    """Say what is left, as the rule of the ledger counts it, rounded down."""
+    left = claim.left
+    return "" if left is None else f" After this one, {math.floor(1000 * left.share) / 10:g} % of it were left."
+
+
 def _chance(delta: Fraction) -> str:
     """Write a small probability as people say it, rounded up."""
     return f"a chance of 1 in {math.floor(1 / delta):,}"
@@ -147,6 +153,6 @@ def lifetime_words(claim: Claim) -> str:
     held = "" if claim.times is None else f" Untouched, it would hold {claim.times:,} releases like this one."
     return (
         f"Everything that is ever published from this data set, by anybody, stays within one budget: "
-        f"{claim.budget.describe()}. A ledger refuses what does not fit.{held} When all of it is spent, the best guess "
-        f"is right in at most {percent_up(claim.lifetime_guess)} of cases."
+        f"{claim.budget.describe()}. A ledger refuses what does not fit.{held}{_left(claim)} When all of it is spent, "
+        f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases."
     )

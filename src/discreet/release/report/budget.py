@@ -11,7 +11,7 @@ from discreet.plots import ruler, scale_for, strip
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.telling import lifetime_words
 from discreet.release.published import Published
-from discreet.release.report.marks import paragraph, section, words
+from discreet.release.report.marks import paragraph, prose, section, words
 
 __all__ = ["budget_part"]
 
@@ -23,7 +23,7 @@ def budget_part(published: Published, claim: Claim) -> str:
     titles = {table.plan.name: table.plan.title for table in published.tables}
     titles |= {running.plan.name: f"{running.plan.title or running.plan.name} (once)" for running in published.running}
     alone = [(titles[name], level) for name, level in claim.alone if math.isfinite(level)][:_MANY]
-    spent = [*alone, ("everything here together", claim.epsilon)]
+    spent = [(name, level, _level(level)) for name, level in [*alone, ("everything here together", claim.epsilon)]]
     parts = [
         paragraph(
             "Privacy is spent like money: every table that is published tells a little about everybody in it. ε "
@@ -45,20 +45,34 @@ def budget_part(published: Published, claim: Claim) -> str:
 
 
 def _lifetime(claim: Claim) -> list[str]:
+    """Draw what is left of the budget as the ledger counts it, or else this release beside the whole of it."""
+    if claim.left is not None and claim.budget.kind != "unlimited":
+        used = max(0.0, 1 - claim.left.share)
+        rows = [("used so far", 100 * used, _percent(used)), ("left", 100 - 100 * used, _percent(claim.left.share))]
+        return [_bars("The lifetime budget after this release", rows, strong={"used so far"})]
     whole = claim.budget.epsilon
     if whole is None:
         return []
-    rows = [("everything here", claim.epsilon), ("the whole lifetime of the data", float(whole))]
+    levels = [("everything here", claim.epsilon), ("the whole lifetime of the data", float(whole))]
+    rows = [(name, level, _level(level)) for name, level in levels]
     return [_bars("Everything here, and the lifetime budget, as ε", rows, strong={"everything here"})]
 
 
-def _bars(caption: str, rows: Sequence[tuple[str, float]], *, strong: set[str]) -> str:
-    scale = scale_for(level for _, level in rows)
+def _level(level: float) -> str:
+    return f"ε = {significant_up(Fraction(level))}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _bars(caption: str, rows: Sequence[tuple[str, float, str]], *, strong: set[str]) -> str:
+    scale = scale_for(length for _, length, _ in rows)
     drawn = "".join(
         f'<tr><th class="key" scope="row">{words(name)}</th><td class="drawn">'
-        f"{strip(scale, level, accent=name in strong)}</td>"
-        f'<td class="number">ε = {words(significant_up(Fraction(level)))}</td></tr>'
-        for name, level in rows
+        f"{strip(scale, length, accent=name in strong)}</td>"
+        f'<td class="number">{prose(told)}</td></tr>'
+        for name, length, told in rows
     )
     last = f'<tr class="ruler" aria-hidden="true"><td></td><td class="drawn">{ruler(scale)}</td></tr>'
-    return f'<table class="chart"><caption><b>{words(caption)}</b></caption><tbody>{drawn}{last}</tbody></table>'
+    return f'<table class="chart wide"><caption><b>{words(caption)}</b></caption><tbody>{drawn}{last}</tbody></table>'

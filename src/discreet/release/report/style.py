@@ -51,6 +51,8 @@ td.number{font-variant-numeric:tabular-nums;font-size:.95rem}
 .key{width:24%}
 .drawn{width:34%}
 .tidy{width:15%}
+.wide .key{width:30%}
+.wide .drawn{width:50%}
 td svg{display:block}
 .pictures{display:flex;flex-wrap:wrap;gap:1rem 3rem;align-items:flex-start;margin:1rem 0}
 figure{margin:0;max-width:20rem}
@@ -68,7 +70,7 @@ table.chart thead{display:none}
 table.chart tr{display:grid;grid-template-columns:1fr auto;align-items:baseline;margin:.35rem 0}
 table.chart th.group{grid-column:1/-1}
 table.chart td.drawn{grid-column:1/-1;grid-row:2;width:auto;padding:0}
-table.chart th.key{width:auto}
+table.chart th.key{width:auto;padding-right:.5rem}
 table.chart td.tidy{grid-column:1/-1;grid-row:3;width:auto;padding:0;color:var(--quiet);font-size:.9rem}
 table.chart td.tidy::before{content:"tidy: "}
 table.chart tr.ruler{margin:0}

@@ -19,7 +19,7 @@ from discreet.release.report.marks import code, paragraph, section, words
 
 __all__ = ["tables_part"]
 
-_MOST = 15  # Rows of a picture; the files have all of them.
+_MOST = 20  # Rows of a picture; the files have all of them.
 _MOST_COLUMNS = 4  # Measured columns of a table that are drawn.
 
 
