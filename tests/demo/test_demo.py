@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from discreet.ledger import look
 from discreet.release import verify_bundle
 
 FALSE_ALARM = 1e-9
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,28 @@ def test_the_page_loads_nothing_and_runs_nothing(first):
     assert "default-src 'none'" in page
     assert not re.search(r"<script|<link|<img|\bon\w+=|javascript:|https?://", page)
     assert page.count("<svg") >= 10
+
+
+if CHROMIUM is None:
+
+    def test_CHROMIUM_IS_MISSING_SO_NO_PAGE_WAS_OPENED_IN_A_BROWSER():  # noqa: N802
+        assert os.environ.get("DISCREET_ALL_PARTS") != "1", "install chromium: every part was asked for"
+
+else:
+
+    def test_a_browser_opens_the_page_on_a_phone_without_a_complaint(first):
+        from playwright.sync_api import sync_playwright
+
+        said: list[str] = []
+        with sync_playwright() as playwright:
+            page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page(
+                viewport={"width": 375, "height": 812}
+            )
+            page.on("console", lambda message: said.append(message.text))
+            page.goto(first.result.attack_report.resolve().as_uri())
+            width = page.evaluate("document.documentElement.scrollWidth")
+        assert said == []
+        assert width <= 375
 
 
 def test_figures_can_be_had_as_json(first):
