@@ -37,6 +37,7 @@ class TablePrice:
     price: str
     rho: str | None
     epsilon: str | None
+    epsilon_alone: float  # of this table by itself, at the delta of the release, rounded up
     delta: str | None
     errors: dict[str, float]
     relative_errors: dict[str, float]

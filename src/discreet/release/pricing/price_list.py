@@ -15,14 +15,14 @@ from discreet.release.running.pricing import PricedRunning
 
 __all__ = ["as_document", "as_text"]
 
-_HEADINGS = ("table", "rows", "price", "± at 95 %", "of what is expected")
+_HEADINGS = ("table", "rows", "price", "ε alone", "± at 95 %", "of what is expected")
 _FORMAT = "discreet-price-list-1"
 
 
 def as_text(release: PricedRelease) -> str:
     """Write the price list."""
     lines = [f"{release.plan.title} ({release.period.label})", *_totals(release), ""]
-    lines += _aligned([_HEADINGS, *(_row(table) for table in release.tables)])
+    lines += _aligned([_HEADINGS, *(_row(table, release.delta) for table in release.tables)])
     hidden = (f"{table.name}: {table.threshold}" for table in release.tables if table.threshold)
     lines += _section("Groups that nobody listed", hidden)
     lines += _section("Totals so far, each paid for once, for all its days", map(_series, release.running))
@@ -50,13 +50,13 @@ def as_document(release: PricedRelease) -> dict[str, Any]:
         "total": {"unit": "rho" if is_gaussian(release.plan.allowance) else "epsilon", "amount": str(release.total)},
         "releases_in_lifetime_budget": release.lifetime,
         "lifetime_budget": release.plan.policy.budget.describe(),
-        "tables": [_table(table) for table in release.tables],
+        "tables": [_table(table, release.delta) for table in release.tables],
         "running": [one.to_json() for one in release.running],
         "advice": list(advice(release)),
     }
 
 
-def _table(table: PricedTable) -> dict[str, Any]:
+def _table(table: PricedTable, delta: Fraction) -> dict[str, Any]:
     spend = table.priced.spend
     return {
         "name": table.name,
@@ -65,6 +65,7 @@ def _table(table: PricedTable) -> dict[str, Any]:
         "price": table.priced.cost,
         "rho": None if spend.rho is None else str(spend.rho),
         "epsilon": None if spend.epsilon is None else str(spend.epsilon),
+        "epsilon_alone": table.epsilon(delta),
         "delta": None if table.priced.draft.groups is not None or spend.delta is None else str(spend.delta),
         "errors": {name: float(error) for name, error in table.errors.items()},
         "relative_errors": {name: float(error) for name, error in table.relative_errors.items()},
@@ -93,9 +94,10 @@ def _until(release: PricedRelease) -> str:
     return f": the last is {release.plan.schedule.period(release.lifetime - 1).label}"
 
 
-def _row(table: PricedTable) -> tuple[str, ...]:
+def _row(table: PricedTable, delta: Fraction) -> tuple[str, ...]:
     rows = "unknown" if table.groups is None else f"{table.groups:,}"
-    return (table.name, rows, table.priced.cost, _errors(table), _relative(table.relative_errors))
+    alone = significant_up(Fraction(table.epsilon(delta)), 3)
+    return (table.name, rows, table.priced.cost, alone, _errors(table), _relative(table.relative_errors))
 
 
 def _errors(table: PricedTable) -> str:

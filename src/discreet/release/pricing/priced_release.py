@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
+from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.planning import Priced
@@ -47,6 +48,10 @@ class PricedTable:
     def groups(self) -> int | None:
         """How many rows it has; None if data must tell."""
         return self.priced.draft.groups
+
+    def epsilon(self, delta: Fraction) -> float:
+        """Return the epsilon of this table by itself, rounded up; tables together cost less than the sum."""
+        return epsilon(self.priced.event, delta, relation=self.priced.relation)
 
     def __repr__(self) -> str:
         return f"PricedTable({self.name!r}: {self.priced.cost})"
