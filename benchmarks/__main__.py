@@ -15,9 +15,12 @@ from benchmarks import (
     bench_imports,
     bench_ledger,
     bench_noise,
+    bench_profile,
     bench_queries,
     bench_release,
+    bench_release_speed,
     bench_robustness,
+    bench_running,
     bench_speed,
     bench_spread,
 )
@@ -56,7 +59,10 @@ TOPICS: Final = {
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
     "queries": Topic(bench_queries.measure, bench_queries.tables),
     "corpus": Topic(bench_corpus.measure, bench_corpus.tables, needs_data=True),
+    "profile": Topic(bench_profile.measure, one(bench_profile.table)),
     "spread": Topic(bench_spread.measure, one(bench_spread.table), needs_data=True),
+    "release_speed": Topic(bench_release_speed.measure, one(bench_release_speed.table)),
+    "running": Topic(bench_running.measure, bench_running.tables),
     "release": Topic(bench_release.measure, bench_release.tables, needs_data=True),
 }
 

@@ -12,6 +12,7 @@ from discreet import plots, privacy, robust
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
 from discreet.plots import Curves
 from discreet.release import Level
+from discreet.release.running.choosing import errors_by_day, least_error, strategies
 from discreet.release.tidy.column import RawColumn, estimate, tidy_column
 from discreet.release.tidy.layout import lay_out
 
@@ -66,6 +67,18 @@ def _tidied() -> Curves:
     return {name: (groups, np.sqrt(np.mean(squares, axis=0))) for name, squares in errors.items()}
 
 
+def _running() -> Curves:
+    """The worst error of any total so far, by every way to measure a year, at ε = 1 and δ = 1e-6 for all days."""
+    multiplier = privacy.calibrate(
+        lambda x: privacy.Gaussian(x), epsilon=1, delta="1e-6", relation=privacy.Relation.ADD_REMOVE
+    )
+    days = list(range(1, 366))
+    ways = {way.name: float(multiplier) * np.maximum.accumulate(errors_by_day(way, 1)) for way in strategies(365)}
+    order = ("independent totals", "sums of daily counts", "binary tree", "square root", "scaled square root")
+    bound = [float(multiplier) * least_error(day) for day in days]
+    return {name: (days, ways[name]) for name in order} | {"no way goes below": (days, bound)}
+
+
 def main() -> None:
     """Write every picture."""
     PICTURES.mkdir(exist_ok=True)
@@ -80,6 +93,9 @@ def main() -> None:
     charts["robustness"] = robust.robustness_report(ages, bounds=(0, 120), epsilon=1).value.plot()
     charts["compare"] = _compared().plot()
     charts["tidy"] = plots.lines(_tidied(), across="groups of the table", up="typical error, in people", log_x=True)
+    charts["running"] = plots.lines(
+        _running(), across="day of the year", up="worst deviation so far, in people", log_y=True
+    )
     for name, chart in charts.items():
         plots.save(chart, PICTURES / f"{name}.svg")
 

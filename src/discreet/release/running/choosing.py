@@ -13,7 +13,7 @@ from discreet.release.running.strategy import ONE, Strategy
 from discreet.release.running.tree import Tree
 from discreet.release.running.triangular import dailies, scaled_root, square_root, totals
 
-__all__ = ["MOST_DAYS", "best", "largest_error", "least_error", "strategies"]
+__all__ = ["MOST_DAYS", "best", "errors_by_day", "largest_error", "least_error", "strategies"]
 
 MOST_DAYS = 3_660  # Ten years; beyond it begin a new series.
 _DOWN = 1 - 1e-12  # What floats may have added.
@@ -30,8 +30,13 @@ def strategies(days: int) -> tuple[Strategy, ...]:
 
 def largest_error(strategy: Strategy, max_days: int) -> float:
     """Return the standard deviation of the worst total, at a price of mu = 1."""
-    squared = strategy.squared_sensitivity(max_days) * max(strategy.variances()) / ONE**2
-    return math.sqrt(squared)
+    return max(errors_by_day(strategy, max_days))
+
+
+def errors_by_day(strategy: Strategy, max_days: int) -> tuple[float, ...]:
+    """Return the standard deviation of every total, at a price of mu = 1."""
+    moved = strategy.squared_sensitivity(max_days) / ONE**2
+    return tuple(math.sqrt(moved * one) for one in strategy.variances())
 
 
 @lru_cache(64)

@@ -39,11 +39,14 @@ _TABLES = (
 )
 _SEEN = "CREATE TEMP TABLE seen (unit TEXT, place INTEGER, day INTEGER, PRIMARY KEY (unit, place)) WITHOUT ROWID"
 _TAKE = "INSERT INTO seen SELECT ?1, ?2, ?3 WHERE NOT EXISTS (SELECT 1 FROM units WHERE unit = ?1 AND counted >= ?2)"
-_TODAY = "CREATE TEMP TABLE today AS SELECT unit, min(place) AS place FROM seen GROUP BY unit HAVING min(day) <= ?"
+_BY_DAY = (
+    "CREATE INDEX temp.seen_by_day ON seen (day)"  # Places grow with days: a unit's first place has its first day.
+)
+_TODAY = "CREATE TEMP TABLE today AS SELECT unit, min(place) AS place FROM seen WHERE day <= ? GROUP BY unit"
 _COUNT = (
     "INSERT INTO units SELECT unit, place FROM today WHERE true ON CONFLICT DO UPDATE SET counted = excluded.counted"
 )
-_DONE = "DELETE FROM seen WHERE EXISTS (SELECT 1 FROM today WHERE (today.unit, today.place) = (seen.unit, seen.place))"
+_DONE = "DELETE FROM seen WHERE (unit, place) IN (SELECT unit, place FROM today)"
 _BATCH = 100_000
 
 
@@ -93,6 +96,7 @@ class State:
             for batch in seen.to_batches(_BATCH):
                 columns = (batch.column(name).to_pylist() for name in ("unit", "place", "day"))
                 self._connection.executemany(_TAKE, zip(*columns, strict=True))
+            self._connection.execute(_BY_DAY)
             for day in range(self._next(), days):
                 self._add(day, self._count(day))
             self._connection.execute("DROP TABLE seen")
