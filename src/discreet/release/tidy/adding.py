@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TypeAlias, final
 
 import numpy as np
@@ -14,18 +15,18 @@ from discreet.release.tidy.layout import Spot
 __all__ = ["Adding", "adding"]
 
 Floats: TypeAlias = NDArray[np.float64]
-Places: TypeAlias = NDArray[np.int64]
+Axes: TypeAlias = tuple[int, ...]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """How a table follows from a finer one, or from the atoms."""
+class Block:
+    """Atoms added up over some axes, from the smallest block that has all the others."""
 
-    table: int
-    finer: int | None  # None for the atoms
-    of_finer: Places
-    cells: int
+    axes: Axes  # that are left
+    finer: int | None  # None for all atoms
+    over: Axes  # to add up, as the finer block numbers its axes
+    shape: tuple[int, ...]  # of the finer block, with these axes of length one
 
 
 @final
@@ -33,40 +34,46 @@ class Step:
 class Adding:
     """The linear map from atoms to the cells of all tables, one table after the other, and its transpose."""
 
-    atoms: int
-    steps: tuple[Step, ...]  # finer tables first
+    shape: tuple[int, ...]  # of the atoms
+    blocks: tuple[Block, ...]  # finer ones first
+    spots: tuple[Spot, ...]
+    block_of: tuple[int, ...]  # by table
+
+    @property
+    def atoms(self) -> int:
+        return prod(self.shape)
 
     def up(self, atoms: Floats) -> list[Floats]:
         """Add atoms up to the cells of every table."""
-        cells: list[Floats] = [np.empty(0)] * len(self.steps)
-        for step in self.steps:
-            source = atoms if step.finer is None else cells[step.finer]
-            cells[step.table] = np.bincount(step.of_finer, source, step.cells).astype(np.float64, copy=False)
-        return cells
+        sums: list[Floats] = []
+        for block in self.blocks:
+            finer = atoms.reshape(self.shape) if block.finer is None else sums[block.finer]
+            sums.append(finer.sum(axis=block.over))
+        parts = (sums[block].reshape(-1) for block in self.block_of)
+        counted = (np.bincount(spot.of_part, part, spot.cells) for spot, part in zip(self.spots, parts, strict=True))
+        return [cells.astype(np.float64, copy=False) for cells in counted]
 
     def down(self, cells: Sequence[Floats]) -> Floats:
         """Give every atom the sum of what its cells have: the transpose."""
-        gathered, atoms = [part.copy() for part in cells], np.zeros(self.atoms)
-        for step in reversed(self.steps):
-            target = atoms if step.finer is None else gathered[step.finer]
-            target += gathered[step.table][step.of_finer]
-        return atoms
+        atoms = np.zeros(self.shape)
+        sums = [np.zeros([self.shape[axis] for axis in block.axes]) for block in self.blocks]
+        for spot, number, part in zip(self.spots, self.block_of, cells, strict=True):
+            sums[number] += part[spot.of_part].reshape(sums[number].shape)
+        for block, added in zip(reversed(self.blocks), reversed(sums), strict=True):
+            finer: Floats = atoms if block.finer is None else sums[block.finer]
+            finer += added.reshape(block.shape)
+        return atoms.reshape(-1)
 
 
-def adding(spots: Sequence[Spot], atoms: int) -> Adding:
-    """Find for every table the smallest finer one."""
-    order = sorted(range(len(spots)), key=lambda table: -spots[table].cells)
-    steps: list[Step] = []
-    for done, table in enumerate(order):
-        found = (_through(spots[finer], spots[table], finer, table) for finer in reversed(order[:done]))
-        direct = Step(table, None, spots[table].of_atom, spots[table].cells)
-        steps.append(next((step for step in found if step is not None), direct))
-    return Adding(atoms, tuple(steps))
+def adding(spots: Sequence[Spot], shape: tuple[int, ...]) -> Adding:
+    """Find for every table the smallest block that it can be added up from."""
+    kept = sorted({spot.axes for spot in spots}, key=lambda axes: -prod(shape[axis] for axis in axes))
+    blocks = tuple(_block(axes, kept[:number], shape) for number, axes in enumerate(kept))
+    return Adding(shape, blocks, tuple(spots), tuple(kept.index(spot.axes) for spot in spots))
 
 
-def _through(finer: Spot, coarser: Spot, number: int, table: int) -> Step | None:
-    # A cell without atoms holds nothing, so wherever it is added does not matter.
-    of_finer = np.zeros(finer.cells, np.int64)
-    of_finer[finer.of_atom] = coarser.of_atom
-    fits = np.array_equal(of_finer[finer.of_atom], coarser.of_atom)
-    return Step(table, number, of_finer, coarser.cells) if fits else None
+def _block(axes: Axes, before: list[Axes], shape: tuple[int, ...]) -> Block:
+    finer = next((n for n in range(len(before) - 1, -1, -1) if set(before[n]) > set(axes)), None)
+    left = tuple(range(len(shape))) if finer is None else before[finer]
+    over = tuple(place for place, axis in enumerate(left) if axis not in axes)
+    return Block(axes, finer, over, tuple(shape[axis] if axis in axes else 1 for axis in left))

@@ -71,7 +71,7 @@ def family_of(layout: Layout, column: RawColumn) -> Family:
     numbers = {table: number for number, table in enumerate(column.values)}
     known = {(numbers[table], cell): value for (table, cell), value in column.known.items()}
     return Family(
-        adding(spots, layout.atoms),
+        adding(spots, layout.shape),
         tuple(_there(layout, table, values) for table, values in column.values.items()),
         tuple(float(column.deviations[table]) for table in column.values),
         known_cells(known, spots, layout.atoms),

@@ -33,6 +33,8 @@ class Spot:
     by: tuple[str, ...]
     domains: tuple[tuple[Hashable, ...], ...]
     of_atom: Places
+    axes: tuple[int, ...]  # of the atoms, that its keys are on; in order
+    of_part: Places  # the cell of atoms that were added up over all other axes
 
     @property
     def cells(self) -> int:
@@ -57,10 +59,14 @@ class Spot:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """A family of tables by name, and how many atoms they are sums of."""
+    """A family of tables by name, and the atoms they are sums of: a block with one axis for each column."""
 
-    atoms: int
+    shape: tuple[int, ...]
     spots: Mapping[str, Spot]
+
+    @property
+    def atoms(self) -> int:
+        return prod(self.shape)
 
 
 def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], domains: Domains) -> Layout:
@@ -72,14 +78,13 @@ def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], d
     used = list(dict.fromkeys(name for by in groupings.values() for name in by))
     axes = [_axis([name for name in used if _base(name, named) == base], base, named, domains) for base in
             _bases_by_use(groupings, named)]  # fmt: skip
-    atoms = prod(len(next(iter(axis.values()))) for axis in axes)
-    if atoms > MOST_ATOMS:
+    shape = tuple(len(next(iter(axis.values()))) for axis in axes)
+    if prod(shape) > MOST_ATOMS:
         raise InvalidParameter(
-            f"all groupings of this family together make {atoms:,} groups, more than the {MOST_ATOMS:,} that are made "
-            "to add up: publish fewer columns in one family, or coarser ones"
+            f"all groupings of this family together make {prod(shape):,} groups, more than the {MOST_ATOMS:,} that are "
+            "made to add up: publish fewer columns in one family, or coarser ones"
         )
-    spots = {table: _spot(by, axes, domains) for table, by in groupings.items()}
-    return Layout(atoms, spots)
+    return Layout(shape, {table: _spot(by, axes, shape, domains) for table, by in groupings.items()})
 
 
 def _bases_by_use(groupings: Mapping[str, tuple[str, ...]], named: Mapping[str, Level]) -> list[str]:
@@ -144,11 +149,12 @@ def _belongs(level: Level) -> dict[Hashable, Hashable]:
     return dict(pairs)
 
 
-def _spot(by: tuple[str, ...], axes: Sequence[Mapping[str, Places]], domains: Domains) -> Spot:
-    shape = [len(next(iter(axis.values()))) for axis in axes]
-    numbers = np.zeros(shape, np.int64)
+def _spot(by: tuple[str, ...], axes: Sequence[Mapping[str, Places]], shape: tuple[int, ...], domains: Domains) -> Spot:
+    on = {name: next(number for number, axis in enumerate(axes) if name in axis) for name in by}
+    kept = tuple(sorted(set(on.values())))
+    numbers = np.zeros([size if number in kept else 1 for number, size in enumerate(shape)], np.int64)
     for name in by:
-        axis = next(number for number, axis in enumerate(axes) if name in axis)
-        along = axes[axis][name].reshape([-1 if number == axis else 1 for number in range(len(shape))])
+        along = axes[on[name]][name].reshape([-1 if number == on[name] else 1 for number in range(len(shape))])
         numbers = numbers * len(domains[name]) + along
-    return Spot(by, tuple(domains[name] for name in by), np.ascontiguousarray(numbers.reshape(-1)))
+    of_atom = np.broadcast_to(numbers, shape).reshape(-1)
+    return Spot(by, tuple(domains[name] for name in by), of_atom, kept, numbers.reshape(-1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -17,7 +18,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
 
 MOST_STEPS = 1000
-TIGHT, LOOSE = 1e-9, 1e-5  # slopes that are as good as none, where one standard deviation makes a slope of one
+TIGHT = 1e-9  # A slope that is as good as none, where one standard deviation makes a slope of one.
 
 
 @final
@@ -36,20 +37,21 @@ class Family:
         least = min(self.deviations)
         return tuple((least / deviation) ** 2 for deviation in self.deviations)
 
+    def misses(self, atoms: Floats) -> list[Floats]:
+        """Return how far cells are from the raw ones."""
+        return [cells - raw for cells, raw in zip(self.adding.up(atoms), self.raw, strict=True)]
+
     def misfit(self, atoms: Floats) -> float:
         """Return the sum of squared distances from the raw values, weighed."""
-        parts = zip(self.weights, self.adding.up(atoms), self.raw, strict=True)
-        return float(sum(weight * ((cells - raw) ** 2).sum() for weight, cells, raw in parts))
+        return self.length(self.misses(atoms))
 
-    def length(self, moves: Floats) -> float:
-        """Return the weighed sum of squares of what moves of atoms change."""
-        parts = zip(self.weights, self.adding.up(moves), strict=True)
-        return float(sum(weight * _square(cells) for weight, cells in parts))
+    def length(self, cells: Sequence[Floats]) -> float:
+        """Return the weighed sum of squares of cells."""
+        return sum(weight * _square(part) for weight, part in zip(self.weights, cells, strict=True))
 
-    def slope(self, atoms: Floats) -> Floats:
-        """Return half the derivative of the misfit."""
-        parts = zip(self.weights, self.adding.up(atoms), self.raw, strict=True)
-        return self.adding.down([weight * (cells - raw) for weight, cells, raw in parts])
+    def slope(self, misses: Sequence[Floats]) -> Floats:
+        """Return half the derivative of the misfit by atoms."""
+        return self.adding.down([weight * miss for weight, miss in zip(self.weights, misses, strict=True)])
 
 
 def least_squares(
@@ -66,14 +68,17 @@ def least_squares(
     free = np.ones(family.adding.atoms, np.bool_) if free is None else free
     allowed = _Allowed(family.known, free)
     atoms = allowed.nearest(np.zeros(free.size) if start is None else np.where(free, start, 0.0))
-    direction = slope = allowed.moves(-family.slope(atoms))
+    misses = family.misses(atoms)
+    direction = slope = allowed.moves(-family.slope(misses))
     steep, flat = _square(slope), (tolerance * sum(family.weights) * min(family.deviations)) ** 2 * free.size
     for _ in range(MOST_STEPS):
         if steep <= flat:
             break
-        far = family.length(direction)
-        atoms = atoms + steep / far * direction
-        slope = allowed.moves(-family.slope(atoms))
+        moved = family.adding.up(direction)
+        far = steep / family.length(moved)
+        atoms = atoms + far * direction
+        misses = [miss + far * cells for miss, cells in zip(misses, moved, strict=True)]
+        slope = allowed.moves(-family.slope(misses))
         before, steep = steep, _square(slope)
         direction = slope + steep / before * direction
     return allowed.nearest(atoms)

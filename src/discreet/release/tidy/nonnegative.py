@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.release.tidy.least_squares import LOOSE, Family, least_squares
+from discreet.release.tidy.least_squares import Family, least_squares
 
 __all__ = ["nonnegative"]
 
@@ -16,7 +16,9 @@ Flags: TypeAlias = NDArray[np.bool_]
 
 ROUNDS = 100  # of exchanging atoms at zero with free ones
 PATIENCE = 3  # rounds without progress
-SMALL = 1e-4  # parts of a standard deviation
+PROGRESS = 0.9  # of the fewest that were wrong before
+FEW = 50  # Atoms that are worth being exchanged one by one.
+ROUGH, FINE = 1e-3, 1e-5  # First most of it with little effort, then the rest.
 
 
 def nonnegative(family: Family, start: Floats) -> Floats:
@@ -26,22 +28,35 @@ def nonnegative(family: Family, start: Floats) -> Floats:
                 break this are exchanged all at once while that helps, and else the last of them alone, which ends
                 where the minimum is unique. [KP11] Where that takes too long, atoms are exchanged towards zero only.
     """
-    small = SMALL * min(family.deviations)
     free, atoms = _open(family), start
+    for tolerance in (ROUGH, FINE):
+        atoms, free, found = _exchanged(family, atoms, free, tolerance)
+        if not found:
+            return _shrunk(family, atoms, free)
+    return np.maximum(atoms, 0.0)
+
+
+def _exchanged(family: Family, atoms: Floats, free: Flags, tolerance: float) -> tuple[Floats, Flags, bool]:
+    """Return atoms, which of them are free, and whether that is the minimum."""
     best, patience = family.adding.atoms + 1, PATIENCE
     for _ in range(ROUNDS):
-        atoms = least_squares(family, start=atoms, free=free, tolerance=LOOSE)
-        wrong = _wrong(family, atoms, free, small)
+        atoms = least_squares(family, start=atoms, free=free, tolerance=tolerance)
+        wrong = _wrong(family, atoms, free, _small(family, tolerance))
         if not wrong.size:
-            break
-        patience = PATIENCE if wrong.size < best else patience - 1
+            return atoms, free, True
+        patience = PATIENCE if wrong.size < PROGRESS * best else patience - 1
         best = min(best, wrong.size)
+        if patience < 0 and wrong.size > FEW:
+            break
         free = free.copy()
         chosen = wrong if patience >= 0 else wrong[-1:]
         free[chosen] = ~free[chosen]
-    else:
-        atoms = _shrunk(family, atoms, free, small)
-    return np.maximum(atoms, 0.0)
+    return atoms, free, False
+
+
+def _small(family: Family, tolerance: float) -> float:
+    """What is as good as zero: ten times what the tolerance leaves of slopes, as a part of a standard deviation."""
+    return 10 * tolerance * min(family.deviations)
 
 
 def _wrong(family: Family, atoms: Floats, free: Flags, small: float) -> NDArray[np.intp]:
@@ -58,7 +73,7 @@ def _open(family: Family) -> Flags:
 
 def _wanted(family: Family, atoms: Floats, free: Flags, small: float) -> Flags:
     """Return atoms at zero that would make the misfit smaller above it."""
-    known, slope = family.known, family.slope(atoms)
+    known, slope = family.known, family.slope(family.misses(atoms))
     if known.count:
         members = np.maximum(known.sums(free.astype(np.float64)), 1)
         slope = slope - known.spread(known.sums(np.where(free, slope, 0.0)) / members)
@@ -66,12 +81,12 @@ def _wanted(family: Family, atoms: Floats, free: Flags, small: float) -> Flags:
     return wanted
 
 
-def _shrunk(family: Family, atoms: Floats, free: Flags, small: float) -> Floats:
+def _shrunk(family: Family, atoms: Floats, free: Flags) -> Floats:
     """Set to zero what is below it until nothing is; in a class with a total above zero something stays free."""
     for _ in range(family.adding.atoms):
-        atoms = least_squares(family, start=atoms, free=free, tolerance=LOOSE)
-        below = free & (atoms < -small)
+        atoms = least_squares(family, start=atoms, free=free, tolerance=ROUGH)
+        below = free & (atoms < -_small(family, ROUGH))
         if not below.any():
             break
         free = free & ~below
-    return atoms
+    return np.maximum(atoms, 0.0)

@@ -17,7 +17,8 @@ __all__ = ["whole"]
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 
-ROUNDS = 30
+ROUNDS = 200
+IN_VAIN = 1000
 SMALL = 1e-9  # Gains that could be rounding errors.
 WIDE = 10  # Rounding errors of n atoms add up to about half the root of n.
 
@@ -64,6 +65,16 @@ def _settled(family: Family, atoms: Places) -> Places:
     return atoms
 
 
+def _while_it_helps(steps: Iterator[bool]) -> int:
+    """Take steps until many in a row did not help, since others before them did; return how many did."""
+    taken = vain = 0
+    for helped in steps:
+        taken, vain = taken + helped, 0 if helped else vain + 1
+        if vain > IN_VAIN:
+            break
+    return taken
+
+
 @final
 @dataclass(slots=True)
 class _Search:
@@ -90,7 +101,8 @@ class _Search:
         """Move atoms of no class by one where that helps; return how many moved."""
         slope, half = self._slopes(), sum(self.weights) / 2
         helped = np.flatnonzero((self.classes < 0) & (np.abs(slope) > half))
-        return sum(self._single(atom, half) for atom in helped[np.argsort(-np.abs(slope[helped]))].tolist())
+        order = helped[np.argsort(-np.abs(slope[helped]), kind="stable")]
+        return _while_it_helps(self._single(atom, half) for atom in order.tolist())
 
     def _single(self, atom: int, half: float) -> bool:
         slope = self._slope(atom)
@@ -101,7 +113,7 @@ class _Search:
 
     def double_steps(self) -> int:
         """Move one atom up and another of its class down where that helps; return how many pairs moved."""
-        return sum(self._double(up, down) for up, down in self._pairs(self._slopes()))
+        return _while_it_helps(self._double(up, down) for up, down in self._pairs(self._slopes()))
 
     def _pairs(self, slope: Floats) -> Iterator[tuple[int, int]]:
         """Pair, class by class, the atoms that should rise most with those that should fall most."""
