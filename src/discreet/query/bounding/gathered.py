@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from discreet.query.bounding.identity import Numbers, Units, Unread, joined
 from discreet.query.bounding.keys import KeyBuffer, Layout
-from discreet.query.bounding.limits import Measure
 from discreet.query.bounding.payload import Inside
 from discreet.query.bounding.rows import Clean
 
@@ -40,9 +39,9 @@ class Shape:
 
     __slots__ = ("bits", "groups", "layout")
 
-    def __init__(self, groups: int, measures: Sequence[Measure]) -> None:
+    def __init__(self, groups: int, bits: Sequence[int]) -> None:
         self.groups = groups
-        self.bits = tuple(measure.bits for measure in measures)
+        self.bits = tuple(bits)
         self.layout = Layout((groups - 1).bit_length(), sum(self.bits))
 
     def holds(self, units: Units) -> bool:

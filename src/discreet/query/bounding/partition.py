@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
@@ -34,7 +34,7 @@ class Counting:
     measures: Sequence[Measure]
     shape: Shape
     secret: Secret
-    workers: ThreadPoolExecutor
+    workers: Executor
     threads: int
 
     def count(self, rows: Gathered) -> Tallying:

@@ -17,7 +17,7 @@ from discreet.query.bounding.reading import Reader
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Clean", "Indices", "Rows", "clean"]
+__all__ = ["Clean", "Indices", "Rows", "check_lengths", "clean", "indices"]
 
 Integers: TypeAlias = NDArray[np.int64]
 AnyIntegers: TypeAlias = NDArray[np.integer[Any]]
@@ -86,19 +86,19 @@ class Clean:
 def clean(rows: Rows, groups: int, measures: Sequence[Measure], reader: Reader) -> Clean:
     """Drop the rows that belong to no unit or to no group, before anything is bounded."""
     size = len(rows.units)
-    _check_lengths(rows, size, len(measures))
+    check_lengths(rows, size, len(measures))
     units, known = reader.read(rows.units)
     codes = np.zeros(size, np.int8) if rows.groups is None else rows.groups
     if size and not (codes.min() >= 0 and codes.max() < groups):
         inside = (codes >= 0) & (codes < groups)
         known = inside if known is None else known & inside
-    columns = tuple(_indices(rows, measure, number) for number, measure in enumerate(measures))
+    columns = tuple(indices(rows, measure, number) for number, measure in enumerate(measures))
     if known is None or known.all():
         return Clean(units, codes, columns)
     return Clean(units.where(known), codes[known], tuple(column.where(known) for column in columns))
 
 
-def _indices(rows: Rows, measure: Measure, number: int) -> Indices:
+def indices(rows: Rows, measure: Measure, number: int) -> Indices:
     """Clamp what lies outside of the range: a level has its bits and no more."""
     values, present = rows.measures[number], rows.valid[number] if rows.valid else None
     if values.size and not (values.min() >= measure.low and values.max() <= measure.high):
@@ -106,7 +106,8 @@ def _indices(rows: Rows, measure: Measure, number: int) -> Indices:
     return Indices(values, measure.low, present)
 
 
-def _check_lengths(rows: Rows, size: int, measures: int) -> None:
+def check_lengths(rows: Rows, size: int, measures: int) -> None:
+    """Refuse what is no chunk of rows."""
     if len(rows.measures) != measures or (rows.valid and len(rows.valid) != measures):
         raise InvalidParameter("a chunk needs one array for each measure")
     arrays = [array for array in (rows.groups, *rows.measures, *rows.valid) if array is not None]

@@ -12,24 +12,30 @@ Proof       Keys are sorted, so the rows of a unit are one run, and its groups a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding.choosing import choose
-from discreet.query.bounding.identity import Units
 from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import Limits
 from discreet.query.bounding.payload import Payload
-from discreet.query.bounding.secret import Secret
+from discreet.query.bounding.secret import Blocks, Secret
 from discreet.query.bounding.spans import Runs, lengths, members
 
-__all__ = ["Kept", "Selection"]
+__all__ = ["Kept", "Named", "Selection"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _MOSTLY = 0.5
 _OF_GROUPS = 0  # The stream of a unit that chooses its groups; the one of its group number g is g + 1.
+
+
+class Named(Protocol):
+    """Units by codes, each with a name that depends on who it is."""
+
+    def names(self, codes: Integers, secret: Secret) -> Blocks:
+        """Return the names by which secret choices are made."""
 
 
 @final
@@ -55,7 +61,7 @@ class Selection:
 
     limits: Limits
     secret: Secret
-    units: Units
+    units: Named
     layout: Layout
     payload: Payload
     runs: Runs = field(default_factory=Runs)

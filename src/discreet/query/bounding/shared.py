@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, final
@@ -13,18 +13,22 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.query.bounding.gathered import Shape
+from discreet.query.bounding.identity import Units
 from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.limits import MOST_GROUPS, Limits, Measure
 from discreet.query.bounding.memory import keep_freed_memory
+from discreet.query.bounding.ordering import Here
 from discreet.query.bounding.partition import Counting
-from discreet.query.bounding.payload import Inside
+from discreet.query.bounding.payload import Inside, Numbered, Payload
 from discreet.query.bounding.reading import Reader
-from discreet.query.bounding.rows import Rows, clean
+from discreet.query.bounding.rows import Rows
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.selection import Selection
+from discreet.query.bounding.spans import Runs
 from discreet.query.bounding.store import Store
 from discreet.query.bounding.tallying import Tally, Tallying
-from discreet.query.bounding.whole_units import Block, WholeUnits, by_unit
+from discreet.query.bounding.whole_units import Block, Present, WholeUnits, by_unit
+from discreet.query.bounding.words import Packing
 
 __all__ = ["Part", "tally_all"]
 
@@ -72,17 +76,18 @@ def tally_all(
     """
     _check(parts, carried)
     keep_freed_memory()
-    shape, sharing, reader = Shape(1, carried), Secret(), Reader()
+    packing, sharing, reader = Packing.of(carried), Secret(), Reader()
+    shape = Shape(1, packing.bits)
     with (
         Store(shape, sharing, positive_integer(memory, name="memory")) as store,
         ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,
     ):
         for chunk in chunks:
-            store.add(clean(chunk, 1, carried, reader))
-        counters = [_Counter(part, tuple(column.bits for column in carried), workers, threads) for part in parts]
+            store.add(packing.clean(chunk, reader))
+        counters = [_Counter(part) for part in parts]
         for rows in store.partitions():
             if rows.bytes:
-                _count(by_unit(rows, shape, workers, threads), counters, workers, threads)
+                _count(by_unit(rows, shape, workers, threads), packing, counters, workers, threads)
         return tuple(counter.whole.finish() for counter in counters)
 
 
@@ -96,26 +101,34 @@ def _check(parts: Sequence[Part], carried: Sequence[Measure]) -> None:
             raise InvalidParameter("a part must take a column in the range in which it is carried")
 
 
-def _count(rows: WholeUnits, counters: Sequence[_Counter], workers: ThreadPoolExecutor, threads: int) -> None:
+def _count(
+    rows: WholeUnits, packing: Packing, counters: Sequence[_Counter], workers: ThreadPoolExecutor, threads: int
+) -> None:
     """Count one partition for all parts, block by block, so that a block is fetched from memory once for all."""
-    narrow = [counter for counter in counters if counter.holds(rows)]
-    shares = [range(turn, rows.size, threads) for turn in range(threads)]
-    for counted in workers.map(lambda share: _share(rows, narrow, share), shares):
-        for counter, tallying in zip(narrow, counted, strict=True):
-            counter.whole.merge(tallying)
-    for counter in counters:
-        if counter not in narrow:
-            counter.whole.merge(counter.loose(rows))
+
+    def share(turn: int) -> list[_Work]:
+        runs = Runs()
+        own = [_Work(rows.units, counter.secret.again(), counter.nothing(), runs) for counter in counters]
+        for number in range(turn, rows.size, threads):
+            block = rows.block(number, packing.fields)
+            for counter, work in zip(counters, own, strict=True):
+                counter.add(block, work)
+        return own
+
+    for done in workers.map(share, range(threads)):
+        for counter, work in zip(counters, done, strict=True):
+            counter.whole.merge(work.tallying)
 
 
-def _share(rows: WholeUnits, counters: Sequence[_Counter], share: range) -> list[Tallying]:
-    """Count some blocks, in one thread."""
-    chosen = [(counter, counter.selection(rows), counter.nothing()) for counter in counters]
-    for number in share:
-        block = rows.block(number)
-        for counter, selection, tallying in chosen:
-            counter.add(block, selection, tallying)
-    return [tallying for _, _, tallying in chosen]
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    """What one thread has for one part: who units are, the secret, its own count, and working memory."""
+
+    units: Units
+    secret: Secret
+    tallying: Tallying
+    runs: Runs
 
 
 @final
@@ -124,92 +137,64 @@ class _Counter:
     """One part: how its keys are made, its secret, and what was counted so far."""
 
     part: Part
-    carried: tuple[int, ...]  # bits of every column
-    workers: ThreadPoolExecutor
-    threads: int
     secret: Secret = field(default_factory=Secret)
+    shape: Shape = field(init=False)
     whole: Tallying = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", Shape(self.part.groups, [measure.bits for measure in self.measures]))
         object.__setattr__(self, "whole", self.nothing())
-
-    def nothing(self) -> Tallying:
-        return Tallying(self.part.groups, self.measures)
 
     @property
     def measures(self) -> list[Measure]:
         return [measure for _, measure in self.part.measures]
 
-    @property
-    def shape(self) -> Shape:
-        return Shape(self.part.groups, self.measures)
+    def nothing(self) -> Tallying:
+        return Tallying(self.part.groups, self.measures)
 
-    def holds(self, rows: WholeUnits) -> bool:
-        """Whether unit, group and levels of this part fit one word."""
-        return self.shape.layout.holds(*rows.span)
+    def add(self, block: Block, work: _Work) -> None:
+        """Bound and count a block: in keys with all levels if they fit, else with the numbers of rows."""
+        levels = [block.levels(column) for column, _ in self.part.measures]
+        inside, numbered = self.shape.layout, Layout(self.shape.layout.group_bits, (block.size - 1).bit_length())
+        if inside.holds(0, block.many - 1):
+            fields = list(zip(levels, self.shape.bits, strict=True))
+            self._add(block, fields, inside, Inside(self.shape.bits), work)
+        elif numbered.holds(0, block.many - 1):
+            fields = [(np.arange(block.size), numbered.payload_bits)]
+            self._add(block, fields, numbered, Numbered(levels, numbered.payload_bits), work)
+        else:
+            self._add_loose(block, levels, work)
 
-    def selection(self, rows: WholeUnits) -> Selection:
-        shape = self.shape
-        return Selection(self.part.limits, self.secret.again(), rows.units, shape.layout, Inside(shape.bits))
-
-    def add(self, block: Block, selection: Selection, tallying: Tallying) -> None:
-        """Bound and count a block."""
-        keys = self._keys(block, selection.layout)
-        if not keys.size:
-            return
-        keys.sort()
-        for kept in selection.keep(keys):
-            tallying.add(kept, selection.payload)
-
-    def _keys(self, block: Block, layout: Layout) -> Integers:
-        """Pack what this part needs of a block, without the rows that do not count."""
+    def _add(
+        self, block: Block, fields: Sequence[tuple[Integers, int]], layout: Layout, payload: Payload, work: _Work
+    ) -> None:
         groups, present = self._groups(block)
-        keys = block.units << layout.group_bits
-        if groups is not None:
-            keys |= groups
-        for column, _ in self.part.measures:
-            keys <<= self.carried[column]
-            keys |= block.levels(column)
-        return keys if present is None else keys[present]
+        keys = layout.pack(block.numbers, groups, fields)
+        keys = keys if present is None else keys[present]
+        keys.sort()
+        selection = Selection(self.part.limits, work.secret, block, layout, payload, work.runs)
+        for kept in selection.keep(keys) if keys.size else ():
+            work.tallying.add(kept, payload)
 
-    def _groups(self, block: Block) -> tuple[Integers | None, NDArray[np.bool_] | None]:
-        """Return the group of each row that counts, and which do; None if there is one group, or if all do."""
-        groups: Integers | None = None
-        present: NDArray[np.bool_] | None = None
+    def _add_loose(self, block: Block, levels: Sequence[Integers], work: _Work) -> None:
+        """Count a block whose keys would be too long in any case, as `tally` does."""
+        groups, present = self._groups(block)
+        rows = np.arange(block.size) if present is None else np.flatnonzero(present)
+        if not rows.size:
+            return
+        codes = np.broadcast_to(groups, block.size)[rows]
+        counting = Counting(self.part.limits, self.measures, self.shape, work.secret, Here(), 1)
+        own = replace(work.units, codes=block.everybody[rows])
+        work.tallying.merge(counting.loose(own, codes, [column[rows] for column in levels]))
+
+    def _groups(self, block: Block) -> tuple[Integers, Present]:
+        """Return the group of each row that counts, one for all if there is one only, and which rows count."""
+        groups = np.zeros(1, np.int64)
+        present: Present = None
         for column, size in self.part.keys:
-            levels = block.levels(column)
-            groups = levels - 1 if groups is None else groups * size + (levels - 1)
-        for column in self._needed():
+            groups = groups * size + (block.levels(column) - 1)
+        for column in (*(column for column, _ in self.part.keys), *self.part.needed):
             there = block.present(column)
             if there is not None:
                 present = there if present is None else present & there
         return groups, present
-
-    def _needed(self) -> Iterator[int]:
-        yield from (column for column, _ in self.part.keys)
-        yield from self.part.needed
-
-    def loose(self, rows: WholeUnits) -> Tallying:
-        """Count a partition whose words would be too long, from its columns."""
-        blocks = [rows.block(number) for number in range(rows.size)]
-        picked = [(block, *self._groups(block)) for block in blocks]
-        units = np.concatenate([_where(block.units, present) for block, _, present in picked])
-        if not units.size:
-            return self.nothing()
-        groups = np.concatenate([_where(_or_zeros(codes, block), present) for block, codes, present in picked])
-        levels = [
-            np.concatenate([_where(block.levels(column), present) for block, _, present in picked])
-            for column, _ in self.part.measures
-        ]
-        counting = Counting(
-            self.part.limits, self.measures, self.shape, self.secret.again(), self.workers, self.threads
-        )
-        return counting.loose(replace(rows.units, codes=units), groups, levels)
-
-
-def _or_zeros(groups: Integers | None, block: Block) -> Integers:
-    return np.zeros(block.units.size, np.int64) if groups is None else groups
-
-
-def _where(values: Integers, present: NDArray[np.bool_] | None) -> Integers:
-    return values if present is None else values[present]

@@ -46,7 +46,7 @@ def tally(
     if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
         raise InvalidParameter("groups must be at most 2^31")
     keep_freed_memory()
-    shape = Shape(groups, measures)
+    shape = Shape(groups, [measure.bits for measure in measures])
     secret, reader = Secret(), Reader()
     with (
         Store(shape, secret, positive_integer(memory, name="memory")) as store,

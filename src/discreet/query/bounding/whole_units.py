@@ -1,11 +1,11 @@
-"""Rows with several columns, sorted by unit once, and looked at in blocks of whole units."""
+"""Rows of a few words, sorted by unit once, and looked at in blocks of whole units."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Protocol, TypeAlias, final
 
@@ -17,37 +17,71 @@ from discreet.query.bounding.identity import Numbers, Units, numbered
 from discreet.query.bounding.keys import Layout
 from discreet.query.bounding.ordering import blocks, sort
 from discreet.query.bounding.payload import Inside
+from discreet.query.bounding.secret import Blocks, Secret
+from discreet.query.bounding.words import Field
 
-__all__ = ["Block", "WholeUnits", "by_unit"]
+__all__ = ["Block", "Present", "WholeUnits", "by_unit"]
 
 Integers: TypeAlias = NDArray[np.int64]
-
-
-class ReadLevels(Protocol):
-    """Finds the levels of a column: 0 for NULL, else the place of a value in its range, from 1 on."""
-
-    def __call__(self, column: int) -> Integers: ...
+Present: TypeAlias = NDArray[np.bool_] | None  # None if everywhere
 
 
 @final
 class Block:
-    """All rows of some units, one unit after the other. It belongs to one thread."""
+    """All rows of some units, one unit after the other. It belongs to one thread.
 
-    __slots__ = ("_found", "_present", "_read", "units")
+    Units are numbered from 0 on within the block, so that their numbers take few bits; `names` knows who they are.
+    """
 
-    def __init__(self, units: Integers, read: ReadLevels) -> None:
-        self.units, self._read = units, read
-        self._found: dict[int, Integers] = {}
-        self._present: dict[int, NDArray[np.bool_] | None] = {}
+    def __init__(self, units: Units, codes: Integers, word: Callable[[int], Integers], fields: Sequence[Field]) -> None:
+        self._units, self._all, self._word, self._fields = units, codes, word, fields
+        self._words: dict[int, Integers] = {}
+        self._levels: dict[int, Integers] = {}
+        self._present: dict[int, Present] = {}
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return self._all.size
+
+    @cached_property
+    def _starts(self) -> Integers:
+        new = np.empty(self._all.size, np.bool_)
+        new[:1] = True
+        np.not_equal(self._all[1:], self._all[:-1], out=new[1:])
+        return np.flatnonzero(new)
+
+    @property
+    def many(self) -> int:
+        """How many units there are."""
+        return self._starts.size
+
+    @cached_property
+    def numbers(self) -> Integers:
+        """The number of the unit of each row."""
+        ends = np.append(self._starts[1:], self._all.size)
+        return np.repeat(np.arange(self._starts.size), ends - self._starts)
+
+    @property
+    def everybody(self) -> Integers:
+        """The unit of each row by a code that means the same in all blocks."""
+        return self._all
+
+    def names(self, codes: Integers, secret: Secret) -> Blocks:
+        """Return the names of units by their numbers in this block."""
+        return self._units.names(self._all[self._starts[codes]], secret)
 
     def levels(self, column: int) -> Integers:
-        """Return the levels of a column, which are read once for all who ask."""
-        if column not in self._found:
-            self._found[column] = self._read(column)
-        return self._found[column]
+        """Return the levels of a column, 0 for NULL; they are read once for all who ask."""
+        if column not in self._levels:
+            field = self._fields[column]
+            if field.word not in self._words:
+                self._words[field.word] = self._word(field.word)
+            self._levels[column] = field.read(self._words[field.word])
+        return self._levels[column]
 
-    def present(self, column: int) -> NDArray[np.bool_] | None:
-        """Tell where a column is not NULL; None if it never is."""
+    def present(self, column: int) -> Present:
+        """Tell where a column is not NULL."""
         if column not in self._present:
             there = self.levels(column) > 0
             self._present[column] = None if there.all() else there
@@ -65,11 +99,7 @@ class WholeUnits(Protocol):
     def size(self) -> int:
         """How many blocks there are."""
 
-    @property
-    def span(self) -> tuple[int, int]:
-        """The lowest and the highest code of a unit."""
-
-    def block(self, number: int) -> Block:
+    def block(self, number: int, fields: Sequence[Field]) -> Block:
         """Look at a block."""
 
 
@@ -77,19 +107,19 @@ def by_unit(rows: Gathered, shape: Shape, workers: Executor, threads: int) -> Wh
     """Sort the rows of one partition by unit; they are given away, and there is at least one."""
     if not rows.loose:
         return _packed(rows.packed.take(), Numbers(np.zeros(0, np.int64)), shape, workers, threads)
-    units, groups, levels = rows.columns()
-    if not shape.holds(units):
+    units, groups, words = rows.columns()
+    if not shape.holds(units) and shape.layout.holds(0, units.codes.size - 1):
         units = numbered(units)
     if shape.holds(units):
-        keys = shape.layout.pack(units.codes, groups, zip(levels, shape.bits, strict=True))
+        keys = shape.layout.pack(units.codes, groups, zip(words, shape.bits, strict=True))
         return _packed(keys, units, shape, workers, threads)
-    return _wide(units, levels, workers, threads)
+    return _wide(units, words, workers, threads)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """Words that hold everything."""
+    """Keys that hold unit and words."""
 
     units: Units
     parts: Sequence[Integers]
@@ -100,14 +130,10 @@ class _Packed:
     def size(self) -> int:
         return len(self.parts)
 
-    @property
-    def span(self) -> tuple[int, int]:
-        first, last = self.layout.units(np.array([self.parts[0][0], self.parts[-1][-1]]))
-        return int(first), int(last)
-
-    def block(self, number: int) -> Block:
+    def block(self, number: int, fields: Sequence[Field]) -> Block:
         keys = self.parts[number]
-        return Block(self.layout.units(keys), partial(self.inside.levels, self.layout.payloads(keys)))
+        word = partial(self.inside.levels, self.layout.payloads(keys))
+        return Block(self.units, self.layout.units(keys), word, fields)
 
 
 def _packed(keys: Integers, units: Units, shape: Shape, workers: Executor, threads: int) -> _Packed:
@@ -118,33 +144,30 @@ def _packed(keys: Integers, units: Units, shape: Shape, workers: Executor, threa
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class _Wide:
-    """Columns that do not fit one word, in the order of their units."""
+    """Words that do not fit one key with their unit, in the order of their units."""
 
     units: Units
     codes: Integers
-    columns: Sequence[Integers]
+    words: Sequence[Integers]
     borders: Sequence[tuple[int, int]]
 
     @property
     def size(self) -> int:
         return len(self.borders)
 
-    @property
-    def span(self) -> tuple[int, int]:
-        return int(self.codes[0]), int(self.codes[-1])
-
-    def block(self, number: int) -> Block:
+    def block(self, number: int, fields: Sequence[Field]) -> Block:
         start, end = self.borders[number]
-        return Block(self.codes[start:end], lambda column: self.columns[column][start:end])
+        return Block(self.units, self.codes[start:end], lambda word: self.words[word][start:end], fields)
 
 
-def _wide(units: Units, levels: Sequence[Integers], workers: Executor, threads: int) -> _Wide:
-    """Sort units with the numbers of their rows, and bring every column into that order."""
+def _wide(units: Units, words: Sequence[Integers], workers: Executor, threads: int) -> _Wide:
+    """Sort units with the numbers of their rows, and bring every word into that order."""
     rows = np.arange(units.codes.size)
     layout = Layout(0, (rows.size - 1).bit_length())
+    if not layout.holds_all(units.codes):
+        units = numbered(units)
     keys = layout.pack(units.codes, np.zeros(1, np.int64), [(rows, layout.payload_bits)])
     sort(keys, workers, threads)
     order = layout.payloads(keys)
     ends = np.cumsum([0, *(part.size for part in blocks(keys, layout.unit_shift))]).tolist()
-    columns = list(workers.map(lambda column: column[order], levels))
-    return _Wide(units, layout.units(keys), columns, list(pairwise(ends)))
+    return _Wide(units, layout.units(keys), [word[order] for word in words], list(pairwise(ends)))
