@@ -19,12 +19,13 @@ Places: TypeAlias = NDArray[np.int64]
 
 ROUNDS = 200
 IN_VAIN = 1000
+WORTH_IT = 1e-4  # steps in a round, for each atom; below ten thousand atoms, any
 SMALL = 1e-9  # Gains that could be rounding errors.
 WIDE = 10  # Rounding errors of n atoms add up to about half the root of n.
 
 
 def whole(family: Family, spots: Sequence[Spot], atoms: Floats, *, not_negative: bool) -> Places:
-    """Return whole atoms near real ones, with the known total of every class, and a misfit that no step makes less.
+    """Return whole atoms near real ones, with the known total of every class, and a misfit that hardly a step makes less.
 
     A step moves one atom by one, or one up and another of its class down. Where noise is so wide that no table could
     tell, no steps are tried.
@@ -34,7 +35,7 @@ def whole(family: Family, spots: Sequence[Spot], atoms: Floats, *, not_negative:
         return rounded
     search = _Search.start(family, spots, rounded, not_negative=not_negative)
     for _ in range(ROUNDS):
-        if not search.single_steps() + search.double_steps():
+        if search.single_steps() + search.double_steps() <= WORTH_IT * atoms.size:
             break
     return np.array(search.atoms, np.int64)
 
