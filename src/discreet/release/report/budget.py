@@ -47,9 +47,12 @@ def budget_part(published: Published, claim: Claim) -> str:
 def _lifetime(claim: Claim) -> list[str]:
     """Draw what is left of the budget as the ledger counts it, or else this release beside the whole of it."""
     if claim.left is not None and claim.budget.kind != "unlimited":
-        used = max(0.0, 1 - claim.left.share)
-        rows = [("used so far", 100 * used, _percent(used)), ("left", 100 - 100 * used, _percent(claim.left.share))]
-        return [_bars("The lifetime budget after this release", rows, strong={"used so far"})]
+        left = math.floor(1000 * claim.left.share) / 10
+        rows = [("used so far", 100 - left, f"{100 - left:.1f} %"), ("left", left, f"{left:.1f} %")]
+        return [
+            _bars("The lifetime budget after this release, in per cent", rows, strong={"used so far"}),
+            *_rule(claim),
+        ]
     whole = claim.budget.epsilon
     if whole is None:
         return []
@@ -58,12 +61,16 @@ def _lifetime(claim: Claim) -> list[str]:
     return [_bars("Everything here, and the lifetime budget, as ε", rows, strong={"everything here"})]
 
 
+def _rule(claim: Claim) -> list[str]:
+    """Say why the share of the budget that is used is not the share of its ε."""
+    told = (
+        "Shares are counted by the rule of the ledger, under which many small expenses add up more slowly than their ε."
+    )
+    return [paragraph(told, kind="note")] if claim.budget.kind == "approximate" else []
+
+
 def _level(level: float) -> str:
     return f"ε = {significant_up(Fraction(level))}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _bars(caption: str, rows: Sequence[tuple[str, float, str]], *, strong: set[str]) -> str:

@@ -51,8 +51,8 @@ td.number{font-variant-numeric:tabular-nums;font-size:.95rem}
 .key{width:24%}
 .drawn{width:34%}
 .tidy{width:15%}
-.wide .key{width:30%}
-.wide .drawn{width:50%}
+.wide .key{width:38%}
+.wide .drawn{width:42%}
 td svg{display:block}
 .pictures{display:flex;flex-wrap:wrap;gap:1rem 3rem;align-items:flex-start;margin:1rem 0}
 figure{margin:0;max-width:20rem}
