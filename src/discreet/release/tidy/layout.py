@@ -22,7 +22,7 @@ __all__ = ["MOST_ATOMS", "Layout", "Spot", "lay_out"]
 Places: TypeAlias = NDArray[np.int64]
 Domains: TypeAlias = Mapping[str, tuple[Hashable, ...]]
 
-MOST_ATOMS = 1_000_000  # About ten seconds of work for a column.
+MOST_ATOMS = 1_000_000  # Half a minute of work for a column.
 
 
 @final

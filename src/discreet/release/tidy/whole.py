@@ -25,7 +25,7 @@ WIDE = 10  # Rounding errors of n atoms add up to about half the root of n.
 
 
 def whole(family: Family, spots: Sequence[Spot], atoms: Floats, *, not_negative: bool) -> Places:
-    """Return whole atoms near real ones, with the known total of every class, and a misfit that hardly a step makes less.
+    """Return whole atoms near real ones, with the known total of every class; hardly a step makes the misfit less.
 
     A step moves one atom by one, or one up and another of its class down. Where noise is so wide that no table could
     tell, no steps are tried.
