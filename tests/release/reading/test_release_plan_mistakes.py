@@ -223,11 +223,21 @@ def test_a_damaged_file_is_read_or_refused_for_all_damages(start, length, new, t
     read_or_refused(tmp_path, GOOD[:start] + new + GOOD[start + length :])
 
 
-def read_or_refused(folder, content):
+@pytest.mark.slow
+@given(number=st.integers(0, len(GOOD.splitlines()) - 1), value=VALUES)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_changed_value_is_checked_or_refused_for_all_lines(number, value, tmp_path):
+    lines = GOOD.splitlines()
+    if "=" in lines[number]:
+        lines[number] = f"{lines[number].partition('=')[0]}= {value}"
+    read_or_refused(tmp_path, "\n".join(lines), check)
+
+
+def read_or_refused(folder, content, look=lambda plan: None):
     """Whatever is wrong is told by an error of ours that names the file."""
     told = ""
     try:
-        read_release_plan(written(folder, content))
+        look(read_release_plan(written(folder, content)))
     except (InvalidParameter, Refused) as error:
         told = str(error)
     assert not told or "plan.toml" in told
