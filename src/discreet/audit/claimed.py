@@ -1,0 +1,71 @@
+"""What is claimed, as a curve: for each epsilon the largest delta that the claim admits, rounded up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, nonnegative, probability, up
+from discreet.privacy import guarantee
+from discreet.privacy.events import ApproxDP, Event, PureDP
+from discreet.privacy.relation import Relation
+
+__all__ = ["Claimed", "Curve", "read_claim"]
+
+Claimed: TypeAlias = Event | Number | tuple[Number, Number] | Callable[[float], float]
+_DELTAS = (Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000), Fraction(1, 10**4), Fraction(1, 10**6))
+_PARTS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(1))
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Points of a privacy profile. An audit looks for an event that breaks any of them."""
+
+    epsilons: NDArray[np.float64]
+    deltas: NDArray[np.float64]
+    text: str
+
+    @property
+    def stated(self) -> tuple[float, float]:
+        """The point that people would quote: the one of the smallest delta."""
+        place = int(np.lexsort((self.epsilons, self.deltas))[0])
+        return float(self.epsilons[place]), float(self.deltas[place])
+
+
+def read_claim(claim: Claimed, relation: Relation | None) -> Curve:
+    """Read an event, a pure epsilon, a pair of epsilon and delta, or a function from epsilon to delta."""
+    if isinstance(claim, tuple):
+        epsilon, delta = claim
+        return _points(ApproxDP(exact(epsilon, name="epsilon"), probability(delta, name="delta")), relation)
+    if isinstance(claim, Event):
+        return _points(claim, relation)
+    if callable(claim):
+        return _called(claim)
+    return _points(PureDP(nonnegative(claim, name="epsilon")), relation)
+
+
+def _points(event: Event, relation: Relation | None) -> Curve:
+    """Take the epsilons of some deltas, and parts of the largest of them."""
+    epsilons, own = {Fraction(0)}, getattr(event, "delta", Fraction(0))
+    for delta in {Fraction(0), own, *_DELTAS}:
+        found = guarantee.epsilon(event, delta, relation=relation)
+        if np.isfinite(found):
+            epsilons.update(part * Fraction(found) for part in _PARTS)
+    listed = sorted(epsilons)
+    deltas = [guarantee.delta(event, epsilon, relation=relation) for epsilon in listed]
+    return Curve(np.array([up(one) for one in listed]), np.array(deltas), repr(event))
+
+
+def _called(claim: Callable[[float], float]) -> Curve:
+    epsilons = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
+    deltas = np.array([float(claim(float(epsilon))) for epsilon in epsilons])
+    if not np.all((deltas >= 0) & (deltas <= 1)):
+        raise InvalidParameter("a claim must return a delta between 0 and 1 for every epsilon")
+    return Curve(epsilons, deltas, "a function of epsilon")
