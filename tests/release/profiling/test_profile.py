@@ -18,7 +18,7 @@ from discreet.privacy.events import ApproxDP, Composed, Gaussian, Repeated
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.release import Profile, plan_profile, profile
 from discreet.release.profiling import plan as planning
-from discreet.release.profiling.asking import count_cells
+from discreet.release.profiling.asking import count_cells, find_values
 from discreet.release.profiling.cutting import ladder
 from discreet.release.profiling.dividing import share_of
 from discreet.release.profiling.partition import Listed, Partition
@@ -62,6 +62,15 @@ def test_the_announced_event_is_the_charged_one_with_searches_for_values() -> No
     with session(people(300)) as opened:
         plan = plan_profile(opened, epsilon=1, delta=1e-6)
         assert plan.event.events[1] == Repeated(ApproxDP(0, Fraction(1, 4 * 10**6)), 2)
+
+
+def test_all_that_finding_values_costs_goes_into_finding_them() -> None:
+    with session(people(50)) as opened:
+        plan = plan_profile(opened, epsilon=1, delta=1e-6)
+        town = next(subject for subject in plan.subjects if subject.name == "town")
+        asked = find_values(opened, plan.table, town, plan.division)
+        assert asked._asked.priced.measurements == ()
+        assert asked.event.events[1:] == (ApproxDP(0, Fraction(1, 4 * 10**6)),)
 
 
 def test_a_profile_fits_a_budget_of_exactly_what_it_may_spend(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from discreet.errors import Refused
 from discreet.query.expressions import Expression, Field
 from discreet.query.facts import Kind
-from discreet.query.question import Measure, Order, Output, Post, Question, Side, Statistic
+from discreet.query.question import Key, Measure, Order, Output, Post, Question, Side, Statistic
 from discreet.query.reading.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
@@ -129,10 +129,11 @@ def _read_select(context: Context, scope: Scope, node: exp.Expr, keys: Mapping[s
     having = node.args.get("having")
     condition = None if having is None else draft.condition(having.this)
     order = _order(draft, node, outputs)
+    listed = keys_with_domains(context, scope, draft.keys, outputs, keys)
     question = Question(
         source=scope.source,
-        keys=keys_with_domains(context, scope, draft.keys, outputs, keys),
-        measures=_measures(draft),
+        keys=listed,
+        measures=_measures(draft, listed),
         outputs=outputs,
         having=condition,
         order=order,
@@ -160,9 +161,9 @@ def _by_unit(draft: _Draft, question: Question) -> Question:
     return replace(question, source=source, keys=keys)
 
 
-def _measures(draft: _Draft) -> tuple[Measure, ...]:
-    """Return the measures; a list of keys alone needs one to know which groups there are."""
-    if draft.released.measures:
+def _measures(draft: _Draft, keys: Sequence[Key]) -> tuple[Measure, ...]:
+    """Return the measures. A list of keys alone has none if data must tell them: then finding them is what is paid."""
+    if draft.released.measures or any(key.domain is None for key in keys):
         return tuple(draft.released.measures)
     return (Measure(_S.UNITS if draft.scope.units else _S.ROWS),)
 

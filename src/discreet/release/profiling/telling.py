@@ -24,7 +24,7 @@ def rule_of(subjects: tuple[Subject, ...], division: Division) -> tuple[str, ...
     if Search.VALUES in searches:
         told.append(
             "A column of texts without declared categories spends a third of its part on finding values that many "
-            f"share, and two thirds on counting them. Half of δ is for these, in equal parts."
+            "share, and two thirds on counting them. Half of δ is for these, in equal parts."
         )
     return (*told, f"Noise is {'Gaussian' if division.gaussian else 'Laplace'}: here its ± is the smaller one.")
 
