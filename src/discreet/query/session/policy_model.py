@@ -50,6 +50,8 @@ def _relation(value: str) -> str:
 def _name(value: str) -> str:
     if not value.strip():
         raise ValueError("this must not be empty")
+    if "\0" in value:
+        raise ValueError("this must not have a NUL character in it: no file and no column can be called so")
     return value
 
 
