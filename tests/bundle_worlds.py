@@ -182,4 +182,9 @@ def with_series(published: Published, *, person_day: bool = False, until: date =
     ) as session:
         released = advance(plan, running, session, until=until)
     assert released is not None
-    return replace(published, plan=replace(plan, running=(running,)), running=(released,))
+    mark = published.ledger
+    assert mark is not None
+    if not person_day:
+        assert released.charge is not None
+        mark = replace(mark, left=left_after(look(policy.ledger).entries(policy.dataset), released.charge.id))
+    return replace(published, plan=replace(plan, running=(running,)), running=(released,), ledger=mark)

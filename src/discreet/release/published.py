@@ -27,7 +27,7 @@ class LedgerMark:
     charge: int
     hash: str
     time: datetime  # when it was charged: everything in a bundle that needs a time takes this one
-    left: Left | None = None  # of the lifetime budget, right after this charge
+    left: Left | None = None  # of the lifetime budget, after this charge and those of the series beside it
 
 
 @final

@@ -68,7 +68,7 @@ def publish(
         told("opened")
         released = joint.release()
         running = _advanced(session, priced)
-        mark = _mark(session, released)
+        mark = _mark(session, released, running)
     told("answered")
     published = replace(_published(priced, released, mark), running=running)
     told("tidied")
@@ -161,11 +161,12 @@ def _advanced(session: Session, priced: PricedRelease) -> tuple[RunningRelease, 
     return tuple(one for one in found if one is not None)
 
 
-def _mark(session: Session, released: JointRelease) -> LedgerMark:
+def _mark(session: Session, released: JointRelease, running: tuple[RunningRelease, ...]) -> LedgerMark:
     charge, account = released.charge, session.ledger.account
     entry = session.ledger.entry(charge.id)
     moment = _EPOCH + timedelta(microseconds=entry.time)
-    left = left_after(session.ledger.history(), charge.id)
+    series = [one.charge.id for one in running if one.charge is not None and one.unit == account.unit]
+    left = left_after(session.ledger.history(), max([charge.id, *series]))
     return LedgerMark(dataset=account.dataset, charge=charge.id, hash=charge.hash, time=moment, left=left)
 
 

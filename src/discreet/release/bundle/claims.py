@@ -50,7 +50,7 @@ class Claim:
     budget: Budget  # for the lifetime of the data set
     lifetime_guess: float | None  # the same after everything the budget allows
     times: int | None  # how many releases like this one the lifetime budget holds
-    left: Left | None  # of the lifetime budget, right after this release was charged
+    left: Left | None  # of the lifetime budget, after what is in the bundle was charged
     alone: tuple[tuple[str, float], ...]  # epsilon of each table by itself, at the same delta
     mechanisms: tuple[str, ...]
 

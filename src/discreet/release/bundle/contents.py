@@ -23,7 +23,7 @@ def contents_of(published: Published) -> dict[str, bytes]:
     """Return every file of a bundle by its path within it. No clock is read and nothing is drawn."""
     from discreet.release.report import report_page
 
-    if not published.tables and not published.running:
+    if not published.tables:
         raise InvalidParameter("a bundle has at least one table")
     if not math.isfinite(published.epsilon):
         raise InvalidParameter(f"no ε holds at δ = {published.delta}: nothing could be promised; say a δ above zero")

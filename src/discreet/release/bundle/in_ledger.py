@@ -40,9 +40,7 @@ def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...]
         return
     yield from _of_charge(entry, manifest)
     yield from _of_account(book, entry, manifest["guarantee"])
-    left = left_after(book.entries(entry.dataset), entry.index).describe()
-    if mark.get("left") not in (None, left):
-        yield "something else was left of the budget"
+    yield from _of_left(book, entry, manifest)
     yield from _of_answer(book, entry, [table for table in tables if not table.series])
     for table in tables:
         if table.series:
@@ -95,6 +93,16 @@ def _holds(entry: Entry, guarantee: dict[str, Any]) -> bool:
 def _of_account(book: Look, entry: Entry, said: dict[str, Any]) -> Iterator[str]:
     if book.account(entry.dataset).unit != said.get("unit"):
         yield "the ledger protects another unit"
+
+
+def _of_left(book: Look, entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
+    """Compare what is said to be left: after the last charge of what is in the bundle."""
+    unit = manifest["guarantee"].get("unit")
+    charges = [facts["charge"] for facts in manifest["running"].values() if facts["unit"] == unit]
+    last = max([entry.index, *(number for number in charges if isinstance(number, int))])
+    left = left_after(book.entries(entry.dataset), last).describe()
+    if manifest["ledger"].get("left") not in (None, left):
+        yield "something else was left of the budget"
 
 
 def _of_answer(book: Look, entry: Entry, tables: list[ExactTable]) -> Iterator[str]:

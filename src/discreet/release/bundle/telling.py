@@ -118,8 +118,7 @@ def unprotected(published: Published, claim: Claim) -> Iterator[str]:
 
 def confidence_words(published: Published) -> str:
     """Write how sure intervals are."""
-    first = [table.raw for table in published.tables] + [running.table for running in published.running]
-    return f"{plain(first[0].confidence * 100)} %"
+    return f"{plain(published.tables[0].raw.confidence * 100)} %"
 
 
 def invariant_words(invariant: Invariant) -> str:

@@ -21,7 +21,7 @@ def report_page(published: Published, claim: Claim) -> str:
     """Write the whole page."""
     main = (
         about_part(published, claim),
-        tables_part(published) if published.tables else "",
+        tables_part(published),
         series_part(published),
         budget_part(published, claim),
         hidden_part(published),
