@@ -7,11 +7,10 @@ true of the moment at which it was looked at.
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 from urllib.parse import quote
 
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
@@ -20,11 +19,13 @@ from discreet.ledger.account import Account
 from discreet.ledger.anchor import anchored_in
 from discreet.ledger.book import LIFETIME, Book, Scope
 from discreet.ledger.checking import verify
-from discreet.ledger.connecting import begun, translated
 from discreet.ledger.entry import Entry
 from discreet.ledger.recording import sums_of
 from discreet.ledger.rows import SqliteRows
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
+
+if TYPE_CHECKING:
+    import sqlite3
 
 __all__ = ["Look", "look"]
 
@@ -89,6 +90,8 @@ class Look:
 
 def look(path: str | Path, *, anchor: str | Path | None = None) -> Look:
     """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there."""
+    from discreet.ledger.connecting import begun, translated
+
     file = Path(path)
     if not file.is_file():
         raise InvalidParameter("there is no ledger of this name: name the file that the policy calls ledger")
@@ -107,6 +110,8 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> Look:
 @contextmanager
 def _opened(file: Path) -> Iterator[sqlite3.Connection]:
     """Open for reading only; in a folder where nothing may be written, as a file that does not change."""
+    import sqlite3
+
     still = not os.access(file.parent, os.W_OK) and not file.with_name(f"{file.name}-wal").exists()
     place = f"file:{quote(str(file.resolve()))}?mode=ro{'&immutable=1' if still else ''}"
     connection = sqlite3.connect(place, uri=True, timeout=60.0, isolation_level=None)
