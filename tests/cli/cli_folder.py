@@ -100,19 +100,23 @@ def process(*arguments: str, folder: Path, given: str | None = None, **more: str
 
 
 def on_terminal(*arguments: str, folder: Path, answers: tuple[tuple[str, str], ...] = (), **more: str) -> Ran:
-    """Run a command on a pseudo-terminal, and answer each prompt when it appears. Everything comes back in `out`."""
+    """Run a command on a pseudo-terminal, and answer each prompt when it appears after the answer before.
+
+    Everything that was on the screen comes back in `out`.
+    """
     child, screen = pty.fork()
     if child == 0:
         os.chdir(folder)
         os.execve(sys.executable, [sys.executable, "-m", "discreet.cli", *arguments], environment(TERM="xterm", **more))
-    seen, waiting, until = "", list(answers), time.monotonic() + 100
+    seen, place, waiting, until = "", 0, list(answers), time.monotonic() + 100
     while time.monotonic() < until:
         if select.select([screen], [], [], 0.2)[0]:
             try:
                 seen += os.read(screen, 65536).decode(errors="replace")
             except OSError:  # The other end is gone.
                 break
-        if waiting and waiting[0][0] in seen:
+        if waiting and (found := seen.find(waiting[0][0], place)) >= 0:
+            place = found + len(waiting[0][0])
             os.write(screen, waiting.pop(0)[1].encode())
     os.close(screen)
     assert not waiting, f"never asked {waiting[0][0]!r}: {seen}"

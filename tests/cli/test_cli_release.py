@@ -22,9 +22,9 @@ def test_a_release_is_charged_once_and_written_the_same_again(discreet, folder):
     first = discreet(*RELEASE, "--json").json
     before = contents(folder / "published")
     again = discreet("release", "plan.toml", "--json", "--period", "once")
-    assert again.code == 0, again.err
+    assert (again.code, again.err) == (0, "")
     assert again.json == first
-    assert "for nothing" in again.err
+    assert "for nothing" in discreet("release", "plan.toml", "--period", "once").err
     assert contents(folder / "published") == before
     assert charges(discreet) == 1
     assert Path(first["report"]).exists()
@@ -57,8 +57,8 @@ def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monk
     (folder / "plan.toml").write_text(PLAN.replace("[output]", schedule))
     status = discreet("plan", "status", "plan.toml", "--json").json
     assert (status["due"], status["next"]) == (["2026-01", "2026-02", "2026-03"], "2026-01")
-    first = discreet(*RELEASE, "--json")
-    assert first.json["bundle"].endswith("clinics-2026-01")
+    first = discreet(*RELEASE)
+    assert "clinics-2026-01" in first.out
     assert "also due: 2026-02, 2026-03" in first.err
     assert discreet(*RELEASE, "--period", "2026-03", "--json").json["bundle"].endswith("clinics-2026-03")
     assert discreet("plan", "status", "plan.toml", "--json").json["gaps"] == ["2026-02"]

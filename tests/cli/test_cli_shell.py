@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from cli_folder import on_terminal
 
-from discreet.cli.shell.lines import history_file, is_whole
+from discreet.cli.shell.lines import is_whole
+from discreet.cli.shell.terminal import history_file
 
 SHELL = ("shell", "--policy", "policy.toml", "--epsilon", "0.5")
 
@@ -77,9 +78,14 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
         ("discreet> ", "SELECT COUNT(*) AS n\n"),
         ("...> ", "FROM visi\t;\n"),
         ("[y/N]", "y\n"),
-        ("left: ε = 3.5", "\\budget\n"),
-        ("spent  1 charge", "SELECT age FROM visits;\n"),
-        ("never shown", "\\quit\n"),
+        ("left: ε = 3.5", ""),
+        ("discreet> ", "\\budget\n"),
+        ("spent  1 charge", ""),
+        ("discreet> ", "SELECT what is begun"),
+        ("what is begun", "\x03"),
+        ("iscreet> ", "SELECT age FROM visits;\n"),  # The first letter may stand where it stood.
+        ("never shown", ""),
+        ("discreet> ", "\\quit\n"),
     )
     ran = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(state))
     assert ran.code == 0, ran.out
@@ -87,9 +93,16 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
     assert "FROM visits" in history.read_text()
-    talk = (("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", "\\quit\n"))
+    talk = (("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", ""), ("discreet> ", "\x04"))
     again = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(state))
     assert again.code == 0
+
+
+def test_a_sitting_without_a_folder_for_its_history_still_asks(folder):
+    (folder / "state").write_text("a file, where a folder should be")
+    talk = (("not remembered", ""), ("discreet> ", "\\budget\n"), ("spent  0 charges", ""), ("discreet> ", "\x04"))
+    ran = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(folder / "state"))
+    assert ran.code == 0
 
 
 def test_history_lives_in_the_state_folder_of_the_user(monkeypatch, tmp_path):

@@ -6,13 +6,15 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeAlias, final
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["Answer", "Block", "Table", "note", "printable", "show", "wants_colour", "written"]
+__all__ = ["Answer", "Block", "Table", "note", "printable", "quiet", "show", "wants_colour", "written"]
 
 
 @final
@@ -27,6 +29,7 @@ class Table:
 
 
 Block: TypeAlias = str | Table
+_quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
 class Answer(Protocol):
@@ -53,8 +56,19 @@ def written(document: object) -> str:
 
 
 def note(block: Block) -> None:
-    """Tell people something that is no result: to stderr."""
-    _show_block(block, sys.stderr)
+    """Tell people something that is no result: to stderr. Programs that read JSON are told no such things."""
+    if not _quiet.get():
+        _show_block(block, sys.stderr)
+
+
+@contextmanager
+def quiet(quiet_now: bool) -> Iterator[None]:
+    """Tell nothing but results, errors and questions while this lasts."""
+    before = _quiet.set(quiet_now)
+    try:
+        yield
+    finally:
+        _quiet.reset(before)
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -71,7 +85,7 @@ def _show_block(block: Block, stream: TextIO) -> None:
     if isinstance(block, Table) and wants_colour(stream):
         from rich.console import Console
 
-        Console(file=stream, soft_wrap=True).print(_rich(block), overflow="ignore", no_wrap=True, crop=False)
+        Console(file=stream).print(_rich(block))
         return
     for line in _aligned(block) if isinstance(block, Table) else [printable(block)]:
         print(line, file=stream)
@@ -84,7 +98,8 @@ def _rich(table: Table) -> RichTable:
 
     drawn = RichTable(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for position, name in enumerate(table.head):
-        drawn.add_column(Text(printable(name)), justify="right" if position in table.right else "left")
+        right = position in table.right  # Numbers stay whole; words may go on in the next line.
+        drawn.add_column(Text(printable(name)), justify="right" if right else "left", no_wrap=right, overflow="fold")
     styles = table.styles or [""] * len(table.rows)
     for row, style in zip(table.rows, styles, strict=True):
         drawn.add_row(*(Text(printable(cell)) for cell in row), style=style)

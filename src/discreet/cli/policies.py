@@ -83,7 +83,10 @@ def with_progress(policy: Policy) -> Policy:
 
 def asker(principal: str | None) -> str:
     """Return who asks: as they said, or by their login."""
-    return principal or getpass.getuser()
+    try:
+        return principal or getpass.getuser()
+    except (KeyError, OSError):  # A container may have no name for its user.
+        raise InvalidParameter("say who asks: --principal NAME") from None
 
 
 def show_time(gone: float, allowed: float) -> None:

@@ -14,7 +14,7 @@ from typer.exceptions import TyperException
 
 from discreet.cli.answers.failures import Failure, Reason
 from discreet.cli.exits import Code, code_of
-from discreet.cli.output import printable, written
+from discreet.cli.output import printable, quiet, written
 from discreet.errors import BudgetExceeded, DiscreetError, Refused
 
 __all__ = ["run", "told"]
@@ -35,15 +35,22 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # ε and ± on a terminal that has no such letters are no failure.
+    as_json = "--json" in arguments
     try:
-        ended = typer.main.get_command(app).main(list(arguments), prog_name="discreet", standalone_mode=False)
-        if ended == Code.INTERRUPTED:
-            raise KeyboardInterrupt  # It was caught on the way, and deserves its words.
-        return ended if isinstance(ended, int) else Code.OK
+        with quiet(as_json and not sys.stderr.isatty()):
+            return _ended(
+                typer.main.get_command(app).main(list(arguments), prog_name="discreet", standalone_mode=False)
+            )
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001  # The last one on the way out: its text could hold data.
-        return _failed(error, as_json="--json" in arguments)
+        return _failed(error, as_json=as_json)
+
+
+def _ended(returned: object) -> int:
+    if returned == Code.INTERRUPTED:
+        raise KeyboardInterrupt  # It was caught on the way, and deserves its words.
+    return returned if isinstance(returned, int) else Code.OK
 
 
 def _failed(error: BaseException, *, as_json: bool) -> int:

@@ -1,86 +1,74 @@
-"""Statements as they are typed: over several lines until a semicolon, with history and completion on a terminal."""
+"""Statements as they are typed: over several lines, until a semicolon."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
+from enum import Enum
+from typing import final
 
-__all__ = ["history_file", "is_whole", "prepare_terminal", "statements"]
+__all__ = ["is_whole", "statements"]
 
 _FIRST, _MORE = "discreet> ", "     ...> "
-_MOST = 2000  # Lines of history that are kept.
-_SQL = (
-    "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "ON", "AS", "AND", "OR", "NOT", "IN",
-    "BETWEEN", "LIKE", "IS NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "WITH", "UNION ALL", "COUNT(*)", "COUNT(",
-    "COUNT(DISTINCT", "SUM(", "AVG(", "MEDIAN(", "QUANTILE(", "STDDEV(", "VAR_SAMP(", "MIN(", "MAX(", "MODE(",
-    "FILTER (WHERE", "DP_LOW(", "DP_HIGH(", "DATE", "EXTRACT(", "DATE_TRUNC(", "COALESCE(",
-)  # fmt: skip
+_LEAVE = (r"\quit", r"\q", "quit", "exit")
+
+
+@final
+class _Key(Enum):
+    """What is pressed instead of typing a line."""
+
+    END = "Ctrl-D, or the end of the input"
+    DROP = "Ctrl-C"
 
 
 def statements() -> Iterator[str]:
-    """Return what is typed, statement by statement, until the end of the input or `\\quit`."""
+    r"""Return what is typed, statement by statement, until the end of the input or `\quit`."""
     lines: list[str] = []
-    while (line := _line(_MORE if lines else _FIRST)) is not None:
-        if not lines and line.strip() in (r"\quit", r"\q", "quit", "exit"):
+    while (line := _line(_MORE if lines else _FIRST)) is not _Key.END:
+        if line is _Key.DROP:
+            lines = []  # As in other shells: what was begun is dropped, the sitting goes on.
+            continue
+        assert isinstance(line, str)
+        if not lines and line.strip() in _LEAVE:
             return
         lines += [line] if line.strip() else []
         if is_whole("\n".join(lines)):
-            yield "\n".join(lines).strip().removesuffix(";").rstrip()
+            yield _without_end(lines)
             lines = []
     if lines:
-        yield "\n".join(lines).strip()  # The input ended; what is unfinished is refused by whoever reads it.
+        yield _without_end(lines)  # The input ended: what was piped in needs no semicolon.
+
+
+def _without_end(lines: list[str]) -> str:
+    return "\n".join(lines).strip().removesuffix(";").rstrip()
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a statement is at its end: a semicolon outside of quotes; `\\budget` and the like need none."""
+    r"""Tell whether a statement is at its end: a semicolon outside of quotes; `\budget` and the like need none."""
     written = text.strip()
     if written.startswith("\\") and not written.startswith(r"\explain"):
         return True
     return written.endswith(";") and written.count("'") % 2 == 0
 
 
-def _line(prompt: str) -> str | None:
-    """Read a line; the prompt goes to the terminal, never into results."""
-    if not sys.stdin.isatty():
-        prompt = ""
-    elif not sys.stdout.isatty():
+def _line(prompt: str) -> str | _Key:
+    """Read a line. The prompt goes to the terminal, never into results."""
+    at_terminal = sys.stdin.isatty()
+    if at_terminal and not sys.stdout.isatty():
         sys.stderr.write(prompt)
         sys.stderr.flush()
-        prompt = ""
     try:
-        return input(prompt)
+        return input(prompt if at_terminal and sys.stdout.isatty() else "")
     except EOFError:
-        return None
+        _new_line(at_terminal)
+        return _Key.END
+    except KeyboardInterrupt:
+        if not at_terminal:
+            raise
+        _new_line(at_terminal)
+        return _Key.DROP
 
 
-def history_file() -> Path:
-    """Return where questions of earlier sittings are kept: in the user's own folder for such things."""
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(home) / "discreet" / "history"
-
-
-def prepare_terminal(words: Sequence[str]) -> None:
-    """Let a terminal complete words and remember questions, in a file that its owner alone can read."""
-    try:
-        import atexit
-        import readline
-    except ImportError:  # A Python without it still asks, only less comfortably.
-        return
-    file = history_file()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
-    file.chmod(0o600)
-    readline.read_history_file(file)
-    readline.set_history_length(_MOST)
-    atexit.register(readline.write_history_file, file)
-    every = sorted({*_SQL, *words})
-
-    def complete(begun: str, number: int) -> str | None:
-        fitting = [word for word in every if word.casefold().startswith(begun.casefold())]
-        return fitting[number] if number < len(fitting) else None
-
-    readline.set_completer(complete)
-    readline.set_completer_delims(" \t\n,;=<>()")
-    readline.parse_and_bind("tab: complete")
+def _new_line(at_terminal: bool) -> None:
+    if at_terminal:
+        print(file=sys.stderr)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from discreet.cli.asking import Offer
 from discreet.cli.exits import Code
 from discreet.cli.output import note
-from discreet.cli.shell.lines import prepare_terminal, statements
+from discreet.cli.shell.lines import statements
 from discreet.cli.shell.sitting import COMMANDS, Sitting
+from discreet.cli.shell.terminal import prepare_terminal
 
 if TYPE_CHECKING:
     from discreet.query import Session

@@ -54,7 +54,7 @@ class Sitting:
         """Do what a statement says; say what is wrong with it, if anything, and go on."""
         try:
             self._do(statement)
-        except (DiscreetError, OSError) as error:
+        except (DiscreetError, OSError, KeyboardInterrupt) as error:
             note(f"{code_of(error).word}: {told(error)}")
             return code_of(error)
         return Code.OK
