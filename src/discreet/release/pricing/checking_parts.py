@@ -17,6 +17,7 @@ __all__ = ["check_invariant", "check_level", "check_rows", "check_table", "check
 
 _ROWS = "*"
 _COUNTS = frozenset({Statistic.ROWS, Statistic.UNITS, Statistic.COUNT, Statistic.DISTINCT})
+_LARGEST = 10**15  # Of an invariant: numbers that tidy tables still hold exactly.
 _BESIDE = ("_low", "_high", "_noise_sd")  # What is written beside a measured column.
 
 
@@ -120,6 +121,8 @@ def _check_value(said: Invariant, question: Question) -> None:
     }
     if said.column not in measures:
         raise InvalidParameter(f"{said.table!r} measures no {said.column!r}. {nearest(said.column, measures)}")
+    if abs(said.value) > _LARGEST:
+        raise InvalidParameter(f"{said.column!r} is never so large: write the number that everybody knows")
     statistic = measures[said.column].statistic
     if statistic not in _COUNTS and statistic is not Statistic.SUM:
         raise InvalidParameter(f"{said.column!r} is no count and no sum: only these can be held to a number")
