@@ -93,14 +93,14 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
     assert stat.S_IMODE(history.stat().st_mode) == 0o600
     assert stat.S_IMODE(history.parent.stat().st_mode) == 0o700
     assert "FROM visits" in history.read_text()
-    talk = (("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", ""), ("discreet> ", "\x04"))
+    talk = (("discreet> ", "\x1b[A\x1b[A\n"), ("rows themselves", ""), ("discreet> ", "\\quit\n"))
     again = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(state))
     assert again.code == 0
 
 
 def test_a_sitting_without_a_folder_for_its_history_still_asks(folder):
     (folder / "state").write_text("a file, where a folder should be")
-    talk = (("not remembered", ""), ("discreet> ", "\\budget\n"), ("spent  0 charges", ""), ("discreet> ", "\x04"))
+    talk = (("not remembered", ""), ("discreet> ", "\\budget\n"), ("spent  0 charges", ""), ("discreet> ", "\\quit\n"))
     ran = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(folder / "state"))
     assert ran.code == 0
 

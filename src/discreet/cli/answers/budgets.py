@@ -71,9 +71,9 @@ class BudgetNow:
     def blocks(self) -> Iterator[Block]:
         full = round(_WIDTH * self.share_left)
         yield f"{self.dataset}: {self.guarantee}"
+        yield f"left   {'█' * full}{'░' * (_WIDTH - full)} {int(1000 * self.share_left) / 10} %"
+        yield f"       {self.left.words}"
         yield f"spent  {self.spent.words}"
-        yield f"left   {self.left.words}"
-        yield f"       {'█' * full}{'░' * (_WIDTH - full)} {int(1000 * self.share_left) / 10} %"
         for quota in self.quotas:
             yield f"{quota.quota}: {quota.left.words} left"
 
