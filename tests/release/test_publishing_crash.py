@@ -25,7 +25,7 @@ class Nursery:
     """A process whose copies publish and die."""
 
     def __init__(self, folder: Path) -> None:
-        paths = os.pathsep.join((str(FOLDER.parent), str(FOLDER)))
+        paths = os.pathsep.join((str(FOLDER.parent), str(FOLDER), *sys.path))  # The same code as here.
         self._process = subprocess.Popen(
             [sys.executable, str(FOLDER / "publishing_crash.py"), str(folder)],
             stdin=subprocess.PIPE,
