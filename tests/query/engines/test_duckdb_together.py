@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from engine_small import small_world
@@ -9,6 +10,7 @@ from engine_together import TogetherContract, family, together
 
 from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.sharing import share
+from discreet.query.stage import StageKey
 
 
 class TestDuckDBTogether(TogetherContract):
@@ -35,3 +37,11 @@ def test_filters_that_all_have_are_filters_of_the_scan():
     (shared,) = share(stages)
     assert [member.conditions for member in shared.members] == [()] * 3
     assert shared.source == stages[0].source
+
+
+def test_stages_with_very_many_groups_are_not_in_memory_at_once():
+    few, many = family(max_groups=1, max_rows=1)[1:3]
+    huge = replace(
+        many, keys=tuple(StageKey(expression=key.expression, domain=tuple(range(1 << 21))) for key in many.keys)
+    )
+    assert [[member.place for member in shared.members] for shared in share([few, huge, few, huge])] == [[0, 2]]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import TypeVar, final
 
 from discreet.query.expressions import Apply, Expression
@@ -17,6 +18,9 @@ from discreet.query.stage import Stage
 __all__ = ["Member", "Shared", "share"]
 
 C = TypeVar("C", TableColumn, Named)
+_MOST_GROUPS = (
+    1 << 21
+)  # Of all stages of a scan together: the sums of all of them are in memory at once, in each thread.
 
 
 @final
@@ -48,13 +52,23 @@ def share(stages: Sequence[Stage]) -> tuple[Shared, ...]:
         base, conditions = _peeled(stage.source)
         member = Member(place, stage, conditions)
         for number, (source, members) in enumerate(groups):
-            wider = _merged(source, base) if members[0].stage.unit == stage.unit else None
+            wider = _merged(source, base) if _fit(members, stage) else None
             if wider is not None:
                 groups[number] = wider, [*members, member]
                 break
         else:
             groups.append((base, [member]))
     return tuple(_shared(source, members) for source, members in groups if len(members) > 1)
+
+
+def _fit(members: Sequence[Member], stage: Stage) -> bool:
+    """Whether a stage has the unit of others, and few enough groups besides theirs."""
+    groups = sum(_groups(member.stage) for member in members) + _groups(stage)
+    return members[0].stage.unit == stage.unit and groups <= _MOST_GROUPS
+
+
+def _groups(stage: Stage) -> int:
+    return prod(len(key.domain or ()) for key in stage.keys)
 
 
 def _can_be_shared(stage: Stage) -> bool:
