@@ -106,7 +106,8 @@ class AskedTogether:
 
     @property
     def fingerprint(self) -> str:
-        return fingerprint("together", tuple((name, priced.fingerprint) for name, priced in self.parts))
+        # With the key: two periods that ask the same of one version of the data are two releases.
+        return fingerprint("together", self.key, tuple((name, priced.fingerprint) for name, priced in self.parts))
 
     @property
     def stages(self) -> tuple[Stage, ...]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Session"]
 
 _USUAL = Resources()
+_OF_RELEASES = ("release/", "running/")  # How the keys of release plans begin.
 
 
 @final
@@ -270,6 +271,7 @@ class Session:
     ) -> Plan:
         """Read and price a question; `catalogue` is for steps that look within wider bounds than are declared."""
         self._desk.check_open()
+        _check_key(key)
         known = self._catalogue if catalogue is None else catalogue
         budget = self._desk.ledger.account.budget
         reading = read(query, known, keys=listed_keys(keys))
@@ -319,6 +321,14 @@ def _check_texts(**texts: str) -> None:
     for name, text in texts.items():
         if not isinstance(text, str) or not text.strip():
             raise InvalidParameter(f"{name} must be a text that is not empty")
+
+
+def _check_key(key: str | None) -> None:
+    """Leave the keys of release plans alone: under a question's own charge their period could never be published."""
+    if key is not None and key.startswith(_OF_RELEASES):
+        raise InvalidParameter(
+            f"keys that begin with {' or '.join(_OF_RELEASES)} belong to release plans: name this question otherwise"
+        )
 
 
 def _check_public_groups(reading: Reading) -> None:
