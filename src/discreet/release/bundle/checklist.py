@@ -5,126 +5,145 @@ The words are ours. What software can show is ticked and says where to look; wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.prose import code, line, paragraphs
-from discreet.release.bundle.telling import noun
+from discreet.release.bundle.telling import apart_words, noun
 from discreet.release.published import Published
 
 __all__ = ["checklist_page"]
 
-_DONE, _OPEN = "- [x] ", "- [ ] "
+Item: TypeAlias = tuple[bool, str]  # whether it is kept by the software, and what it is
 
 
 def checklist_page(published: Published, claim: Claim) -> str:
     """Write the checklist of a release."""
-    dummy = [f"**{DUMMY}: nothing was released, and nothing is claimed.**"] if published.ledger is None else []
+    dummy = f"**{DUMMY}: nothing was released, and nothing is claimed.**" if published.ledger is None else ""
+    parts = {
+        "The guarantee itself": _guarantee(published, claim),
+        "Algorithms, accuracy and bias": _algorithms(published, claim),
+        "Trust and threat model": _trust(published),
+        "Security, access and collection": _foundations(),
+        "Hazards that the guide warns of": _hazards(published, claim),
+    }
     head = [
         f"# Checklist along NIST SP 800-226: {line(published.plan.title)}",
-        *dummy,
+        dummy,
         "*Guidelines for Evaluating Differential Privacy Guarantees* (NIST SP 800-226, doi 10.6028/NIST.SP.800-226) "
         "draws a claim as a pyramid: ε at its top, the collection of the data at its foot, and every layer holds only "
         "as well as those below it. Ticked: kept by the software, and where that can be seen. Not ticked: only the "
         "publisher can know.",
     ]
-    parts = (*_top(published, claim), *_middle(published, claim), *_foot(), *_hazards(published, claim))
-    return paragraphs([*head, *parts])
+    return paragraphs([*head, *(text for title, items in parts.items() for text in (f"## {title}", _list(items)))])
 
 
-def _top(published: Published, claim: Claim) -> Iterator[str]:
-    yield "## The guarantee itself"
-    yield "\n".join(
-        [
-            f"{_DONE}**ε and δ** are stated: ε = {claim.epsilon_text}, δ = {claim.delta_text}, rounded up, for the "
-            "whole release (`guarantee.md`, `manifest.json`).",
-            f"{_DONE}**Variant and relation** are stated: {line(published.relation.value)} one unit; the exact event "
-            "is in `manifest.json`.",
-            f"{_DONE}**Unit of privacy** is stated: {line(noun(claim))}"
-            + (
-                ", one row. People with several rows are protected once for each."
-                if claim.is_row
-                else ", with all rows in all tables."
-            ),
-            f"{_DONE}**Lifetime**: all releases share one budget, {line(claim.budget.describe())}."
-            if claim.lifetime_guess is not None
-            else f"{_OPEN}**Lifetime**: there is no lifetime budget; windows add up, and the publisher must watch "
-            "their sum.",
-            f"{_OPEN}Is ε small enough for this use, and was the choice explained to those whose data it is?",
-        ]
+def _kept(text: str) -> Item:
+    return True, text
+
+
+def _asked(text: str) -> Item:
+    return False, text
+
+
+def _list(items: Iterable[Item]) -> str:
+    return "\n".join(f"- [{'x' if kept else ' '}] {text}" for kept, text in items)
+
+
+def _guarantee(published: Published, claim: Claim) -> Iterator[Item]:
+    whom = (
+        "one row; people with several rows are protected once for each"
+        if claim.is_row
+        else "with all rows in all tables"
+    )
+    yield _kept(
+        f"**ε and δ** are stated: ε = {claim.epsilon_text}, δ = {claim.delta_text}, rounded up, for everything in the "
+        "bundle (`guarantee.md`, `manifest.json`)." + (f" {line(apart_words(claim))}" if claim.apart else "")
+    )
+    yield _kept(
+        f"**Variant and relation** are stated: {line(published.relation.value)} one unit; the exact event is in "
+        "`manifest.json`."
+    )
+    yield _kept(f"**Unit of privacy** is stated: {line(noun(claim))}, {whom}.")
+    if claim.lifetime_guess is not None:
+        yield _kept(f"**Lifetime**: all releases share one budget, {line(claim.budget.describe())}.")
+    else:
+        yield _asked(
+            "**Lifetime**: there is no lifetime budget; windows add up, and the publisher must watch their sum."
+        )
+    yield _asked("Is ε small enough for this use, and was the choice explained to those whose data it is?")
+
+
+def _algorithms(published: Published, claim: Claim) -> Iterator[Item]:
+    measured = [column for table in published.tables for column in table.raw.columns if column.measured]
+    yield _kept(f"**Mechanisms** are named: {line('; '.join(claim.mechanisms))}.")
+    yield _kept("**Sensitivity** follows from declared bounds and limits, never from the data (`dictionary.md`).")
+    yield _kept("**Composition**: one event for all tables, accounted as a whole.")
+    if all(column.has_interval for column in measured):
+        yield _kept(
+            "**Accuracy** is published with every value: an interval at least, and the noise where it is public."
+        )
+    else:
+        yield _kept(
+            "**Accuracy** is published with every value for which it is public; `dictionary.md` says where not."
+        )
+    yield _kept(
+        "**Statistical bias**: raw counts and sums are unbiased for the rows that are counted; tidy values are biased "
+        "and labelled so; clamping and limits on rows are named as parameters."
+    )
+    yield _asked(
+        "**Bias in small groups**: noise of one size hides more of a small group. Were those who rely on small groups "
+        "asked?"
     )
 
 
-def _middle(published: Published, claim: Claim) -> Iterator[str]:
-    intervals = all(c.has_interval for t in published.tables for c in t.raw.columns if c.measured)
-    yield "## Algorithms, accuracy and bias"
-    yield "\n".join(
-        [
-            f"{_DONE}**Mechanisms** are named: {line('; '.join(claim.mechanisms))}.",
-            f"{_DONE}**Sensitivity** follows from declared bounds and limits, never from the data (`dictionary.md`).",
-            f"{_DONE}**Composition**: one event for all tables, accounted as a whole.",
-            f"{_DONE}**Accuracy** is published with every value: an interval, and the deviation of the noise."
-            if intervals
-            else f"{_DONE}**Accuracy** is published with every value for which it is public; `dictionary.md` says "
-            "where not, and why.",
-            f"{_DONE}**Statistical bias**: raw values of counts and sums are unbiased for the counted rows; tidy "
-            "values are biased and labelled so; clamping and limits on rows are named as parameters.",
-            f"{_OPEN}**Bias in small groups**: noise of one size hides more of a small group. Were those who rely on "
-            "small groups asked?",
-        ]
+def _trust(published: Published) -> Iterator[Item]:
+    mark = published.ledger
+    entry = "" if mark is None else f" (ledger entry {mark.charge})"
+    yield _kept(
+        "**Central model**: the publisher sees the data, readers do not; readers may collude, know everything else and "
+        "choose questions by earlier answers."
     )
-    yield "## Trust and threat model"
-    yield "\n".join(
-        [
-            f"{_DONE}**Central model**: the publisher sees the data, readers do not; readers may collude, know "
-            "everything else and choose questions by earlier answers.",
-            f"{_DONE}**Spent before read**: the charge is durable before the first row is read"
-            + (f" (ledger entry {published.ledger.charge})." if published.ledger is not None else "."),
-            f"{_DONE}**Numerical side channels**: integers on a public grid, noise sampled exactly from a "
-            "cryptographic source.",
-            f"{_DONE}**Failures and time**: what fails after the charge looks the same whatever the data are.",
-            f"{_OPEN}Could anybody but the publisher time the run or watch the machine?",
-        ]
+    yield _kept(f"**Spent before read**: the charge is durable before the first row is read{entry}.")
+    yield _kept(
+        "**Numerical side channels**: integers on a public grid, noise sampled exactly from a cryptographic source."
     )
+    yield _kept("**Failures**: what fails after the charge looks the same whatever the data are.")
+    yield _asked("Could anybody but the publisher time the run or watch the machine?")
 
 
-def _foot() -> Iterator[str]:
-    yield "## Security, access and collection"
-    yield "\n".join(
-        [
-            f"{_DONE}Nothing exact about private rows is in this bundle; `discreet bundle verify` compares it with "
-            "the ledger.",
-            f"{_OPEN}Who can read the private tables, the ledger and its anchor? Are they backed up apart from each "
-            "other?",
-            f"{_OPEN}Was the data set collected lawfully, and no more of it than is needed? Is it deleted in time?",
-            f"{_OPEN}Are there other releases of the same data that this ledger does not know?",
-        ]
+def _foundations() -> Iterator[Item]:
+    yield _kept(
+        "Nothing exact about private rows is in this bundle; `discreet bundle verify` compares it with the ledger."
     )
+    yield _asked(
+        "Who can read the private tables, the ledger and its anchor? Are they backed up apart from each other?"
+    )
+    yield _asked("Was the data set collected lawfully, and no more of it than is needed? Is it deleted in time?")
+    yield _asked("Are there other releases of the same data that this ledger does not know?")
 
 
-def _hazards(published: Published, claim: Claim) -> Iterator[str]:
+def _hazards(published: Published, claim: Claim) -> Iterator[Item]:
     hidden = [table.plan.name for table in published.tables if table.threshold]
-    yield "## Hazards that the guide warns of"
-    yield "\n".join(
-        [
-            f"{_DONE}A claim without its unit, or with the unit of an event where people mean a person: see above."
-            if not claim.is_row
-            else f"{_OPEN}The unit is one row. Is one person never in several rows?",
-            f"{_DONE}A large δ: δ = {claim.delta_text}.",
-            f"{_OPEN}δ should be far below one over the number of protected units. Is it?"
-            if claim.delta
-            else f"{_DONE}δ is zero.",
-            f"{_DONE}Parameters tuned on the private data: bounds, groups and prices are in the plan (`plan.toml`)."
-            if published.plan.written
-            else f"{_OPEN}Parameters tuned on the private data: were bounds and groups chosen without looking?",
-            f"{_DONE}Groups that reveal themselves: {', '.join(map(code, hidden))} show a group above a noisy "
-            "threshold only."
-            if hidden
-            else f"{_DONE}Groups that reveal themselves: every group is listed in the plan, empty ones too.",
-            f"{_DONE}Exact numbers beside noisy ones: {len(published.plan.invariants)} invariant(s), each named in "
-            "`guarantee.md`."
-            if published.plan.invariants
-            else f"{_DONE}Exact numbers beside noisy ones: there are none.",
-        ]
-    )
+    if claim.is_row:
+        yield _asked("The unit is one row. Is one person never in several rows?")
+    else:
+        yield _kept("A claim without its unit, or with the unit of an event where people mean a person: see above.")
+    if claim.delta:
+        yield _asked(f"δ = {claim.delta_text} should be far below one over the number of protected units. Is it?")
+    else:
+        yield _kept("A δ that is too large: it is zero.")
+    yield _kept("Parameters tuned on private data: bounds, groups and prices were in the plan before (`plan.toml`).")
+    yield _asked("Were those bounds and groups chosen without looking at the private data?")
+    if hidden:
+        shown = ", ".join(map(code, hidden))
+        yield _kept(f"Groups that reveal themselves: {shown} show a group above a noisy threshold only.")
+    else:
+        yield _kept("Groups that reveal themselves: every group is listed in the plan, empty ones too.")
+    if published.plan.invariants:
+        named = "; ".join(f"{line(each.table)}.{line(each.column)}" for each in published.plan.invariants)
+        yield _kept(f"Exact numbers beside noisy ones: {named}, typed into the plan and named in `guarantee.md`.")
+    else:
+        yield _kept("Exact numbers beside noisy ones: there are none.")

@@ -53,6 +53,7 @@ class Claim:
     left: Left | None  # of the lifetime budget, after what is in the bundle was charged
     alone: tuple[tuple[str, float], ...]  # epsilon of each table by itself, at the same delta
     mechanisms: tuple[str, ...]
+    apart: tuple[str, ...]  # series of the plan that protect each day of a unit by itself: no number here covers them
 
     @property
     def is_row(self) -> bool:
@@ -88,6 +89,7 @@ def claim_of(published: Published) -> Claim:
         left=None if published.ledger is None else published.ledger.left,
         alone=tuple((name, epsilon(each, published.delta, relation=relation)) for name, each in _events(published)),
         mechanisms=mechanisms_of(event),
+        apart=tuple(running.name for running in published.plan.running if running.person_day),
     )
 
 

@@ -76,12 +76,18 @@ def _invariants(published: Published) -> Iterator[str]:
 def _formal(published: Published, claim: Claim) -> Iterator[str]:
     unit = "one row" if claim.is_row else f"all rows that share one value of `{claim.unit}`, in all private tables"
     yield "## The same in formulas"
+    but = f", but for {' and '.join(map(code, claim.apart))}" if claim.apart else ""
     yield (
-        f"M is everything in this bundle that was computed from the data. Data sets D and D′ are neighbours "
+        f"M is everything in this bundle that was computed from the data{but}. Data sets D and D′ are neighbours "
         f"({published.relation.value}) if one is the other with one unit more: {unit}. For all neighbours and all "
         "sets S of outcomes,"
     )
     yield f"    P[M(D) ∈ S] ≤ e^ε · P[M(D′) ∈ S] + δ      with ε = {claim.epsilon_text} and δ = {claim.delta_text}."
+    if claim.apart:
+        yield (
+            f"For {' and '.join(map(code, claim.apart))} the same holds with the ε and δ of its own that are told "
+            f"above, for neighbours that differ by the rows of one `{claim.unit}` on one day."
+        )
     yield (
         "Tidy values, charts and this text are computed from M alone and change nothing. For every test that tells D "
         "from D′, false positives a and false negatives b keep 1 − δ ≤ b + e^ε · a, and a + b ≥ 1 − δ(0); so a guess "

@@ -100,8 +100,10 @@ def _of_left(book: Look, entry: Entry, manifest: dict[str, Any]) -> Iterator[str
     unit = manifest["guarantee"].get("unit")
     charges = [facts["charge"] for facts in manifest["running"].values() if facts["unit"] == unit]
     last = max([entry.index, *(number for number in charges if isinstance(number, int))])
-    left = left_after(book.entries(entry.dataset), last).describe()
-    if manifest["ledger"].get("left") not in (None, left):
+    left = left_after(book.entries(entry.dataset), last)
+    if manifest["guarantee"].get("lifetime_budget") != left.budget.packed():
+        yield "another lifetime budget was declared"
+    if manifest["ledger"].get("left") not in (None, left.describe()):
         yield "something else was left of the budget"
 
 

@@ -11,7 +11,14 @@ from typing import Any
 
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.naming import DUMMY
-from discreet.release.bundle.telling import invariant_words, lifetime_words, noun, period_words, who_words
+from discreet.release.bundle.telling import (
+    apart_words,
+    invariant_words,
+    lifetime_words,
+    noun,
+    period_words,
+    who_words,
+)
 from discreet.release.period import Every
 from discreet.release.published import Published
 
@@ -76,7 +83,7 @@ def _loss(published: Published, claim: Claim) -> dict[str, Any]:
     return {
         "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.unit}-level, over all rows and tables",
         "privacy_unit_description": f"{who_words(claim)} Neighbours differ by one {noun(claim)} "
-        f"({published.relation.value}).",
+        f"({published.relation.value}).{apart_words(claim)}",
         "privacy_parameters": numbers,
         "privacy_parameters_description": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
     }

@@ -13,6 +13,7 @@ from discreet.release.plan import Invariant
 from discreet.release.published import Published, RunningRelease
 
 __all__ = [
+    "apart_words",
     "bounded_words",
     "confidence_words",
     "factor_words",
@@ -53,12 +54,23 @@ def who_words(claim: Claim) -> str:
     )
 
 
+def apart_words(claim: Claim) -> str:
+    """Say of which series nothing is promised to a unit as a whole; nothing if there is none."""
+    if not claim.apart:
+        return ""
+    return (
+        f" This does not cover {' and '.join(claim.apart)}: there each day of one {noun(claim)} is protected by "
+        "itself, from an account of its own, and what it tells about somebody comes on top."
+    )
+
+
 def guess_words(claim: Claim) -> str:
     """Say what the best attacker can gain."""
     return (
         f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out whether "
         f"one certain {noun(claim)} is in the data. Before reading these tables, a coin toss is right half of the "
         f"time. After reading all of them, the best guess is right in at most {percent_up(claim.guess)} of cases."
+        f"{apart_words(claim)}"
     )
 
 
@@ -113,7 +125,10 @@ def unprotected(published: Published, claim: Claim) -> Iterator[str]:
     if published.plan.invariants:
         yield "The numbers that the plan calls invariant: they are exact."
     if any(running.person_day for running in published.plan.running):
-        yield "In running totals, a person over several days: there each day of a person is protected by itself."
+        yield (
+            f"In {' and '.join(claim.apart)}, one {noun(claim)} over several days, and together with the other tables: "
+            "there each day is protected by itself."
+        )
 
 
 def confidence_words(published: Published) -> str:
@@ -151,7 +166,7 @@ def lifetime_words(claim: Claim) -> str:
         )
     held = "" if claim.times is None else f" Untouched, it would hold {claim.times:,} releases like this one."
     return (
-        f"Everything that is ever published from this data set, by anybody, stays within one budget: "
+        "Everything that is ever published from this data set under this promise, by anybody, stays within one budget: "
         f"{claim.budget.describe()}. A ledger refuses what does not fit.{held}{_left(claim)} When all of it is spent, "
-        f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases."
+        f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases.{apart_words(claim)}"
     )

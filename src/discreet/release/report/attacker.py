@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 
 from discreet.plots import caught, hundred
 from discreet.privacy import Relation
@@ -49,7 +50,8 @@ def attacker_part(published: Published, claim: Claim) -> str:
     return section("attacker", "What the best attacker can gain", parts)
 
 
-def best_tests(event: Event, relation: Relation) -> tuple[list[float], list[float]]:
+@lru_cache(maxsize=16)
+def best_tests(event: Event, relation: Relation) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return rates of false alarms, and for each a bound on the share of units that any test finds.
 
     Theorem     found <= e^epsilon * alarms + delta, and 1 - found >= e^-epsilon (1 - delta - alarms), for every
@@ -59,8 +61,8 @@ def best_tests(event: Event, relation: Relation) -> tuple[list[float], list[floa
     reach = min(known.upper(Fraction(1, 1000)), 50.0)
     levels = [Fraction(reach * number / _LEVELS) for number in range(_LEVELS + 1)]
     pairs = [(math.exp(level), delta) for level, delta in zip(levels, deltas(known, levels), strict=True)]
-    alarms = [number / _RATES for number in range(_RATES + 1)]
-    return alarms, [_found(rate, pairs) for rate in alarms]
+    alarms = tuple(number / _RATES for number in range(_RATES + 1))
+    return alarms, tuple(_found(rate, pairs) for rate in alarms)
 
 
 def _found(rate: float, pairs: list[tuple[float, float]]) -> float:

@@ -23,7 +23,7 @@ def budget_part(published: Published, claim: Claim) -> str:
     titles = {table.plan.name: table.plan.title for table in published.tables}
     titles |= {running.plan.name: f"{running.plan.title or running.plan.name} (once)" for running in published.running}
     alone = [(titles[name], level) for name, level in claim.alone if math.isfinite(level)][:_MANY]
-    spent = [(name, level, _level(level)) for name, level in [*alone, ("everything here together", claim.epsilon)]]
+    spent = [(name, level, _level(level)) for name, level in [*alone, (_together(claim), claim.epsilon)]]
     parts = [
         paragraph(
             "Privacy is spent like money: every table that is published tells a little about everybody in it. ε "
@@ -71,6 +71,11 @@ def _rule(claim: Claim) -> list[str]:
 
 def _level(level: float) -> str:
     return f"ε = {significant_up(Fraction(level))}"
+
+
+def _together(claim: Claim) -> str:
+    """Name the whole; a series that protects single days is beside it."""
+    return f"everything here together{', without ' + ' and '.join(claim.apart) if claim.apart else ''}"
 
 
 def _bars(caption: str, rows: Sequence[tuple[str, float, str]], *, strong: set[str]) -> str:

@@ -36,14 +36,18 @@ def _cards(claim: Claim) -> list[str]:
     budget = claim.budget.describe() if claim.lifetime_guess is None else f"ε = {claim.epsilon_text}"
     whole = "" if claim.lifetime_guess is None else f"of a lifetime budget of {claim.budget.describe()}"
     return [
-        _card("Protected", protected, "with all rows in all tables" if not claim.is_row else "by itself"),
+        _card("Protected", protected, f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself"),
         _card(
             "A guess is right",
             f"at most {percent_up(claim.guess)}",
-            f"whether one {noun(claim)} is in the data; a coin: 50 %",
+            f"whether one {noun(claim)} is in the data{_but(claim)}; a coin: 50 %",
         ),
         _card("Spent", budget, f"δ = {claim.delta_text}; {whole}" if claim.delta else whole),
     ]
+
+
+def _but(claim: Claim) -> str:
+    return f", but for {' and '.join(claim.apart)}" if claim.apart else ""
 
 
 def _card(name: str, value: str, more: str) -> str:
