@@ -60,7 +60,7 @@ BAD = [
     ("epsilon = 1\n", "epsilon = nan\n", 26, "finite"),
     ("epsilon = 1\n", 'epsilon = "one"\n', 26, "decimal such as"),
     ("epsilon = 1\n", "epsilon = 1000\n", 25, "at most 100"),
-    ("epsilon = 1\n", "epsilon = 1e-300\n", 25, "at least 1e-9"),
+    ("epsilon = 1\n", "epsilon = 1e-300\n", 25, "at least 1e-6"),
     ("delta = 1e-7", "delta = 1", 27, "far below one over the number of people"),
     ("delta = 1e-7", "delta = 0", 27, "far below one over the number of people"),
     ("delta = 1e-7", "delta = 1e-8", 25, "raise delta here, lower it there, or list the groups"),

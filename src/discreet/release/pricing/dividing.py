@@ -115,9 +115,16 @@ class _Division:
         """Price every table at a total."""
         each = self.amounts_at(total)
         return tuple(
-            self.apart[index] if index in self.apart else quote.at(each[index])
-            for index, quote in enumerate(self.quotes)
+            self.apart[index] if index in self.apart else self._priced(index, each[index])
+            for index in range(len(self.quotes))
         )
+
+    def _priced(self, index: int, amount: Fraction) -> Priced:
+        try:
+            return self.quotes[index].at(amount)
+        except InvalidParameter as error:
+            told = InvalidParameter(f"what is left for {self.quotes[index].table.name!r} does not do: {error}")
+            raise located(self.plan, ("release",), told) from None
 
     def _divided(self, total: Fraction) -> dict[int, Fraction] | None:
         found = amounts(list(self.parts.values()), total)

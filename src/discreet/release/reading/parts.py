@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none
+from discreet.mechanisms.text import significant_up
 from discreet.query import Policy
 from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO
 from discreet.query.session.catalogue_building import nearest
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["allowance_of", "family_of", "invariant_of", "level_of", "running_of", "table_of", "title_of", "wish_of"]
 
 _WISHES = ("share", "epsilon", "rho", "error", "relative_error")
-_LEAST = Fraction(1, 10**9)  # Of what one release may spend: below it answers are noise alone.
+_LEAST_EPSILON, _LEAST_RHO = Fraction(1, 10**6), Fraction(1, 10**12)  # Of what one release may spend.
 _OF_FAMILIES = ("source", "where", "by", "groupings", "measures")
 
 
@@ -46,8 +47,8 @@ def allowance_of(said: AllowanceModel) -> Allowance:
         raise InvalidParameter("say either epsilon (with delta for Gaussian noise, without it pure) or rho")
     if said.rho is not None and said.delta is None:
         raise InvalidParameter("rho needs a delta: the one at which the epsilon of a release is told")
-    _check_size(said.epsilon, "epsilon", MOST_EPSILON)
-    _check_size(said.rho, "rho", MOST_RHO)
+    _check_size("epsilon", said.epsilon, _LEAST_EPSILON, MOST_EPSILON)
+    _check_size("rho", said.rho, _LEAST_RHO, MOST_RHO)
     return Allowance(
         epsilon=exact_or_none(said.epsilon, name="epsilon"),
         delta=exact_or_none(said.delta, name="delta"),
@@ -56,9 +57,12 @@ def allowance_of(said: AllowanceModel) -> Allowance:
     )
 
 
-def _check_size(value: Number | None, name: str, most: Fraction) -> None:
-    if value is not None and not _LEAST <= exact(value, name=name) <= most:
-        raise InvalidParameter(f"{name} must be at most {most}, beyond which nobody is protected, and at least 1e-9")
+def _check_size(name: str, value: Number | None, least: Fraction, most: Fraction) -> None:
+    if value is not None and not least <= exact(value, name=name) <= most:
+        raise InvalidParameter(
+            f"{name} must be at most {most}, beyond which nobody is protected, and at least {significant_up(least)}, "
+            "below which answers are noise alone"
+        )
 
 
 def wish_of(said: WishModel) -> Wish:
