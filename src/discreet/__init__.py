@@ -9,7 +9,7 @@
 
 Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
 are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
-`dp.query`, `dp.release`, `dp.attacks`, `dp.data` and `dp.plots`. Everything is loaded when it is first used.
+`dp.query`, `dp.release`, `dp.attacks`, `dp.audit`, `dp.data` and `dp.plots`. Each is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from discreet import (
         adaptive,
         attacks,
+        audit,
         data,
         errors,
         ledger,
@@ -109,6 +110,7 @@ __all__ = [
     "UnsupportedEvent",
     "adaptive",
     "attacks",
+    "audit",
     "between",
     "boolean",
     "categories",
@@ -152,6 +154,7 @@ __all__ = [
 _PARTS = (
     "adaptive",
     "attacks",
+    "audit",
     "data",
     "errors",
     "ledger",
