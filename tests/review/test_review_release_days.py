@@ -1,0 +1,76 @@
+"""A series that protects each day of a person by itself is no part of what is promised to the person."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from plan_texts import plan_in
+
+from discreet.privacy import Composed, Relation, epsilon
+from discreet.privacy.events import from_json
+from discreet.release import Period, publish
+
+JANUARY = Period(label="2026-01", first=date(2026, 1, 1), end=date(2026, 2, 1))
+SERIES = """\
+[[running]]
+name = "so_far"
+from = "stays"
+day = "admitted"
+first = 2026-01-01
+days = 31
+person_day = true
+epsilon = 1
+[[invariants]]"""
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("days")
+    rows = [
+        {
+            "patient": f"p{number}",
+            "district": "Hill",
+            "sex": "f",
+            "cost": 1.0,
+            "admitted": date(2026, 1, 1 + number % 31),
+            "urgent": False,
+            "ward": "a",
+        }
+        for number in range(200)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), folder / "stays.parquet")
+    return publish(plan_in(folder, ("[[invariants]]", SERIES)), principal="ana", period=JANUARY)
+
+
+def test_whoever_is_there_on_one_day_is_told_about_by_both(bundle: Path) -> None:
+    """Why no sentence may say that the number of the release holds for everything in the bundle."""
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    facts = [manifest["guarantee"]["event"], manifest["running"]["so_far"]["event"]]
+    both = Composed([from_json(json.dumps(event)) for event in facts])
+    delta = Fraction(manifest["guarantee"]["delta"])
+    assert epsilon(both, delta, relation=Relation.ADD_REMOVE) > manifest["guarantee"]["epsilon"] * 1.2
+
+
+@pytest.mark.parametrize("name", ["README.txt", "guarantee.md", "report.html", "registry.json", "checklist.md"])
+def test_every_promise_to_a_person_names_what_it_does_not_cover(bundle: Path, name: str) -> None:
+    text = (bundle / name).read_text().replace("\\\\", "").replace("\\", "")
+    assert "This does not cover so_far" in text
+
+
+def test_the_formula_is_about_everything_but_the_series(bundle: Path) -> None:
+    text = (bundle / "guarantee.md").read_text()
+    assert "M is everything in this bundle that was computed from the data, but for `so_far`." in text
+    assert "for neighbours that differ by the rows of one `patient` on one day" in text
+
+
+def test_the_lifetime_budget_is_not_said_to_hold_it(bundle: Path) -> None:
+    text = (bundle / "guarantee.md").read_text()
+    lifetime = text.split("## Over the lifetime of the data")[1].split("##")[0].replace("\\", "")
+    assert "so_far" in lifetime
+    assert "from an account of its own" in lifetime
