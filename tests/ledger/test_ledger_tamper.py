@@ -399,3 +399,22 @@ def test_an_export_can_be_checked_without_the_library(path: Path) -> None:
         assert hashlib.sha256(record["entry"].encode()).hexdigest() == record["hash"]
         assert json.loads(record["entry"])["previous"] == previous
         previous = record["hash"]
+
+
+def test_a_charge_that_a_restored_copy_has_without_its_answer_is_never_drawn(tmp_path: Path) -> None:
+    """The answer may have been told by what was lost: to draw it again is to tell twice for one price."""
+    place, account = tmp_path / "ledger", Account("visits", "row", Relation.ADD_REMOVE, Budget(epsilon=1))
+    event = PureDP(Fraction(1, 4))
+    with Ledger.open(place, account) as book:
+        charge = book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", key="one")
+        told = book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", key="two")
+        assert book.store(told, lambda: "12") == "12"
+    restore(place, [account], reason="the disk failed", principal="custodian")
+    with Ledger.open(place, account) as book:
+        with pytest.raises(Refused, match="restored from a copy"):
+            book.store(charge, lambda: "13")
+        with pytest.raises(Refused, match="new key"):
+            book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", key="one")
+        assert book.store(told, lambda: "13") == "12"
+        assert book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", key="two") == told
+        book.verify()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Any, Self, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
@@ -30,7 +30,7 @@ from discreet.ledger.facts import (
     same_charge,
 )
 from discreet.ledger.files import private
-from discreet.ledger.parts import add_part, check_single, check_user_key, parts_of, read_parts_paid
+from discreet.ledger.parts import add_part, check_known, check_single, check_user_key, parts_of, read_parts_paid
 from discreet.ledger.quota import Quota
 from discreet.ledger.recording import append, charge_entry, now, spend, sums_of
 from discreet.ledger.restoring import whole
@@ -146,7 +146,7 @@ class Ledger:
             check_unit(unit, book.account)
             again = None if key is None else rows.by_key(self._dataset, key)
             if again is not None:
-                return same_charge(charge_entry(rows, self._dataset, again), facts)
+                return self._same(rows, charge_entry(rows, self._dataset, again), facts)
             moment = now(rows)
             scopes = book.scopes(project=project, principal=principal, time=moment)
             facts["prices"] = spend(rows, self._dataset, scopes, event, relation)
@@ -156,6 +156,13 @@ class Ledger:
                 rows.remember(charge.id, self._dataset, key=key, question=question)
         return charge
 
+    def _same(self, rows: Rows, entry: Entry, facts: Mapping[str, Any]) -> Charge:
+        """Return a charge that was made under this key before, unless it can no longer be answered."""
+        charge = same_charge(entry, facts)
+        if rows.answer(entry.index) is None and "parts" not in entry.content:
+            check_known(rows, entry)
+        return charge
+
     def store(self, charge: Charge | int, draw: Callable[[], str]) -> str:
         """Return the answer of a charge; draw and store it in one transaction if there is none yet.
 
@@ -163,9 +170,11 @@ class Ledger:
         """
         index = charge.id if isinstance(charge, Charge) else charge
         with self._store.writing() as rows:
-            check_single(charge_entry(rows, self._dataset, index))
+            entry = charge_entry(rows, self._dataset, index)
+            check_single(entry)
             text = rows.answer(index)
             if text is None:
+                check_known(rows, entry)
                 text = draw()
                 if not isinstance(text, str):
                     raise InvalidParameter("draw must return the answer as text")

@@ -15,7 +15,16 @@ from discreet.ledger.entry import Entry
 from discreet.ledger.recording import append
 from discreet.ledger.store import Rows
 
-__all__ = ["RESERVED", "add_part", "check_single", "check_user_key", "part_key", "parts_of", "read_parts_paid"]
+__all__ = [
+    "RESERVED",
+    "add_part",
+    "check_known",
+    "check_single",
+    "check_user_key",
+    "part_key",
+    "parts_of",
+    "read_parts_paid",
+]
 
 RESERVED = "discreet:"  # Keys that begin so are ours.
 _MOST = 1_000_000
@@ -79,14 +88,21 @@ def _check_next(rows: Rows, entry: Entry, number: int) -> None:
         raise InvalidParameter(f"this charge pays for {paid} answers in a series, counted from 0")
     if number and rows.by_key(entry.dataset, part_key(entry.index, number - 1)) is None:
         raise InvalidParameter("the answers of a series are drawn in order: an earlier one is missing")
+    check_known(rows, entry)
+
+
+def check_known(rows: Rows, entry: Entry) -> None:
+    """Refuse to draw for a charge that a restored copy has: what the copy does not have may be its answer."""
     if _was_restored(rows, entry):
         raise Refused(
-            "this series was begun before the ledger was restored from a copy",
+            "this was charged before the ledger was restored from a copy",
             reason="answers that the copy does not have may have been drawn; drawing them again was never paid for",
-            way_out="begin a new series, under a new name and with a new charge",
+            way_out="ask under a new key, or begin a new series under a new name: with a new charge",
         )
 
 
 def _was_restored(rows: Rows, entry: Entry) -> bool:
-    later = (body for head, body in rows.entries() if head.index > entry.index and _RESTORED in body)
-    return any(Entry.read(body, "").dataset == entry.dataset for body in later)
+    """Look at what came after the charge; that is little, where a charge is answered at once."""
+    later = (rows.entry(index) for index in range(entry.index + 1, rows.head().index + 1))
+    bodies = (found[0] for found in later if found is not None and _RESTORED in found[0])
+    return any(Entry.read(body, "").dataset == entry.dataset for body in bodies)
