@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet import noise
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.release.bundle import write_bundle
@@ -16,14 +15,12 @@ from discreet.release.plan import ReleasePlan
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.pricing import price
 from discreet.release.published import Published, PublishedTable, RunningRelease
-from discreet.release.running.measuring import measured_day, table_of
-from discreet.release.running.pricing import PricedRunning
+from discreet.release.running.charging import dummy_running
 from discreet.release.tidy import tidy_tables
 
 __all__ = ["dummy"]
 
 _SECONDS = 600.0
-_A_DAY = 100  # Fewer people than this are made up for each day of a series.
 
 
 def dummy(
@@ -46,28 +43,17 @@ def dummy(
         epsilon=priced.epsilon,
         delta=priced.delta,
         ledger=None,
-        running=tuple(_series(one, chosen) for one in priced.running if _ended(one, chosen)),
+        running=_series(plan, chosen),
     )
     return write_bundle(published, Path(folder))
 
 
-def _ended(series: PricedRunning, period: Period) -> int:
-    return 0 if period.end is None else series.ended(period.end)
-
-
-def _series(series: PricedRunning, period: Period) -> RunningRelease:
-    """Make up how many people come on each day; what is told of them is measured as it would be."""
-    ended = _ended(series, period)
-    counts = noise.uniform(_A_DAY, size=ended).tolist()
-    told = [measured_day(series, counts[: day + 1], "") for day in range(ended)]
-    return RunningRelease(
-        plan=series.running,
-        table=table_of(series, told),
-        deviations=series.deviations[:ended],
-        charge=None,
-        event=series.event,
-        unit=series.unit,
-    )
+def _series(plan: ReleasePlan, period: Period) -> tuple[RunningRelease, ...]:
+    """Return what each series will look like at the end of the period; a plan without periods has none."""
+    if period.end is None:
+        return ()
+    found = (dummy_running(plan, series, until=period.end) for series in plan.running)
+    return tuple(one for one in found if one is not None)
 
 
 def _drawn(release: PricedRelease, catalogue: Catalogue) -> Iterator[PublishedTable]:

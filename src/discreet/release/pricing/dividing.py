@@ -100,7 +100,7 @@ class _Division:
         if exact is not None:
             return exact if self._divided(exact) is not None else None
         if not self.grows:
-            return self.least or _ALL if self._fits(self.least) else None
+            return self.least or _ALL if self._fits(self.least) and self._prints(self.least) else None
         rest = largest(lambda rest: self._fits(self.least + rest), near_rho(allowance), steps=steps)
         if rest is None or steps < _STEPS:
             return None if rest is None else self.least + rest
@@ -143,14 +143,16 @@ class _Division:
 
     def _surely(self, rest: Fraction) -> Fraction:
         """Take a little off until the epsilon that will be printed is within the allowance too."""
+        while not self._prints(self.least + rest):
+            rest *= _LITTLE
+        return self.least + rest
+
+    def _prints(self, total: Fraction) -> bool:
         allowance = self.plan.allowance
         assert allowance.epsilon is not None
         assert allowance.delta is not None
-        while epsilon(self._event(self.least + rest), allowance.delta, relation=Relation.ADD_REMOVE) > up(
-            allowance.epsilon
-        ):
-            rest *= _LITTLE
-        return self.least + rest
+        told = epsilon(self._event(total), allowance.delta, relation=Relation.ADD_REMOVE)
+        return told <= up(allowance.epsilon)
 
     def _refuse(self) -> Fraction:
         fixed = {index: self.quotes[index].at(part.fixed) for index, part in self.parts.items() if part.fixed}
@@ -188,19 +190,19 @@ def _wish(allowance: Allowance, quote: Quote) -> Part | Priced:
         quote.at(wish.share)  # What cannot be answered at all is refused here, where its place is known.
         return Part(share=wish.share)
     if wish.rho is not None:
-        return Part(fixed=_own_rho(allowance, quote.at(wish.rho) and wish.rho))
+        return _own_rho(allowance, quote, wish.rho)
     if wish.epsilon is not None:
         return _own_epsilon(allowance, quote, wish.epsilon)
     quote.at(_ALL)
     return Part(weight=_ALL)
 
 
-def _own_rho(allowance: Allowance, rho: Fraction) -> Fraction:
+def _own_rho(allowance: Allowance, quote: Quote, rho: Fraction) -> Part:
     if allowance.rho is None and allowance.delta is None:
         raise InvalidParameter(
             "this release is pure, so tables spend epsilon: say epsilon here, or give [release] a delta"
         )
-    return rho
+    return Part(fixed=quote.amount_of(quote.at(rho)))
 
 
 def _own_epsilon(allowance: Allowance, quote: Quote, epsilon: Fraction) -> Part | Priced:
