@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from engine_small import SMALL, other_source, small_source, small_world
+from engine_small import SMALL, as_table, other_source, small_source, small_world
 from engine_trees import LONG, column, field, plain, run, stage, table
 from recorded import replayed
 
@@ -163,6 +163,24 @@ class TogetherContract:
         ]
         for asked, found in zip(stages, together(small, stages), strict=True):
             assert plain(found) == plain(run(small, asked))
+
+    @pytest.mark.parametrize(
+        "listed", [("\u00e9", "a"), ("a", "\u00e9"), ("a", "e\u0301"), ("a",), ("a", "\u00e9", None)]
+    )
+    def test_texts_that_must_be_listed_are_told_apart_as_alone(self, listed: tuple[str | None, ...]) -> None:
+        """Two ways to write an accent are one key, and two texts to a condition."""
+        who, city = field("who", Kind.TEXT), field("city", Kind.TEXT)
+        texts = ["\u00e9", "e\u0301", "a", "A", "", None, "zz", "\u00e9"]
+        rows = [{"who": f"p{number % 5}", "city": text} for number, text in enumerate(texts * 3)]
+        source = Filter(table("t", who, city, unit="who"), apply(Operator.IN, city, literal("\u00e9"), literal("a")))
+        stages = [
+            stage(source, unit="who", keys=[(city, listed)], max_groups=9, max_rows=MANY),
+            stage(source, unit="who", max_rows=MANY),
+        ]
+        engine = self.make({"t": as_table(rows, {"who": who, "city": city})})
+        for asked, found in zip(stages, together(engine, stages), strict=True):
+            assert plain(found) == plain(run(engine, asked))
+        engine.close()
 
     def test_no_stages_are_no_answers(self, small: Engine) -> None:
         assert together(small, []) == ()

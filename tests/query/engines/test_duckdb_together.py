@@ -10,6 +10,7 @@ from engine_together import TogetherContract, family, together
 
 from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.sharing import share
+from discreet.query.sources import Filter
 from discreet.query.stage import StageKey
 
 
@@ -36,7 +37,7 @@ def test_filters_that_all_have_are_filters_of_the_scan():
     stages = [family(max_groups=1, max_rows=1)[4]] * 3
     (shared,) = share(stages)
     assert [member.conditions for member in shared.members] == [()] * 3
-    assert shared.source == stages[0].source
+    assert Filter(shared.source, *shared.conditions) == stages[0].source
 
 
 def test_stages_with_very_many_groups_are_not_in_memory_at_once():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, final
+from unicodedata import is_normalized
 
 from discreet.errors import AnswerFailed
 from discreet.query.bounding import Limits, Measure, Part, Rows, tally_all
@@ -15,7 +16,10 @@ from discreet.query.engines.sharing import Member, Shared
 from discreet.query.engines.sources import Relations, write_source
 from discreet.query.engines.stages import Index, domain_of, index_of, projected
 from discreet.query.engines.writing import Writer
-from discreet.query.expressions import Expression
+from discreet.query.expressions import Apply, Expression, Literal
+from discreet.query.facts import Kind
+from discreet.query.operators import Operator
+from discreet.query.sources import Filter, Source
 from discreet.query.stage import StageColumn, StageKey, Wants
 
 __all__ = ["SharedScan", "run_shared", "write_shared"]
@@ -40,12 +44,14 @@ def write_shared(shared: Shared, relations: Relations, writer: Writer) -> Shared
     keys = _distinct(key for one in shared.members for key in one.stage.keys)
     columns = _distinct(_placed(column) for one in shared.members for column in one.stage.columns)
     conditions = _distinct(condition for one in shared.members for condition in one.conditions)
-    rows = write_source(shared.source, relations, writer)
-    inner = projected(keys, columns, writer.column(shared.unit), rows, writer, conditions)
+    listed_keys = {key: one for key in keys for one in shared.conditions if _says_listed(one, key)}
+    rows = write_source(_filtered(shared, listed_keys.values()), relations, writer)
+    inner = projected(keys, columns, writer.column(shared.unit), rows, writer, conditions, listed_keys)
     domains = [domain_of(key, f"k{number}", writer) for number, key in enumerate(keys, 1)]
     indices = [index_of(column, f"c{number}", writer) for number, column in enumerate(columns, 1)]
     used = [domain for domain in (*domains, *(domain for _, domain in indices)) if domain is not None]
     codes = [domain.code for domain in domains if domain is not None]
+    needed = [f"{code} IS NOT NULL" for key, code in zip(keys, codes, strict=True) if key in listed_keys]
     listed = [*codes, *(index.sql for index, _ in indices), *(f"w{number}" for number, _ in enumerate(conditions, 1))]
     carried = [Measure(low=0, high=len(key.domain or ()) - 1) for key in keys]
     carried += [Measure(low=index.low, high=index.high) for index, _ in indices]
@@ -53,7 +59,7 @@ def write_shared(shared: Shared, relations: Relations, writer: Writer) -> Shared
     places = _Places(keys, columns, [index for index, _ in indices], conditions)
     return SharedScan(
         sql=f"SELECT {', '.join(f'{one} AS o{number}' for number, one in enumerate(['u', *listed], 1))} "
-        f"FROM ({inner}){''.join(domain.join for domain in used)}{_where(shared.members, conditions)}",
+        f"FROM ({inner}){''.join(domain.join for domain in used)}{_where(shared.members, conditions, needed)}",
         carried=tuple(carried),
         parts=tuple(places.part(member) for member in shared.members),
         lookups=tuple(domain.lookup for domain in used if domain.lookup is not None),
@@ -125,10 +131,32 @@ def _distinct(items: Iterable[T]) -> list[T]:
     return list(dict.fromkeys(items))
 
 
-def _where(members: Sequence[Member], conditions: Sequence[Expression]) -> str:
-    """Leave out rows without a unit, and those that no stage counts."""
-    if not all(member.conditions for member in members):
-        return " WHERE u IS NOT NULL"
-    names = {condition: f"w{number} IS NOT NULL" for number, condition in enumerate(conditions, 1)}
-    either = dict.fromkeys(" AND ".join(names[one] for one in member.conditions) for member in members)
-    return f" WHERE u IS NOT NULL AND ({' OR '.join(f'({one})' for one in either)})"
+def _where(members: Sequence[Member], conditions: Sequence[Expression], needed: Sequence[str]) -> str:
+    """Leave out rows without a unit, those without a key that all need, and those that no stage counts."""
+    every = ["u IS NOT NULL", *needed]
+    if all(member.conditions for member in members):
+        names = {condition: f"w{number} IS NOT NULL" for number, condition in enumerate(conditions, 1)}
+        either = dict.fromkeys(" AND ".join(names[one] for one in member.conditions) for member in members)
+        every.append(f"({' OR '.join(f'({one})' for one in either)})")
+    return f" WHERE {' AND '.join(every)}"
+
+
+def _says_listed(condition: Expression, key: StageKey) -> bool:
+    """Whether a condition says no more than that a text is one of the values of a key, all of which are canonical.
+
+    Then whoever looks the key up has looked at the condition: a text that is listed is canonical itself.
+    """
+    if not (
+        isinstance(condition, Apply) and condition.operator is Operator.IN and condition.arguments[0] == key.expression
+    ):
+        return False
+    among = {one.value for one in condition.arguments[1:] if isinstance(one, Literal)}
+    texts = [text for text in key.domain or () if isinstance(text, str) and is_normalized("NFC", text)]
+    return key.expression.facts.kind is Kind.TEXT and set(key.domain or ()) == among == set(texts)
+
+
+def _filtered(shared: Shared, looked_at: Collection[Expression]) -> Source:
+    source = shared.source
+    for condition in shared.conditions:
+        source = source if condition in looked_at else Filter(source, condition)
+    return source

@@ -38,7 +38,8 @@ class Member:
 class Shared:
     """Stages that one scan answers."""
 
-    source: Source  # with all columns that one of them needs, and the filters that all have in common
+    source: Source  # with all columns that one of them needs
+    conditions: tuple[Expression, ...]  # what the rows of all of them fulfil
     unit: str
     members: tuple[Member, ...]
 
@@ -80,12 +81,10 @@ def _can_be_shared(stage: Stage) -> bool:
 
 def _shared(source: Source, members: Sequence[Member]) -> Shared:
     first, *others = members
-    common = [one for one in first.conditions if all(one in other.conditions for other in others)]
-    for condition in common:
-        source = Filter(source, condition)
+    common = tuple(one for one in first.conditions if all(one in other.conditions for other in others))
     assert first.stage.unit is not None
     rest = tuple(replace(one, conditions=tuple(c for c in one.conditions if c not in common)) for one in members)
-    return Shared(source, first.stage.unit, rest)
+    return Shared(source, common, first.stage.unit, rest)
 
 
 def _peeled(source: Source) -> tuple[Source, tuple[Expression, ...]]:

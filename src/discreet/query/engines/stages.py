@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, final
@@ -86,12 +86,15 @@ def projected(
     rows: str,
     writer: Writer,
     conditions: Sequence[Expression] = (),
+    canonical: Container[StageKey] = (),
 ) -> str:
     """Write what is needed of every row, under names of its own: keys k1, k2, …, columns c1, c2, … and the unit u.
 
-    Conditions w1, w2, … are 0 where they are true, else NULL.
+    Conditions w1, w2, … are 0 where they are true, else NULL. Keys that count only where they are canonical are written
+    as they are.
     """
-    listed = [f"{_canonical(key.expression, writer)} AS k{number}" for number, key in enumerate(keys, 1)]
+    written = [(write if key in canonical else _canonical)(key.expression, writer) for key in keys]
+    listed = [f"{value} AS k{number}" for number, value in enumerate(written, 1)]
     listed += [f"{_canonical(one.expression, writer)} AS c{number}" for number, one in enumerate(columns, 1)]
     listed += [f"(CASE WHEN {write(one, writer)} THEN 0 END) AS w{number}" for number, one in enumerate(conditions, 1)]
     listed += [] if unit is None else [f"{unit} AS u"]
