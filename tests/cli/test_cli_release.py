@@ -65,10 +65,19 @@ def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monk
     assert "is not over" in discreet(*RELEASE, "--period", "2026-04").err
     assert "no period '2026-05'" in discreet(*RELEASE, "--period", "2026-05").err
     assert discreet(*RELEASE, "--json").json["bundle"].endswith("clinics-2026-02")
-    nothing = discreet(*RELEASE)
-    assert nothing.code == 3
+    nothing = discreet(*RELEASE)  # As a timer would run it: all is well.
+    assert nothing.code == 0
     assert "nothing is due" in nothing.err
+    assert "clinics-2026-03" in nothing.out
     assert charges(discreet) == 3
+
+
+def test_before_the_first_period_has_ended_nothing_is_published(discreet, folder):
+    later = '[schedule]\nevery = "year"\nfirst = 2999-01-01\n\n[output]'
+    (folder / "plan.toml").write_text(PLAN.replace("[output]", later))
+    ran = discreet(*RELEASE)
+    assert ran.code == 3
+    assert "2999 ends on 3000-01-01" in ran.err
 
 
 def test_a_bundle_that_was_touched_is_not_verified(discreet, folder):

@@ -98,6 +98,7 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
     assert again.code == 0
 
 
+@pytest.mark.slow
 def test_a_sitting_without_a_folder_for_its_history_still_asks(folder):
     (folder / "state").write_text("a file, where a folder should be")
     talk = (("not remembered", ""), ("discreet> ", "\\budget\n"), ("spent  0 charges", ""), ("discreet> ", "\\quit\n"))

@@ -65,6 +65,7 @@ def test_anything_but_yes_spends_nothing(discreet, monkeypatch, answer):
     assert charges(discreet) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "code"), [("\x04", 3), ("\x03", 130)], ids=["Ctrl-D", "Ctrl-C"])
 def test_leaving_at_the_question_spends_nothing(discreet, folder, key, code):
     assert on_terminal(*ASK, folder=folder, answers=(("[y/N]", key),)).code == code

@@ -25,7 +25,7 @@ def released(file: Path, label: str | None, *, max_epsilon: str | None, principa
     """Publish one period of a plan, or write again what was published, and return its bundle."""
     plan = read_release_plan(file)
     stands = series(plan, today=_today(), principal=asker(principal))
-    period = period_of(plan, label) or _due(stands)
+    period = period_of(plan, label) or _due(plan, stands)
     unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
     if unpaid.parts:
         agree(_price(unpaid), limit=limit_of(max_epsilon), what=what)
@@ -60,11 +60,17 @@ def period_of(plan: ReleasePlan, label: str | None) -> Period | None:
     raise InvalidParameter(f"there is no period {label!r} until today; the last ones are {known or 'none'}")
 
 
-def _due(stands: Series) -> Period:
+def _due(plan: ReleasePlan, stands: Series) -> Period:
+    """Return the oldest period that is due; if there is none, the newest that was released, which costs nothing."""
+    begins = f"; {stands.next.label} ends on {stands.next.end}" if stands.next is not None else ""
     if stands.due:
         return stands.due[0]
-    begins = f"; {stands.next.label} ends on {stands.next.end}" if stands.next is not None else ""
-    raise Refused(f"nothing is due: all periods that have ended are released{begins}")
+    if not stands.released:
+        raise Refused(f"nothing is due: no period of {plan.name} has ended yet{begins}")
+    note(f"nothing is due: all periods that have ended are released{begins}")
+    newest = period_of(plan, stands.released[-1].label)
+    assert newest is not None
+    return newest
 
 
 def _price(unpaid: NextCharge) -> Price:
