@@ -131,7 +131,8 @@ def release(folder: Path, plan: ReleasePlan | None = None, *, pure: bool = False
     account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
     text = json.dumps({"tables": {table.plan.name: json.loads(table.raw.to_json()) for table in tables}})
     with Ledger.open(policy.ledger, account) as book:
-        charge = book.charge(event, relation=Relation.ADD_REMOVE, purpose="release", unit=policy.unit.column)
+        key = f"release/{known.name}/2026-01"
+        charge = book.charge(event, relation=Relation.ADD_REMOVE, purpose="release", key=key, unit=policy.unit.column)
         book.store(charge, lambda: text)
     entry = look(policy.ledger).charge(charge.id)
     assert entry is not None

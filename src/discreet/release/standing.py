@@ -18,6 +18,7 @@ from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import Session
+from discreet.release.keys import release_key
 from discreet.release.period import Every, Period, Schedule
 from discreet.release.plan import Allowance, ReleasePlan
 
@@ -28,7 +29,7 @@ _MOST_SHOWN = 12
 
 def key_of(plan: ReleasePlan, period: Period) -> str:
     """Return the key under which the ledger has the release of a period."""
-    return f"release/{plan.name}/{period.label}"
+    return release_key(plan.name, period.label)
 
 
 @final

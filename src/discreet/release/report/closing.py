@@ -54,8 +54,8 @@ def verify_part(published: Published) -> str:
         f"<pre><code>{words(verify_command(published))}</code></pre>",
         paragraph(
             "It finds every file that was changed, added or lost, and every number that differs between files. Whoever "
-            "holds the ledger adds --ledger FILE: then each published number is compared with what was stored, to the "
-            "last digit, and the price with what was paid."
+            "holds the ledger adds --ledger FILE: then each raw number is compared with what was stored, to the last "
+            "digit, and the price with what was paid."
         ),
     ]
     if mark is not None:

@@ -16,6 +16,7 @@ from discreet.ledger import Account, Charge, Entry, Ledger
 from discreet.privacy.relation import Relation
 from discreet.query import Session
 from discreet.query.session.streams import DailyRows
+from discreet.release.keys import running_key
 from discreet.release.plan import Allowance, ReleasePlan, RunningPlan, Wish
 from discreet.release.published import RunningRelease
 from discreet.release.running.choosing import strategies
@@ -30,7 +31,7 @@ _ADD = Relation.ADD_REMOVE
 
 def key_of_running(plan: ReleasePlan, running: RunningPlan) -> str:
     """Return the key under which the ledger has the charge of a series."""
-    return f"running/{plan.name}/{running.name}"
+    return running_key(plan.name, running.name)
 
 
 def state_of(plan: ReleasePlan, running: RunningPlan) -> Path:
