@@ -16,7 +16,7 @@ from discreet.query.planning import Priced, joint_event
 BY_CITY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 TOTAL = "SELECT COUNT(*) AS n, SUM(age) AS age FROM orders"
 BY_AGE = "SELECT age, COUNT(*) AS n FROM orders GROUP BY age"
-KEY = "release/shop/2026-10"
+KEY = "shop/2026-10"
 
 
 def plans(session: dp.Session, *, total: str = TOTAL, rho: str = "0.1") -> dict[str, dp.query.Plan]:
@@ -119,7 +119,7 @@ def test_a_version_replays_without_a_key_and_no_version_pays_again(tmp_path):
 def test_a_key_is_refused_for_a_changed_plan(change, tmp_path):
     with opened(tmp_path) as session:
         session.together(plans(session), key=KEY, purpose="a release").release()
-        with pytest.raises(dp.Refused, match="the plan changed since 'release/shop/2026-10' was charged"):
+        with pytest.raises(dp.Refused, match="the plan changed since 'shop/2026-10' was charged"):
             session.together(change(session), key=KEY, purpose="a release").release()
         with pytest.raises(dp.Refused, match="another plan"):
             session.sql(BY_CITY, rho="0.1", key=KEY).release()
