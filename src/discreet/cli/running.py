@@ -90,7 +90,7 @@ def told(error: BaseException) -> str:
 def _usage(error: TyperException) -> str:
     context = getattr(error, "ctx", None)
     help_command = f"\n  way out: {context.command_path} --help" if context is not None else ""
-    return f"{error.format_message()}{help_command}"
+    return f"{error.format_message() or 'say which command'}{help_command}"
 
 
 def _places(error: BaseException) -> str:
