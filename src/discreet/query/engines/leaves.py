@@ -59,7 +59,7 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     stored = _stored(read, sql_type, kind)
     if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
         # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
-        bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high)
+        bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
         return stored, _clamped(name, bounds), _clamped(_filled(_whole(name), facts.kind, column.missing), facts)
     return stored, cast(name, kind, facts.kind, writer), _clamped(_filled(name, facts.kind, column.missing), facts)
 
@@ -70,11 +70,13 @@ def _inside(read: str, sql_type: str, facts: Facts) -> str:
     assert facts.high is not None
     value = read if sql_type in ("DOUBLE", *_WHOLE) else f"CAST({read} AS {SQL_TYPES[facts.kind]})"
     low, high = _number(facts.low, facts.kind), _number(facts.high, facts.kind)
+    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
+    if facts.members is not None:
+        return f"(CASE {inside} END)"
     above, below = f"{value} > {high}", f"{value} < {low}"
     if facts.kind is Kind.REAL:
         # The engine takes NaN for larger than everything: it must not end up at the upper bound.
         above, below = f"{above} AND {value} <= {_LARGEST_REAL}", f"{below} AND {value} >= -{_LARGEST_REAL}"
-    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
     return f"(CASE {inside} WHEN {above} THEN {high} WHEN {below} THEN {low} END)"
 
 
@@ -134,14 +136,14 @@ def _filled(value: str, kind: Kind, missing: Fraction | None) -> str:
 
 
 def _clamped(value: str, facts: Facts) -> str:
-    """Write a value moved to the nearest bound; NULL stays NULL."""
+    """Write a value moved to the nearest bound; NULL stays NULL, and so becomes what is beyond a list of categories."""
     if facts.kind in (Kind.TEXT, Kind.BOOLEAN) or (facts.low is None and facts.high is None):
         return value
     clamped = ""
     for sign, bound in ((">", facts.high), ("<", facts.low)):
         if bound is not None:
             number = _number(bound, facts.kind)
-            clamped += f" WHEN {value} {sign} {number} THEN {number}"
+            clamped += f" WHEN {value} {sign} {number} THEN {'NULL' if facts.members is not None else number}"
     return f"(CASE{clamped} ELSE {value} END)"
 
 
