@@ -81,7 +81,10 @@ def _notes(priced: PricedRunning) -> tuple[str, ...]:
             "a unit counts on every day that it has a row on when that day is released; each is protected by itself"
         )
     elif priced.unit == "row":
-        counted = "a row counts on the day it is dated, if it is there when that day is released"
+        counted = (
+            "a row counts on the day it is dated, if it is there when that day is released; one that is dated anew is "
+            "another row"
+        )
     else:
         days = "one day" if running.max_days == 1 else f"{running.max_days} days"
         counted = (

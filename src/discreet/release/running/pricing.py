@@ -205,6 +205,10 @@ def _check(plan: ReleasePlan, running: RunningPlan) -> None:
             f"series {running.name!r} has Gaussian noise, which a budget of epsilon alone does not take",
             way_out="give [budget] a delta, or a rho",
         )
+    if plan.allowance.delta is None:
+        raise InvalidParameter(
+            f"series {running.name!r} has Gaussian noise, whose epsilon needs the delta of [release]: say one"
+        )
 
 
 def _mu_squared(wish: Wish, allowance: Allowance, strategy: Strategy, most: int) -> Fraction:
@@ -233,8 +237,7 @@ def _allowed(allowance: Allowance) -> Fraction:
 
 @lru_cache(64)
 def _of_epsilon(limit: Fraction, delta: Fraction | None) -> Fraction:
-    if delta is None:
-        raise InvalidParameter("epsilon of a running series needs the delta of [release]; or say rho or error")
+    assert delta is not None, "it was checked"
     multiplier = calibrate(lambda x: Gaussian(x), epsilon=limit, delta=delta, relation=_ADD)
     return 1 / multiplier**2
 
