@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
 from cli_folder import PLAN
 
+MONTHLY = '[schedule]\nevery = "month"\nfirst = 2026-01-01\n'
 RELEASE = ("release", "plan.toml", "--max-epsilon", "1")
 
 
@@ -50,11 +52,8 @@ def test_a_plan_that_changed_after_its_release_is_refused(discreet, folder):
 
 
 def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monkeypatch):
-    from datetime import date
-
     monkeypatch.setattr("discreet.cli.releasing._today", lambda: date(2026, 4, 2))
-    schedule = '[schedule]\nevery = "month"\nfirst = 2026-01-01\n\n[output]'
-    (folder / "plan.toml").write_text(PLAN.replace("[output]", schedule))
+    (folder / "plan.toml").write_text(PLAN.replace("[output]", f"{MONTHLY}\n[output]"))
     status = discreet("plan", "status", "plan.toml", "--json").json
     assert (status["due"], status["next"]) == (["2026-01", "2026-02", "2026-03"], "2026-01")
     first = discreet(*RELEASE)
@@ -126,3 +125,33 @@ def test_a_profile_is_paid_once_and_written_again_for_nothing(discreet, folder):
     assert again.json == first.json
     assert discreet("profile", "visits.csv", "--epsilon", "1").code == 2  # Whom to protect is never guessed.
     assert discreet("profile", "policy.toml", "--epsilon", "1", "--unit", "row").code == 2
+
+
+RUNNING = """
+[[running]]
+name = "so_far"
+from = "visits"
+day = "day"
+first = 2026-01-01
+days = 31
+rho = 0.01
+"""
+
+
+def test_the_price_that_is_agreed_to_has_the_series_that_begin_in_it(discreet, folder, monkeypatch):
+    """Paid once for all its days: the next period costs less."""
+    monkeypatch.setattr("discreet.cli.releasing._today", lambda: date(2026, 3, 2))
+    head, *rows = (folder / "visits.csv").read_text().splitlines()
+    (folder / "visits.csv").write_text("\n".join([f"{head},day", *(f"{row},2026-01-05" for row in rows)]))
+    plan = PLAN.replace("epsilon = 4", "epsilon = 9\ndelta = 1e-5").replace("epsilon = 3", "epsilon = 9\ndelta = 1e-5")
+    plan = plan.replace("epsilon = 1\n", "epsilon = 1\ndelta = 1e-6\n\n" + MONTHLY)
+    plan = plan.replace("age = {", "day = { low = 2026-01-01, high = 2026-12-31 }\nage = {")
+    (folder / "plan.toml").write_text(plan + RUNNING)
+    refused = discreet(*RELEASE)
+    assert refused.code == 3
+    assert "with so_far, paid once for all days" in refused.err
+    assert charges(discreet) == 0
+    assert discreet(*RELEASE[:-1], "2").code == 0
+    assert charges(discreet) == 2
+    assert discreet(*RELEASE).code == 0  # February, within ε = 1 again.
+    assert charges(discreet) == 3
