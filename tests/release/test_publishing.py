@@ -20,6 +20,15 @@ from discreet.release import Period, price, publish, publishing, verify_bundle
 from discreet.release.publishing import STEPS
 
 FEBRUARY = Period(label="2026-02", first=date(2026, 2, 1), end=date(2026, 3, 1))
+PURE = (
+    ("epsilon = 40\ndelta = 1e-5\n", "epsilon = 40\n"),
+    ("epsilon = 1\ndelta = 1e-7\n", "epsilon = 0.1\n"),
+    ("relative_error = 0.02\n", ""),
+    (
+        '[[publish]]\nname = "wards"\nsql = "SELECT ward, COUNT(*) AS stays FROM stays GROUP BY ward"\ndelta = 1e-8\nshare = 0.1\n',
+        "",
+    ),
+)
 MARCH = Period(label="2026-03", first=date(2026, 3, 1), end=date(2026, 4, 1))
 
 
@@ -121,7 +130,19 @@ def test_a_release_that_costs_too_much_is_refused_before_anything_is_charged(tmp
     with pytest.raises(dp.Refused, match=r"costs ε = 1, more than the ε = 0\.5"):
         publish(plan, principal="ana", period=JANUARY, max_epsilon="0.5")
     assert entries(plan) == []
+    pure = world(tmp_path / "pure", *PURE)
+    with pytest.raises(dp.AnswerFailed):  # What costs just as much as it may is charged, and then fails to read.
+        publish(pure, principal="ana", period=JANUARY, max_epsilon="0.1")
     assert not plan.output.folder.exists()
+
+
+def test_invariants_that_contradict_each_other_are_refused_before_anything_is_charged(tmp_path):
+    plan = world(tmp_path)
+    (known, *_) = plan.invariants
+    plan = replace(plan, invariants=(known, replace(known, value=known.value + 1)))
+    with pytest.raises(dp.InvalidParameter):
+        publish(plan, principal="ana", period=JANUARY)
+    assert entries(plan) == []
 
 
 def test_every_period_is_paid_by_itself_until_the_budget_is_used_up(tmp_path):

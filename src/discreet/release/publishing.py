@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
-from discreet.exact import Number, positive
+from discreet.exact import Number, exact, positive
 from discreet.ledger import left_after
 from discreet.mechanisms.text import significant_up
 from discreet.query import JointPlan, JointRelease, Session
@@ -31,7 +30,7 @@ from discreet.release.published import LedgerMark, Published, PublishedTable, Ru
 from discreet.release.running.advancing import advance
 from discreet.release.running.charging import NextCharge, next_charge
 from discreet.release.standing import key_of
-from discreet.release.tidy import tidy_tables
+from discreet.release.tidy import check_tidy, tidy_tables
 
 __all__ = ["STEPS", "publish"]
 
@@ -61,6 +60,7 @@ def publish(
     told = on_step or _nobody
     chosen = _period(plan, period, today)
     priced = price(plan, chosen, tables=tables)
+    check_tidy(plan, {table.name: table.priced for table in priced.tables})
     told("priced")
     with Session.from_policy(plan.policy, principal=principal, tables=tables) as session:
         joint = _joined(session, priced)
@@ -106,7 +106,7 @@ def _check_charge(session: Session, priced: PricedRelease, max_epsilon: Number |
     begin = next_charge(replace(priced.plan, tables=()), priced.period, session).parts  # series only
     is_paid = session.ledger.charged(key_of(priced.plan, priced.period)) is not None
     unpaid = NextCharge({**({} if is_paid else {"release": priced.event}), **begin}, priced.delta)
-    cost, most = Fraction(unpaid.epsilon), None if max_epsilon is None else positive(max_epsilon, name="max_epsilon")
+    cost, most = exact(unpaid.epsilon), None if max_epsilon is None else positive(max_epsilon, name="max_epsilon")
     if most is not None and cost > most:
         raise Refused(
             f"this release costs ε = {significant_up(cost)}, more than the ε = {significant_up(most)} that may be "
