@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 
 from discreet.cli.commands import (
     account,
+    attack,
     budget,
     bundle,
     data,
@@ -32,11 +33,12 @@ _PANELS = {
     "Publish": (init, plan, release, bundle, profile, demo),
     "Ask": (query, shell),
     "Account": (budget, ledger, account),
+    "Attack": (attack,),
     "More": (data, doctor, version),
 }
 _ORDER = (
     "init", "plan", "release", "bundle", "profile", "demo", "query", "explain", "shell", "budget", "ledger", "account",
-    "data", "doctor", "version",
+    "attack", "data", "doctor", "version",
 )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
+from discreet.cli.answers.attack_linkage import LinkageAnswer
 from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.demos import DemoAnswer
@@ -23,6 +24,7 @@ ANSWERS: Mapping[str, Any] = {
     "account calibrate": Calibrated,
     "account compose": Composed,
     "account convert": Converted,
+    "attack linkage": LinkageAnswer,
     "budget": BudgetNow,
     "budget raise": BudgetNow,
     "bundle verify": VerifiedBundle,

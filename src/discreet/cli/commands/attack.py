@@ -1,0 +1,20 @@
+"""`discreet attack`: the attack lab. Each attack is a file of its own, and stands in one list."""
+
+from __future__ import annotations
+
+import typer
+
+from discreet.cli.commands import attack_linkage
+from discreet.cli.words import group
+
+__all__ = ["add_to"]
+
+ATTACKS = (attack_linkage,)  # In the order in which people meet them.
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the group, with every attack in it."""
+    attack = group("See who falls in a table or release of yours. Results are about real people, and for you only.")
+    for one in ATTACKS:
+        one.add_to(attack)
+    app.add_typer(attack, name="attack", rich_help_panel=panel)
