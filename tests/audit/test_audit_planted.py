@@ -1,27 +1,33 @@
-"""The auditor refutes every planted bug, and not its right twin."""
+"""The auditor refutes every planted bug, and not its right twin, at a level of one in a billion."""
 
 from __future__ import annotations
 
 import pytest
-from planted import PLANTED, Planted
+from planted import PLANTED
+from planted_tools import Planted, Run
 
-from discreet.audit import audit
+from discreet.audit import Audit, audit
 
 
-def audited(planted: Planted, run):
+def audited(planted: Planted, run: Run) -> Audit:
     return audit(
         run, planted.pairs, claim=planted.claim, relation=planted.relation, runs=planted.runs, many=True, level=1e-9
     )
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_the_bug_is_found(planted):
-    assert audited(planted, planted.wrong).refuted
+def test_there_are_many_bugs_each_of_its_own() -> None:
+    assert len({planted.name for planted in PLANTED}) == len(PLANTED) >= 55
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
-def test_the_right_twin_is_not_refuted(planted):
+def test_the_bug_is_found(planted: Planted) -> None:
+    result = audited(planted, planted.wrong)
+    assert result.refuted, result
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
+def test_the_right_twin_is_not_refuted(planted: Planted) -> None:
     result = audited(planted, planted.right)
     assert not result.refuted, result

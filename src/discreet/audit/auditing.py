@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from discreet.audit.claimed import Claimed, Curve, read_claim
 from discreet.audit.findings import Audit, Finding
-from discreet.audit.outputs import Outputs, outputs_of
+from discreet.audit.outputs import Outputs, alike, outputs_of
 from discreet.audit.search import Suspicion, suspicions
 from discreet.errors import InvalidParameter
 from discreet.privacy.relation import Relation
@@ -81,19 +81,21 @@ def _promising(run: Run, pairs: Sequence[Any], curve: Curve, runs: int, kept: in
 
 
 def _strength(run: Run, pair: Pair, curve: Curve, runs: int) -> float:
-    one, other = (run(data, runs) for data in pair)
+    one, other = alike(*(run(data, runs) for data in pair))
     return max(suspicions(one, other, curve)[0].strength, suspicions(other, one, curve)[0].strength)
 
 
 def _tested(run: Run, pair: Pair, curve: Curve, runs: int, error: float) -> Iterable[Finding]:
     """Choose an event for each order of a pair on one half, and test it on the other."""
     one, other = pair
-    learnt = [run(data, runs // 2) for data in pair]
-    fresh = [run(data, runs - runs // 2) for data in pair]
-    for suspicion in suspicions(learnt[0], learnt[1], curve):
-        yield _finding((one, other), suspicion, fresh[0], fresh[1], error)
-    for suspicion in suspicions(learnt[1], learnt[0], curve):
-        yield _finding((other, one), suspicion, fresh[1], fresh[0], error)
+    half = runs // 2
+    first, second, fresh_first, fresh_second = alike(
+        *(run(data, half) for data in pair), *(run(data, runs - half) for data in pair)
+    )
+    for suspicion in suspicions(first, second, curve):
+        yield _finding((one, other), suspicion, fresh_first, fresh_second, error)
+    for suspicion in suspicions(second, first, curve):
+        yield _finding((other, one), suspicion, fresh_second, fresh_first, error)
 
 
 def _finding(pair: Pair, suspicion: Suspicion, first: Outputs, second: Outputs, error: float) -> Finding:

@@ -1,35 +1,36 @@
-"""Outputs of any mechanism as numbers: whatever it returns becomes a row of features, and a code if values repeat."""
+"""What a mechanism returned for several runs: rows of numbers, which is quick, or anything that can be compared."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
-from numbers import Real
-from typing import Any, TypeAlias, final
+from collections.abc import Hashable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Codes", "Encoder", "Features", "Outputs", "outputs_of"]
+__all__ = ["Outputs", "alike", "outputs_of"]
 
-Features: TypeAlias = NDArray[np.float64]
-Codes: TypeAlias = NDArray[np.int64]
 Outputs: TypeAlias = NDArray[Any] | list[Hashable]  # an array of numbers, one row an output, or anything, one by one
-_MOST_WORDS = 64  # Distinct words of one place that get a feature of their own.
-_FAR = 1e300  # Stands for an infinite number: far, and still a number.
+_NOT_A_NUMBER = "not a number"
 
 
 def outputs_of(returned: Any) -> Outputs:
-    """Read what a mechanism returned for several runs; an array of numbers stays one, which is quick."""
-    if isinstance(returned, np.ndarray) and returned.dtype.kind in "biuf" and returned.ndim in (1, 2):
-        return np.ascontiguousarray(returned if returned.ndim == 2 else returned[:, None])
+    """Read what a mechanism returned for several runs."""
+    if isinstance(returned, np.ndarray):
+        return _rows(returned) if _is_numeric(returned) else [_plain(output) for output in returned.tolist()]
     listed = [_plain(output) for output in returned]
-    if listed and all(type(output) is int and abs(output) < 2**53 for output in listed):
-        return np.array(listed, np.int64)[:, None]
-    return listed
+    array = _as_array(listed)
+    return listed if array is None else array
+
+
+def alike(*samples: Outputs) -> list[Outputs]:
+    """Return samples that can be compared: all of them rows of one length, or all of them listed."""
+    widths = {sample.shape[1] if isinstance(sample, np.ndarray) else None for sample in samples}
+    if len(widths) == 1:
+        return list(samples)
+    return [sample if isinstance(sample, list) else _listed(sample) for sample in samples]
 
 
 def _plain(output: Any) -> Hashable:
@@ -43,91 +44,31 @@ def _plain(output: Any) -> Hashable:
         return tuple(_plain(part) for part in value)
     if not isinstance(value, Hashable):
         raise InvalidParameter(f"the auditor cannot compare outputs of type {type(value).__name__}: return numbers")
-    return value
+    return value if value == value else _NOT_A_NUMBER  # One that differs from itself would be found nowhere.
 
 
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Encoder:
-    """How outputs become numbers: each place is a number, or a list of words that each get a column."""
-
-    words: tuple[tuple[Hashable, ...], ...]
-    known: Any  # sorted rows of numbers, or a dictionary from values to codes
-
-    @classmethod
-    def fitted(cls, one: Outputs, other: Outputs) -> Encoder:
-        """Learn the places, words and values of some outputs. Others are compared by what they share with these."""
-        if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-            return cls(((),) * one.shape[1], np.unique(_rows(np.concatenate([one, other]))))
-        listed = [*_listed(one), *_listed(other)]
-        values = {value: code for code, value in enumerate(dict.fromkeys(listed))}
-        return cls(tuple(_words(listed)), values)
-
-    @property
-    def values(self) -> int:
-        """How many different values were seen."""
-        return len(self.known)
-
-    def codes(self, outputs: Outputs) -> Codes:
-        """Return the number of each output among the values that were seen; that of none is one more than all."""
-        if isinstance(self.known, dict):
-            return np.array([self.known.get(value, self.values) for value in _listed(outputs)], np.int64)
-        assert isinstance(outputs, np.ndarray), "the outputs of one mechanism have one shape"
-        rows = _rows(outputs)
-        found = np.minimum(np.searchsorted(self.known, rows), self.values - 1)
-        return np.where(self.known[found] == rows, found, self.values)
-
-    def features(self, outputs: Outputs) -> Features:
-        """Return one row an output: of each place its number, and which of its words it is."""
-        if isinstance(outputs, np.ndarray) and not isinstance(self.known, dict):
-            return np.clip(outputs.astype(np.float64), -_FAR, _FAR)
-        rows = [_places(output) for output in _listed(outputs)]
-        columns = [np.array([len(row) for row in rows], np.float64)]
-        for place, words in enumerate(self.words):
-            values = [row[place] if place < len(row) else None for row in rows]
-            columns.append(np.array([_number(value) for value in values], np.float64))
-            columns.extend(np.array([value == word for value in values], np.float64) for word in words)
-        return np.column_stack(columns)
-
-
-def _rows(outputs: NDArray[Any]) -> NDArray[Any]:
-    """Return one comparable value a row: the number itself, or the bytes of several."""
-    if outputs.shape[1] == 1:
-        return outputs[:, 0]
-    whole = np.ascontiguousarray(outputs)
-    return whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1])))[:, 0]
-
-
-def _listed(outputs: Outputs) -> list[Hashable]:
-    """Return outputs one by one; a row of one number is that number."""
-    if isinstance(outputs, list):
-        return outputs
-    return [_plain(row[0] if len(row) == 1 else row) for row in outputs]
-
-
-def _words(listed: Sequence[Hashable]) -> Iterable[tuple[Hashable, ...]]:
-    rows = [_places(output) for output in listed]
-    for place in range(max((len(row) for row in rows), default=0)):
-        seen = {row[place]: None for row in rows if place < len(row) and not _is_number(row[place])}
-        yield tuple(sorted(seen, key=repr)[:_MOST_WORDS])
-
-
-def _places(output: Hashable) -> tuple[Hashable, ...]:
-    """Flatten an output into its places."""
-    if not isinstance(output, tuple):
-        return (output,)
-    return tuple(place for part in output for place in _places(part))
-
-
-def _is_number(value: Hashable) -> bool:
-    return isinstance(value, (Real, Fraction)) and not isinstance(value, bool) and value == value
-
-
-def _number(value: Hashable) -> float:
-    if not _is_number(value):
-        return 0.0
+def _as_array(listed: Sequence[Hashable]) -> NDArray[Any] | None:
+    """Return rows of numbers if the outputs are such."""
+    first = listed[0] if listed else None
+    sample = first if isinstance(first, tuple) else (first,)
+    if not sample or not all(type(part) in (int, float, bool) for part in sample):
+        return None
     try:
-        number = float(value)  # type: ignore[arg-type]
-    except OverflowError:
-        number = _FAR if value > 0 else -_FAR  # type: ignore[operator]
-    return min(max(number, -_FAR), _FAR)
+        array = np.array(listed)
+    except (ValueError, OverflowError):  # Tuples of several lengths, or numbers beyond any float.
+        return None
+    return _rows(array) if _is_numeric(array) else None
+
+
+def _is_numeric(array: NDArray[Any]) -> bool:
+    numbers = array.dtype.kind in "biuf" and array.ndim in (1, 2) and 0 not in array.shape
+    return numbers and (array.dtype.kind != "f" or not bool(np.isnan(array).any()))
+
+
+def _rows(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array if array.ndim == 2 else array[:, None])
+
+
+def _listed(rows: NDArray[Any]) -> list[Hashable]:
+    """Return outputs one by one; a row of one number is that number."""
+    return rows[:, 0].tolist() if rows.shape[1] == 1 else [tuple(row) for row in rows.tolist()]

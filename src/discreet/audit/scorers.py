@@ -12,25 +12,13 @@ from typing import Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.outputs import Codes, Encoder, Features
+from discreet.audit.encoding import Codes, Encoder, Features, Sample
 
-__all__ = ["Sample", "Scorer", "Scores", "scorers"]
+__all__ = ["Scorer", "Scores", "scorers"]
 
 Scores: TypeAlias = NDArray[np.float64]
 _REPEATS = 0.5  # Share of training outputs that must repeat before values are counted one by one.
 _RIDGE = 1e-3
-
-
-@final
-@dataclass(frozen=True, slots=True, eq=False)
-class Sample:
-    """Outputs of one law, as numbers."""
-
-    codes: Codes
-    features: Features
-
-    def __len__(self) -> int:
-        return len(self.codes)
 
 
 class Scorer(Protocol):

@@ -8,10 +8,11 @@ from typing import final
 import numpy as np
 
 from discreet.audit.claimed import Curve
-from discreet.audit.outputs import Encoder, Outputs
-from discreet.audit.scorers import Sample, Scorer, Scores, scorers
+from discreet.audit.encoding import Encoder, encoder_of
+from discreet.audit.outputs import Outputs
+from discreet.audit.scorers import Scorer, Scores, scorers
 
-__all__ = ["Event", "Suspicion", "sample_of", "suspicions"]
+__all__ = ["Event", "Suspicion", "suspicions"]
 
 _SURE = 4.0  # Standard errors by which a probability is lowered or raised where the largest epsilon is looked for.
 
@@ -27,7 +28,7 @@ class Event:
 
     def count(self, outputs: Outputs) -> int:
         """Count the outputs in it."""
-        return int(np.count_nonzero(self.scorer(sample_of(self.encoder, outputs)) >= self.threshold))
+        return int(np.count_nonzero(self.scorer(self.encoder.sample(outputs)) >= self.threshold))
 
     @property
     def text(self) -> str:
@@ -45,15 +46,10 @@ class Suspicion:
     strength: float
 
 
-def sample_of(encoder: Encoder, outputs: Outputs) -> Sample:
-    """Return outputs as numbers."""
-    return Sample(encoder.codes(outputs), encoder.features(outputs))
-
-
 def suspicions(one: Outputs, other: Outputs, curve: Curve) -> tuple[Suspicion, Suspicion]:
     """Return the event that most surely breaks the claim, and the one that shows the largest epsilon."""
-    encoder = Encoder.fitted(one, other)
-    ones, others = sample_of(encoder, one), sample_of(encoder, other)
+    encoder = encoder_of(one, other)
+    ones, others = encoder.sample(one), encoder.sample(other)
     tails = [_Tails.of(scorer, scorer(ones), scorer(others)) for scorer in scorers(encoder, ones, others)]
     broken = max((_breaking(encoder, tail, curve) for tail in tails), key=lambda found: found.strength)
     largest = max((_telling(encoder, tail, curve) for tail in tails), key=lambda found: found.strength)

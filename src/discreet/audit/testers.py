@@ -12,9 +12,9 @@ from typing import Any, final
 
 import numpy as np
 
-from discreet.audit.outputs import Encoder, Outputs, outputs_of
+from discreet.audit.encoding import Encoder, Sample, encoder_of
+from discreet.audit.outputs import alike, outputs_of
 from discreet.audit.scorers import Scorer, Scores, scorers
-from discreet.audit.search import sample_of
 from discreet.errors import InvalidParameter
 
 __all__ = ["hockey_stick_at_least", "renyi_at_least"]
@@ -69,14 +69,15 @@ class _Test:
     def learnt(cls, one: Sequence[Any], other: Sequence[Any]) -> _Test:
         if len(one) != len(other) or len(one) < 4:
             raise InvalidParameter("there must be two samples of the same size, of at least four outputs")
-        half, read = len(one) // 2, (outputs_of(one), outputs_of(other))
-        encoder = Encoder.fitted(read[0][:half], read[1][:half])
-        scorer = _best_scorer(encoder, read[0][:half], read[1][:half])
+        half, read = len(one) // 2, alike(outputs_of(one), outputs_of(other))
+        encoder = encoder_of(*(sample[:half] for sample in read))
+        learnt, fresh = ([encoder.sample(sample[part]) for sample in read] for part in _halves(half))
+        scorer = _best_scorer(encoder, *learnt)
+        return cls((scorer(learnt[0]), scorer(learnt[1])), (scorer(fresh[0]), scorer(fresh[1])))
 
-        def scores(part: slice) -> tuple[Scores, Scores]:
-            return scorer(sample_of(encoder, read[0][part])), scorer(sample_of(encoder, read[1][part]))
 
-        return cls(scores(slice(half)), scores(slice(half, None)))
+def _halves(half: int) -> tuple[slice, slice]:
+    return slice(half), slice(half, None)
 
 
 def _renyi(here: Scores, there: Scores, order: float, cap: float, error: float) -> float:
@@ -92,9 +93,8 @@ def _witness(scores: Scores, middle: float, cap: float) -> Scores:
     return np.sign(scores - middle) * cap
 
 
-def _best_scorer(encoder: Encoder, one: Outputs, other: Outputs) -> Scorer:
+def _best_scorer(encoder: Encoder, ones: Sample, others: Sample) -> Scorer:
     """Return the scorer whose ranks tell the learnt halves apart best."""
-    ones, others = sample_of(encoder, one), sample_of(encoder, other)
     return max(scorers(encoder, ones, others), key=lambda scorer: _area(scorer(ones), scorer(others)))
 
 
