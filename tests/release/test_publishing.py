@@ -24,10 +24,7 @@ PURE = (
     ("epsilon = 40\ndelta = 1e-5\n", "epsilon = 40\n"),
     ("epsilon = 1\ndelta = 1e-7\n", "epsilon = 0.1\n"),
     ("relative_error = 0.02\n", ""),
-    (
-        '[[publish]]\nname = "wards"\nsql = "SELECT ward, COUNT(*) AS stays FROM stays GROUP BY ward"\ndelta = 1e-8\nshare = 0.1\n',
-        "",
-    ),
+    ("\ndelta = 1e-8\nshare = 0.1\n", '\nshare = 0.1\nkeys = { ward = ["ward 0", "ward 1"] }\n'),
 )
 MARCH = Period(label="2026-03", first=date(2026, 3, 1), end=date(2026, 4, 1))
 
