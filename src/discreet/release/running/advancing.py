@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import BudgetExceeded, Refused
-from discreet.ledger import Account, Charge, Entry, Ledger
+from discreet.ledger import Account, Budget, Charge, Entry, Ledger, look
 from discreet.privacy.relation import Relation
-from discreet.query import Session
+from discreet.query import Policy, Session
 from discreet.query.session.streams import DailyRows
 from discreet.release.keys import running_key
 from discreet.release.plan import Allowance, ReleasePlan, RunningPlan, Wish
@@ -92,9 +92,15 @@ def running_ledger(plan: ReleasePlan, running: RunningPlan, session: Session | N
     by_day = (f"{policy.dataset} by day", f"{policy.unit.column} and day")
     names = by_day if running.person_day else (policy.dataset, policy.unit.column)
     quotas = policy.quotas if policy.budget.kind == "unlimited" else ()
-    account = Account(*names, _ADD, policy.budget)
+    account = Account(*names, _ADD, _opened_with(policy, names[0]) if running.person_day else policy.budget)
     with Ledger.open(policy.ledger, account, anchor=policy.anchor, quotas=quotas) as book:
         yield book
+
+
+def _opened_with(policy: Policy, dataset: str) -> Budget:
+    """Return the budget that an account was opened with: raising that of the data set does not raise this one."""
+    known = look(policy.ledger, anchor=policy.anchor) if policy.ledger.exists() else None
+    return known.account(dataset).budget if known is not None and dataset in known.datasets else policy.budget
 
 
 def begun_running(plan: ReleasePlan, priced: PricedRunning, entry: Entry) -> PricedRunning:

@@ -167,7 +167,7 @@ class PricedRunning:
 
 def _protects(unit: str, running: RunningPlan) -> str:
     if running.person_day:
-        return f"one {unit}; somebody who is there on k days is protected k times less"
+        return f"one {unit}; somebody who is there on several days is protected less with each of them"
     days = "day" if running.max_days == 1 else "days"
     return f"one {unit}, counted on {running.max_days} {days} of the series at most"
 
