@@ -46,7 +46,7 @@ def test_a_person_day_costs_like_one_day_and_says_so(tmp_path: Path) -> None:
     person, by_day = price_running(plan, running_of()), price_running(plan, running_of(person_day=True))
     assert by_day.event == person.event
     assert by_day.unit == "patient and day"
-    assert "k days" in str(by_day)
+    assert "several days" in str(by_day)
     assert "one patient, counted on 1 day" in str(person)
 
 
