@@ -6,20 +6,45 @@ Every result is about real people: it is `NotPrivate`, for whoever holds the dat
 from discreet.attacks.axes import Level
 from discreet.attacks.counts import CountTable, Noise, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
+from discreet.attacks.indicators import Indicators, halves, indicators
 from discreet.attacks.linkage import Linkage, linkage
+from discreet.attacks.populations import Population, coins, genome
 from discreet.attacks.published import published_counts
 from discreet.attacks.results import Success
+from discreet.attacks.tracing import Tracing, tracing
+from discreet.attacks.tracing_power import TracingPower, least_deviation, plot_power, tracing_power
+from discreet.attacks.tracing_scores import Score
+from discreet.attacks.uniqueness import Combination, Uniqueness, uniqueness
+from discreet.attacks.vectors import VectorRelease, gaussian_counts
 
 __all__ = [
+    "Combination",
     "CountTable",
     "Differencing",
+    "Indicators",
     "Isolation",
     "Level",
     "Linkage",
     "Noise",
+    "Population",
+    "Score",
     "Success",
+    "Tracing",
+    "TracingPower",
+    "Uniqueness",
+    "VectorRelease",
+    "coins",
     "differencing",
+    "gaussian_counts",
+    "genome",
+    "halves",
+    "indicators",
+    "least_deviation",
     "linkage",
+    "plot_power",
     "published_counts",
     "tabulate",
+    "tracing",
+    "tracing_power",
+    "uniqueness",
 ]
