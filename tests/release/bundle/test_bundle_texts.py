@@ -31,10 +31,7 @@ ADD = Relation.ADD_REMOVE
 
 @pytest.fixture(scope="module")
 def pure(tmp_path_factory) -> Published:
-    folder = tmp_path_factory.mktemp("pure")
-    policy = worlds.POLICY.replace("delta = 1e-6\n", "")
-    plan = worlds.plan_of(folder, policy)
-    return worlds.release(folder, replace(plan, tables=plan.tables[:3], invariants=()), pure=True)
+    return worlds.release(tmp_path_factory.mktemp("pure"), worlds.pure_text())
 
 
 def with_policy(published: Published, **changes: object) -> Published:

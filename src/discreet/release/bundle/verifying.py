@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
+from discreet.ledger import look
 from discreet.release.bundle.exact_tables import EXACT, ExactTable, read_exact, table_files
 from discreet.release.bundle.holding import Held, hold
 from discreet.release.bundle.in_ledger import compare_with_ledger
 from discreet.release.bundle.manifest import FORMAT, MANIFEST, sha256
 from discreet.release.bundle.naming import DUMMY
+from discreet.release.bundle.rebuilding import not_comparable, rebuilding_problems
 from discreet.release.bundle.same_table import same_parquet
 
 __all__ = ["Check", "Verified", "verify_bundle"]
@@ -37,10 +39,11 @@ _OF_SERIES = {"sha256", "unit", "epsilon", "delta", "event", "charge", "hash"}
 @final
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was checked: what, and every way in which it failed."""
+    """One thing that was checked: what, and every way in which it failed; or why it could not be checked here."""
 
     what: str
     problems: tuple[str, ...] = ()
+    skipped: str = ""
 
     @property
     def ok(self) -> bool:
@@ -70,7 +73,8 @@ class Verified:
         if self.kind == DUMMY:
             lines.append(f"  {DUMMY}: invented rows, nothing was released")
         for check in self.checks:
-            lines.append(f"  {'ok ' if check.ok else 'BAD'} {check.what}")
+            lines.append(f"  {'BAD' if not check.ok else '-- ' if check.skipped else 'ok '} {check.what}")
+            lines += [f"      not checked: {check.skipped}"] if check.skipped else []
             lines += [f"      {problem}" for problem in check.problems]
         return "\n".join(lines)
 
@@ -86,10 +90,27 @@ def verify_bundle(path: str | Path, *, ledger: str | Path | None = None) -> Veri
     tables, check = _tables(held, manifest)
     checks.append(check)
     if ledger is not None:
-        checks.append(
-            Check("the ledger holds this release", tuple(compare_with_ledger(manifest, tables, Path(ledger))))
-        )
+        checks += _ledger(held, manifest, tables, Path(ledger), sound=all(each.ok for each in checks))
     return Verified(name=held.name, kind=str(manifest["kind"]), checks=tuple(checks))
+
+
+def _ledger(
+    held: Held, manifest: dict[str, Any], tables: tuple[ExactTable, ...], path: Path, *, sound: bool
+) -> Iterator[Check]:
+    """Compare with the ledger; and if all is well so far, make the whole bundle again from it."""
+    what, rest = "the ledger holds this release", "everything else follows from the plan and the ledger"
+    try:
+        book = look(path)
+    except (InvalidParameter, LedgerDamaged, LedgerUnavailable) as error:
+        yield Check(what, (f"the ledger cannot be relied on: {error}",))
+        return
+    compared = Check(what, tuple(compare_with_ledger(manifest, tables, book)))
+    yield compared
+    if not (sound and compared.ok):
+        return
+    why = not_comparable(manifest)
+    found = () if why else tuple(rebuilding_problems(manifest, held.files, tables, book, path))
+    yield Check(rest, found, skipped=why)
 
 
 def _manifest(held: Held) -> dict[str, Any]:
@@ -116,7 +137,7 @@ def _well_formed(manifest: dict[str, Any]) -> bool:
         and isinstance(tables, dict)
         and isinstance(manifest["running"], dict)
         and all(isinstance(facts, dict) and facts.keys() >= _OF_SERIES for facts in manifest["running"].values())
-        and isinstance(manifest["guarantee"], dict)
+        and all(isinstance(manifest[name], dict) for name in ("guarantee", "period", "versions"))
         and (mark is None or (isinstance(mark, dict) and {"dataset", "charge", "hash", "time"} <= mark.keys()))
         and (mark is None) == (manifest["kind"] == DUMMY)
     )
