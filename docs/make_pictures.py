@@ -86,6 +86,7 @@ def main() -> None:
     charts = {
         "profile": dp.plot_profile(EVENTS),
         "tradeoff": dp.plot_tradeoff(EVENTS),
+        "meaning": privacy.explain_epsilon(1, delta="1e-6").plot(),
         "accuracy": dp.plot_accuracy({"Laplace": _laplace, "Gaussian, δ = 1e-6": _gaussian}, epsilons, unit="people"),
     }
     # Made-up ages, so that there is nothing to protect.

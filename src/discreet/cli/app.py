@@ -15,6 +15,7 @@ from discreet.cli.commands import (
     data,
     demo,
     doctor,
+    explain_epsilon,
     init,
     ledger,
     plan,
@@ -32,13 +33,13 @@ _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.
 _PANELS = {
     "Publish": (init, plan, release, bundle, profile, demo),
     "Ask": (query, shell),
-    "Account": (budget, ledger, account),
+    "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack,),
     "More": (data, doctor, version),
 }
 _ORDER = (
     "init", "plan", "release", "bundle", "profile", "demo", "query", "explain", "shell", "budget", "ledger", "account",
-    "attack", "data", "doctor", "version",
+    "explain-epsilon", "attack", "data", "doctor", "version",
 )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.demos import DemoAnswer
 from discreet.cli.answers.failures import Failure
 from discreet.cli.answers.machine import Health, Version
+from discreet.cli.answers.meanings import MeaningAnswer
 from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, Written
 from discreet.cli.answers.profiles import ProfileAnswer
 from discreet.cli.answers.records import Exported, History, VerifiedLedger
@@ -34,6 +35,7 @@ ANSWERS: Mapping[str, Any] = {
     "doctor": Health,
     "error": Failure,  # of every command, on stderr
     "explain": Explained,
+    "explain-epsilon": MeaningAnswer,
     "init": Drafted,
     "ledger export": Exported,
     "ledger history": History,

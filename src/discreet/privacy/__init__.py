@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from discreet.privacy import compose, convert, group, subsample
 from discreet.privacy.calibration import calibrate
+from discreet.privacy.deployments import Deployment, deployments
 from discreet.privacy.events import (
     GDP,
     ZCDP,
@@ -26,6 +27,7 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.gdp import gaussian_sigma
 from discreet.privacy.guarantee import delta, epsilon, epsilon_bounds, renyi
+from discreet.privacy.meaning import Belief, Found, Meaning, best_guess, explain, explain_epsilon
 from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -35,14 +37,18 @@ __all__ = [
     "GDP",
     "ZCDP",
     "ApproxDP",
+    "Belief",
     "BoundedRange",
     "Composed",
+    "Deployment",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
+    "Found",
     "Gaussian",
     "Grouped",
     "Laplace",
+    "Meaning",
     "NotPrivate",
     "Parallel",
     "Payer",
@@ -52,13 +58,17 @@ __all__ = [
     "Relation",
     "Repeated",
     "SampledWithoutReplacement",
+    "best_guess",
     "best_tpr",
     "calibrate",
     "compose",
     "convert",
     "delta",
+    "deployments",
     "epsilon",
     "epsilon_bounds",
+    "explain",
+    "explain_epsilon",
     "from_json",
     "gaussian_sigma",
     "gdp_mu",

@@ -1,0 +1,189 @@
+"""What an epsilon means: how far the best attacker gets, whatever they know, in numbers that need no formula.
+
+All of it is read off the trade-off curve, and tight: for (epsilon, delta) some mechanism with that guarantee lets an
+attacker get exactly as far. [KOV15, DRS22]
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.balls import ball
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, positive, up
+from discreet.privacy.convert import read_delta
+from discreet.privacy.deployments import Deployment, deployments
+from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, PureDP
+from discreet.privacy.guarantee import delta as delta_of
+from discreet.privacy.guarantee import epsilon as epsilon_of
+from discreet.privacy.relation import Relation
+from discreet.privacy.rigorous import enclose, float_up
+from discreet.privacy.tradeoffs import best_tpr, tradeoff
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["Belief", "Found", "Meaning", "best_guess", "explain", "explain_epsilon"]
+
+FALSE_ALARMS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
+PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
+_POINTS = 30  # Of a curve in the picture.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """How many of those who are in the data an attacker finds who wrongly accuses a share of the others."""
+
+    false_alarms: Fraction
+    found: float  # rounded up
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Belief:
+    """How sure somebody may become who was this sure before."""
+
+    before: Fraction
+    after: float  # rounded up
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """How far the best attacker gets who wants to know one thing about one person: are they in the data?
+
+    `beliefs` hold apart from a chance of `delta`: what is released is no more telling than a coin that reveals all with
+    chance delta, and otherwise changes no odds by more than the factor e^epsilon. [KOV15]
+    """
+
+    said: str
+    event: Event
+    relation: Relation | None
+    epsilon: float | None  # rounded up; None if there is none at this delta
+    delta: float
+    success: float  # share of right guesses where tossing a coin gets one half; rounded up
+    found: tuple[Found, ...]
+    beliefs: tuple[Belief, ...]  # none without an epsilon
+    compared: tuple[tuple[Deployment, float], ...]  # others, and the success against them
+
+    @property
+    def odds(self) -> float | None:
+        """By which factor odds may change, apart from a chance of delta; rounded up."""
+        if self.epsilon is None:
+            return None
+        level = Fraction(self.epsilon)
+        return float_up(enclose(lambda: ball(level).exp()))
+
+    def __str__(self) -> str:
+        from discreet.privacy.meaning_words import told
+
+        return told(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers and texts."""
+        return {
+            "said": self.said,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "success": self.success,
+            "odds": self.odds,
+            "found": [{"false_alarms": float(one.false_alarms), "found": one.found} for one in self.found],
+            "beliefs": [{"before": float(one.before), "after": one.after} for one in self.beliefs],
+            "deployments": [_line(line, success) for line, success in self.compared],
+        }
+
+    def plot(self) -> alt.LayerChart:
+        """Draw the error rates of the best attacker, between those of three public deployments."""
+        from discreet import plots
+
+        others = [line for line in deployments() if line.who in ("LinkedIn", "Facebook", "US Census Bureau")]
+        curves = {self.said: _curve(self.event, self.relation)}
+        curves |= {f"{line.who}, ε = {float(line.epsilon):g}": _curve(line.event, None) for line in others}
+        return plots.tradeoff(curves, title="Errors of the best attacker")
+
+
+def _curve(event: Event, relation: Relation | None) -> tuple[list[float], list[float]]:
+    """Return points of a trade-off curve, closer where it is steep; that of (epsilon, delta) is a polygon."""
+    corner = 1 - Fraction(best_guess(event, relation=relation))
+    match event:
+        case PureDP():
+            rates = [Fraction(0), corner, Fraction(1)]
+        case ApproxDP():
+            rates = [Fraction(0), corner, 1 - event.delta, Fraction(1)]
+        case _:
+            rates = [Fraction(i, _POINTS) ** 2 for i in range(_POINTS + 1)]
+    return [float(x) for x in rates], [tradeoff(event, x, relation=relation) for x in rates]
+
+
+def explain(event: Event, *, delta: Number = 0, relation: Relation | None = None, said: str | None = None) -> Meaning:
+    """Tell what an event means for one person: success of guesses, people found, beliefs, and what others spend."""
+    level = read_delta(delta)
+    reached = epsilon_of(event, level, relation=relation)
+    known = reached if math.isfinite(reached) else None
+    return Meaning(
+        said=said if said is not None else _said(known, level),
+        event=event,
+        relation=relation,
+        epsilon=known,
+        delta=up(level),
+        success=best_guess(event, relation=relation),
+        found=tuple(Found(false_alarms=x, found=best_tpr(event, x, relation=relation)) for x in FALSE_ALARMS),
+        beliefs=() if known is None else tuple(Belief(before=p, after=_after(p, known)) for p in PRIORS),
+        compared=tuple((line, best_guess(line.event)) for line in deployments()),
+    )
+
+
+def explain_epsilon(
+    epsilon: Number | None = None, *, delta: Number = 0, rho: Number | None = None, mu: Number | None = None
+) -> Meaning:
+    """Tell what an epsilon at a delta means; or a rho of zero-concentrated, or a mu of Gaussian privacy."""
+    given = [name for name, value in (("ε", epsilon), ("ρ", rho), ("µ", mu)) if value is not None]
+    if len(given) != 1:
+        raise InvalidParameter("say exactly one of epsilon, rho and mu: what to explain")
+    level = read_delta(delta)
+    if rho is not None:
+        return explain(ZCDP(rho), delta=level, said=f"ρ = {_plain(rho, 'rho')}")
+    if mu is not None:
+        return explain(GDP(mu), delta=level, said=f"µ = {_plain(mu, 'mu')}")
+    amount = positive(epsilon if epsilon is not None else 0, name="epsilon")
+    event: Event = ApproxDP(amount, level) if level else PureDP(amount)
+    return explain(event, delta=level, said=_said(float(amount), level))
+
+
+def best_guess(event: Event, *, relation: Relation | None = None) -> float:
+    """Return the largest share of right guesses where both answers are equally likely before; rounded up.
+
+    Theorem     The best test is right in (1 + total variation) / 2 of cases, and total variation is the delta at
+                epsilon 0. [WZ10]
+    """
+    return up((1 + Fraction(delta_of(event, 0, relation=relation))) / 2)
+
+
+def _after(before: Fraction, level: float) -> float:
+    """Bayes: odds are multiplied by at most e^epsilon, so p becomes p / (p + (1 - p) e^-epsilon)."""
+    reached = Fraction(level)
+    return min(1.0, float_up(enclose(lambda: ball(before) / (ball(before) + ball(1 - before) * ball(-reached).exp()))))
+
+
+def _said(level: float | None, delta: Fraction) -> str:
+    name = "no ε" if level is None else f"ε = {level:.6g}"
+    return f"{name}, δ = {float(delta):.3g}" if delta else name
+
+
+def _plain(value: Number, name: str) -> str:
+    return f"{float(positive(value, name=name)):.6g}"
+
+
+def _line(line: Deployment, success: float) -> dict[str, Any]:
+    return {
+        "who": line.who,
+        "what": line.what,
+        "epsilon": float(line.epsilon),
+        "delta": float(line.delta),
+        "success": success,
+        "source": line.source,
+    }
