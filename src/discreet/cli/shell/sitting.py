@@ -10,7 +10,7 @@ from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.tables import TableAnswer
 from discreet.cli.asking import Offer, explained
 from discreet.cli.exits import Code, code_of
-from discreet.cli.output import note, show
+from discreet.cli.output import note, printable, show
 from discreet.cli.running import told
 from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import DiscreetError, InvalidParameter
@@ -44,7 +44,7 @@ class Sitting:
         self._spent = Fraction(0)
         self._does: Mapping[str, Callable[[str], None]] = {
             r"\budget": self._budget,
-            r"\tables": lambda _: print(self._session.describe()),
+            r"\tables": lambda _: print(printable(self._session.describe())),
             r"\explain": lambda sql: show(explained(self._session, sql, self._offer), as_json=False),
             r"\offer": self._change_offer,
             r"\help": lambda _: _help(),
