@@ -189,12 +189,9 @@ class _Counter:
 
     def _groups(self, block: Block) -> tuple[Integers, Present]:
         """Return the group of each row that counts, one for all if there is one only, and which rows count."""
-        groups = np.zeros(1, np.int64)
         present: Present = None
-        for column, size in self.part.keys:
-            groups = groups * size + (block.levels(column) - 1)
         for column in (*(column for column, _ in self.part.keys), *self.part.needed):
             there = block.present(column)
             if there is not None:
                 present = there if present is None else present & there
-        return groups, present
+        return block.groups(self.part.keys), present

@@ -24,6 +24,7 @@ __all__ = ["Block", "Present", "WholeUnits", "by_unit"]
 
 Integers: TypeAlias = NDArray[np.int64]
 Present: TypeAlias = NDArray[np.bool_] | None  # None if everywhere
+Keys: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @final
@@ -38,6 +39,7 @@ class Block:
         self._words: dict[int, Integers] = {}
         self._levels: dict[int, Integers] = {}
         self._present: dict[int, Present] = {}
+        self._groups: dict[Keys, Integers] = {(): np.zeros(1, np.int64)}
 
     @property
     def size(self) -> int:
@@ -79,6 +81,16 @@ class Block:
                 self._words[field.word] = self._word(field.word)
             self._levels[column] = field.read(self._words[field.word])
         return self._levels[column]
+
+    def groups(self, keys: Keys) -> Integers:
+        """Return the group of each row by columns and how many values each has, the last fastest; one for all if none.
+
+        It means something only where all of them are present. Those that begin alike are worked out once.
+        """
+        if keys not in self._groups:
+            (column, size), before = keys[-1], self.groups(keys[:-1])
+            self._groups[keys] = before * size + (self.levels(column) - 1)
+        return self._groups[keys]
 
     def present(self, column: int) -> Present:
         """Tell where a column is not NULL."""
