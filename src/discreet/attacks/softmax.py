@@ -1,0 +1,46 @@
+"""A small model to attack: logistic regression for several classes, as many of them at once as one likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["softmax", "softmax_regressions"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Predict: TypeAlias = Callable[[Any], Floats]
+
+
+def softmax(logits: Floats) -> Floats:
+    """Turn logits into probabilities, over the last axis."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
+
+
+def softmax_regressions(rows: Any, labels: Any, inside: Any, *, steps: int = 200, ridge: float = 1e-4) -> Predict:
+    """Train a model for each row of `inside`, on the examples that it marks, without any protection.
+
+    Gradient descent with momentum on the mean loss plus ridge / 2 |w|^2; the step follows from the length of the
+    rows, so that it converges. Returned is a function from rows to probabilities: one for each model, row and class.
+    """
+    examples, kept = _with_one(rows), np.asarray(inside, np.float64)
+    classes = np.eye(int(np.max(labels)) + 1)[np.asarray(labels)]
+    sizes = np.maximum(kept.sum(axis=1), 1)[:, None, None]
+    # The curvature of the loss is half of the mean squared length of a row at most.
+    pace = 1 / (0.5 * float((examples**2).sum(axis=1).mean()) + ridge)
+    weights = np.zeros((len(kept), examples.shape[1], classes.shape[1]))
+    before = weights
+    for step in range(steps):
+        ahead = weights + step / (step + 3) * (weights - before)
+        wrong = (softmax(examples @ ahead) - classes) * kept[:, :, None]
+        before, weights = weights, ahead - pace * (examples.T @ wrong / sizes + ridge * ahead)
+    return lambda asked: softmax(_with_one(asked) @ weights)
+
+
+def _with_one(rows: Any) -> Floats:
+    read = np.asarray(rows, np.float64)
+    return np.concatenate([read, np.ones((len(read), 1))], axis=1)
