@@ -9,15 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 
 from discreet.errors import InvalidParameter
+from discreet.privacy.events import Gaussian
+from discreet.privacy.guarantee import epsilon
+from discreet.privacy.relation import Relation
 
-__all__ = ["Guesses", "epsilon_from_guesses", "epsilon_from_guesses_gdp", "guess", "guesses_p_value"]
+__all__ = [
+    "Guesses",
+    "epsilon_from_guesses",
+    "epsilon_from_guesses_gdp",
+    "guess",
+    "guesses_p_value",
+    "mu_from_guesses",
+]
 
-_MOST_EPSILON = 60.0
+_MOST = 60.0  # epsilon, or µ
+_HALVINGS = 40
 
 
 @final
@@ -66,24 +78,28 @@ def epsilon_from_guesses(guesses: Guesses, *, delta: float, error: float) -> flo
 
 
 def epsilon_from_guesses_gdp(guesses: Guesses, *, delta: float, error: float) -> float:
-    """Return the like for Gaussian trade-off curves, which is tighter, and holds only if the curve is such a one.
+    """Return the like for Gaussian trade-off curves, which is tighter, and holds only if the curve is such a one."""
+    if not 0 < delta < 1:
+        raise InvalidParameter("delta must be a probability above 0: with none a Gaussian curve has no epsilon")
+    mu = mu_from_guesses(guesses, error=error)
+    if mu == 0:
+        return 0.0
+    return epsilon(Gaussian(variance=1, squared_sensitivity=Fraction(mu) ** 2), delta, relation=Relation.ADD_REMOVE)
 
-    [MMC24]
-    """
-    return _largest(lambda epsilon: _refutes_gdp(guesses, epsilon, delta, error))
+
+def mu_from_guesses(guesses: Guesses, *, error: float) -> float:
+    """Return a µ of Gaussian privacy that is below the true one, but for a chance of `error`. [MMC24]"""
+    return _largest(lambda mu: _refutes_gaussian(guesses, mu, error))
 
 
-def _refutes_gdp(guesses: Guesses, epsilon: float, delta: float, error: float) -> bool:
+def _refutes_gaussian(guesses: Guesses, mu: float, error: float) -> bool:
     """Follow the recursion of the paper from the number of right guesses down."""
-    from scipy.stats import norm
+    from scipy.special import ndtr, ndtri
 
-    from discreet.privacy.gdp import gaussian_sigma
-
-    mu = 1 / float(gaussian_sigma(epsilon, delta))
     right, wrong = guesses.right, guesses.made - guesses.right
     r, h = error * right / guesses.canaries, error * wrong / guesses.canaries
     for i in range(right - 1, -1, -1):
-        above = max(h, float(norm.cdf(norm.ppf(r) - mu)))
+        above = max(h, float(ndtr(ndtri(r) - mu)))
         if above == h:
             break
         r = min(r + i / (guesses.made - i) * (above - h), 1.0)
@@ -92,11 +108,11 @@ def _refutes_gdp(guesses: Guesses, epsilon: float, delta: float, error: float) -
 
 
 def _largest(refutes: Callable[[float], bool]) -> float:
-    """Bisect for the largest epsilon that is refuted; refutations only become rarer as epsilon grows."""
+    """Bisect for the largest number that is refuted; refutations only become rarer as it grows."""
     if not refutes(1e-9):
         return 0.0
-    low, high = 0.0, _MOST_EPSILON
-    for _ in range(60):
+    low, high = 0.0, _MOST
+    for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if refutes(middle) else (low, middle)
     return low
