@@ -9,6 +9,7 @@ from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
 from discreet.plots.courses import course
 from discreet.plots.curves import Curves
 from discreet.plots.files import save
+from discreet.plots.shares import shares
 from discreet.plots.strips import Scale, ruler, scale_for, strip
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "ruler",
     "save",
     "scale_for",
+    "shares",
     "shifts",
     "strip",
     "tradeoff",

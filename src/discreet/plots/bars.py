@@ -13,9 +13,10 @@ from discreet.plots import theme
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["error_bars"]
+__all__ = ["error_bars", "named_rows"]
 
 _ROW = 22  # Pixels from one row to the next.
+_LABEL = 400  # Pixels that a label may take; what is longer ends in dots.
 
 
 def error_bars(
@@ -32,7 +33,7 @@ def error_bars(
 
     rows = _rows(labels, values, lows, highs)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y("row:O", axis=_names(labels), title=None, scale=alt.Scale(padding=0.4)),
+        y=alt.Y("row:O", axis=named_rows(labels), title=None, scale=alt.Scale(padding=0.4)),
     )
     ends = base.mark_rule(color=theme.COLOURS[0], strokeWidth=2).encode(
         x=alt.X("low:Q", title=across, scale=alt.Scale(zero=False)), x2="high:Q"
@@ -58,9 +59,16 @@ def _rows(
     return [{"row": row, "value": v, "low": low, "high": high} for row, (v, low, high) in enumerate(numbers)]
 
 
-def _names(labels: Sequence[str]) -> alt.Axis:
+def named_rows(labels: Sequence[str]) -> alt.Axis:
     """Name rows by their place, so that two rows of one label stay two; a label is data, never an expression."""
     import altair as alt
 
     listed = json.dumps([str(label) for label in labels]).replace("<", "\\u003c")
-    return alt.Axis(labelExpr=f"{listed}[datum.value]", grid=False, ticks=False, domain=False, labelOverlap=False)
+    return alt.Axis(
+        labelExpr=f"{listed}[datum.value]",
+        labelLimit=_LABEL,
+        grid=False,
+        ticks=False,
+        domain=False,
+        labelOverlap=False,
+    )
