@@ -154,8 +154,23 @@ def _said(plan: ReleasePlan, priced: PricedRunning) -> dict[str, Any]:
         "max_days": running.max_days,
         "person_day": running.person_day,
         "unit": priced.unit,
+        "bounds": _bounds_said(plan, running),
         "price": _price_said(running.wish, plan.allowance),
     }
+
+
+def _bounds_said(plan: ReleasePlan, running: RunningPlan) -> list[str] | None:
+    """Collect how days are read where rows are not known again: clamped to other bounds they would count once more."""
+    if not (running.person_day or plan.policy.unit.is_row):
+        return None
+    table = next((one for name, one in plan.policy.tables.items() if _same(name, running.source)), None)
+    columns = {} if table is None else table.columns
+    declared = next((one.facts for name, one in columns.items() if _same(name, running.day)), None)
+    return None if declared is None else [declared.kind.value, str(declared.low), str(declared.high)]
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
 
 
 def _price_said(wish: Wish, allowance: Allowance) -> dict[str, str]:

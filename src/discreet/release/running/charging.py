@@ -8,7 +8,7 @@ from datetime import date
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.ledger import Ledger
+from discreet.ledger import Entry, Ledger
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -17,7 +17,7 @@ from discreet.query.planning import joint_event
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan, RunningPlan
 from discreet.release.published import RunningRelease
-from discreet.release.running.advancing import key_of_running, running_ledger
+from discreet.release.running.advancing import begun_running, key_of_running, running_ledger
 from discreet.release.running.measuring import measured_day, table_of
 from discreet.release.running.pricing import price_running
 from discreet.release.standing import key_of, plan_ledger
@@ -65,19 +65,25 @@ def next_charge(
 
 
 def _beginning(plan: ReleasePlan, period: Period, book: Ledger) -> Iterator[tuple[str, Event]]:
+    """Find the series that begin; one that was begun otherwise than it is said now is refused before any charge."""
     for running in plan.running:
         priced = price_running(plan, running)
-        if period.end is not None and priced.ended(period.end) and not _has_begun(plan, running, book):
+        if period.end is None or not priced.ended(period.end):
+            continue
+        entry = _begun(plan, running, book)
+        if entry is None:
             yield running.name, priced.event
+        else:
+            begun_running(plan, priced, entry)
 
 
-def _has_begun(plan: ReleasePlan, running: RunningPlan, book: Ledger) -> bool:
+def _begun(plan: ReleasePlan, running: RunningPlan, book: Ledger) -> Entry | None:
     if not running.person_day:
-        return book.charged(key_of_running(plan, running)) is not None
+        return book.charged(key_of_running(plan, running))
     if not plan.policy.ledger.exists():
-        return False
+        return None
     with running_ledger(plan, running) as own:
-        return own.charged(key_of_running(plan, running)) is not None
+        return own.charged(key_of_running(plan, running))
 
 
 def dummy_running(plan: ReleasePlan, running: RunningPlan, *, until: date) -> RunningRelease | None:
