@@ -6,6 +6,7 @@ from discreet.audit.claimed import Claimed
 from discreet.audit.findings import Audit, Finding
 from discreet.audit.one_run import Guesses, epsilon_from_guesses, epsilon_from_guesses_gdp, guess, mu_from_guesses
 from discreet.audit.testers import hockey_stick_at_least, renyi_at_least
+from discreet.audit.training import TrainingAudit, audit_one_run, audit_steps
 
 __all__ = [
     "Audit",
@@ -14,7 +15,10 @@ __all__ = [
     "Finding",
     "Guesses",
     "Mechanism",
+    "TrainingAudit",
     "audit",
+    "audit_one_run",
+    "audit_steps",
     "epsilon_from_errors",
     "epsilon_from_guesses",
     "epsilon_from_guesses_gdp",

@@ -53,6 +53,10 @@ class NoisySteps:
     def factors(self, norms: Any) -> Any:
         return np.ones_like(norms) if self.wrong == "clip" else np.minimum(1, self.clip / np.maximum(norms, 1e-12))
 
+    def clipped_sum(self, gradients: Any) -> Any:
+        """Add up gradients, one a row, each clipped."""
+        return self.factors(np.linalg.norm(gradients, axis=1)) @ gradients
+
     def __call__(self, rows: Any, labels: Any, inside: Any) -> Any:
         """Train softmax regressions: the gradient of a row is row x (p - y), whose norm is a product of norms."""
         examples = np.concatenate([rows, np.ones((len(rows), 1))], axis=1)
@@ -78,3 +82,21 @@ def network(rows: Any, labels: Any, *, hidden: int = 16, steps: int = 150) -> An
         back = (wrong @ second.T) * (1 - inner**2)
         first, second = first - 2.0 * rows.T @ back, second - 2.0 * inner.T @ wrong
     return lambda asked: softmax(np.tanh(asked @ first) @ second)
+
+
+def watched(training: NoisySteps, rows: Any, labels: Any, canaries: Any) -> Any:
+    """Train a logistic regression on people and canaries, and return the noisy sum of every step.
+
+    Labels are 0 and 1, the gradient of a row is row x (p - y). Canaries have gradients of their own in further
+    coordinates, and are in every step; people are sampled.
+    """
+    columns, batch = rows.shape[1], training.rate * len(rows)
+    weights, canary_part = np.zeros(columns), training.clipped_sum(canaries)
+    sums = training.noise((training.steps, columns + canaries.shape[1]), batch)
+    sampled = noise.bernoulli(str(training.rate), (training.steps, len(rows))) == 1
+    for total, drawn in zip(sums, sampled, strict=True):
+        mine = rows[drawn] * (1 / (1 + np.exp(-rows[drawn] @ weights)) - labels[drawn])[:, None]
+        total[:columns] += training.clipped_sum(mine)
+        total[columns:] += canary_part
+        weights -= training.pace * total[:columns] / batch
+    return sums
