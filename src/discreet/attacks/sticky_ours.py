@@ -1,0 +1,92 @@
+"""The same questions, answered by a private session: one budget for all questions of one attack."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from discreet import noise
+from discreet.attacks.sticky_questions import Condition, Law, Question, Rows
+from discreet.privacy import Event, PureDP
+
+__all__ = ["PrivateCounts", "SessionCounts"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SessionCounts:
+    """A `dp.Session` with a budget of epsilon for everything that is asked in one attack, shared evenly."""
+
+    rows: Rows
+    epsilon: Fraction
+
+    @property
+    def event(self) -> Event:
+        """What one attack spends."""
+        return PureDP(self.epsilon)
+
+    def renewed(self, rows: Rows) -> SessionCounts:
+        return SessionCounts(rows, self.epsilon)
+
+    def answers(self, questions: Sequence[Question]) -> list[float | None]:
+        from discreet.ledger import Budget
+        from discreet.query import Session
+
+        session = Session(
+            _table(self.rows), unit="row", budget=Budget(epsilon=self.epsilon), columns={}, ledger="memory",
+            dataset="lab", principal="lab", version="1",
+        )  # fmt: skip
+        asked = ", ".join(f"COUNT(*) FILTER (WHERE {_where(one)}) AS q{i}" for i, one in enumerate(questions))
+        answer = session.sql(f"SELECT {asked} FROM data", epsilon=self.epsilon).release().to_arrow()
+        return [float(answer.column(f"q{i}")[0].as_py()) for i in range(len(questions))]
+
+    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
+        return _difference(inside, asked / self.epsilon)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateCounts:
+    """The same counts with the same noise as a session draws, without its engine and ledger: for many attacks."""
+
+    rows: Rows
+    epsilon: Fraction
+
+    @property
+    def event(self) -> Event:
+        """What one attack spends."""
+        return PureDP(self.epsilon)
+
+    def renewed(self, rows: Rows) -> PrivateCounts:
+        return PrivateCounts(rows, self.epsilon)
+
+    def answers(self, questions: Sequence[Question]) -> list[float | None]:
+        drawn = noise.discrete_laplace(len(questions) / self.epsilon, len(questions))
+        exact = [int(np.count_nonzero(self.rows.fitting(one))) for one in questions]
+        return [float(count + extra) for count, extra in zip(exact, drawn.tolist(), strict=True)]
+
+    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
+        return _difference(inside, asked / self.epsilon)
+
+
+def _difference(inside: bool, scale: Fraction) -> Law:
+    """Two answers have fresh noise, of variance 2 b^2 each, wherever the person is: only the mean tells."""
+    return Law(mean=float(inside), common=0.0, own=4 * float(scale) ** 2)
+
+
+def _table(rows: Rows) -> Any:
+    import pyarrow as pa
+
+    return pa.table(dict(rows.columns))
+
+
+def _where(question: Question) -> str:
+    return " AND ".join(_written(one) for one in question)
+
+
+def _written(one: Condition) -> str:
+    return f"{one.column} {'=' if one.equal else '<>'} {int(one.value)}"
