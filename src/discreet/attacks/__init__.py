@@ -3,18 +3,29 @@
 Every result is about real people: it is `NotPrivate`, for whoever holds the data, and never part of a release.
 """
 
+from discreet.attacks.attribute_guessers import through_model, through_table
+from discreet.attacks.attributes import Attributes, attributes
 from discreet.attacks.axes import Level
 from discreet.attacks.counts import CountTable, Noise, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
+from discreet.attacks.encoding import read_columns
 from discreet.attacks.indicators import Indicators, halves, indicators
+from discreet.attacks.item_counts import ItemCounts, item_counts
 from discreet.attacks.linkage import Linkage, linkage
+from discreet.attacks.marginal_reconstruction import MarginalReconstruction, marginal_reconstruction
+from discreet.attacks.marginals import Block, Marginals, block_of
 from discreet.attacks.membership import Membership, membership, membership_by_scores
 from discreet.attacks.populations import Population, coins, genome
 from discreet.attacks.published import published_counts
 from discreet.attacks.rates import Attacker, Found, judge
+from discreet.attacks.reconstruction import Reconstruction, guessing_ceiling, reconstruction
 from discreet.attacks.results import Success
+from discreet.attacks.scoreboard import Rule, Scoreboard, ScoreboardTrial, scoreboard
 from discreet.attacks.scoring import lira_scores, logit_scores, loss_scores, rmia_scores
-from discreet.attacks.softmax import softmax_regressions
+from discreet.attacks.singling_out import SingledOut, singling_out
+from discreet.attacks.softmax import softmax_regression, softmax_regressions
+from discreet.attacks.sticky import Guessed, Sticky, sticky
+from discreet.attacks.subset_decoding import Decoder
 from discreet.attacks.tracing import Tracing, tracing
 from discreet.attacks.tracing_power import TracingPower, least_deviation, plot_power, tracing_power
 from discreet.attacks.tracing_scores import Score
@@ -23,42 +34,68 @@ from discreet.attacks.vectors import VectorRelease, gaussian_counts
 
 __all__ = [
     "Attacker",
+    "Attributes",
+    "Block",
     "Combination",
     "CountTable",
+    "Decoder",
     "Differencing",
     "Found",
+    "Guessed",
     "Indicators",
     "Isolation",
+    "ItemCounts",
     "Level",
     "Linkage",
+    "MarginalReconstruction",
+    "Marginals",
     "Membership",
     "Noise",
     "Population",
+    "Reconstruction",
+    "Rule",
     "Score",
+    "Scoreboard",
+    "ScoreboardTrial",
+    "SingledOut",
+    "Sticky",
     "Success",
     "Tracing",
     "TracingPower",
     "Uniqueness",
     "VectorRelease",
+    "attributes",
+    "block_of",
     "coins",
     "differencing",
     "gaussian_counts",
     "genome",
+    "guessing_ceiling",
     "halves",
     "indicators",
+    "item_counts",
     "judge",
     "least_deviation",
     "linkage",
     "lira_scores",
     "logit_scores",
     "loss_scores",
+    "marginal_reconstruction",
     "membership",
     "membership_by_scores",
     "plot_power",
     "published_counts",
+    "read_columns",
+    "reconstruction",
     "rmia_scores",
+    "scoreboard",
+    "singling_out",
+    "softmax_regression",
     "softmax_regressions",
+    "sticky",
     "tabulate",
+    "through_model",
+    "through_table",
     "tracing",
     "tracing_power",
     "uniqueness",
