@@ -44,7 +44,7 @@ def _rows(table: ReleaseTable, levels: Sequence[Level]) -> list[Row]:
     return [
         (
             _above({key.name: key.values[row] for key in keys}, levels),
-            {column.name: Fraction(column.values[row]) for column in measured},  # type: ignore[arg-type]
+            {column.name: Fraction(column[row].value) for column in measured},
         )
         for row in range(len(table))
     ]
