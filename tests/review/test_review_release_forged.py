@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -16,7 +17,7 @@ from discreet.release import verify_bundle, write_bundle
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("forged")
-    bundle = write_bundle(worlds.with_series(worlds.release(folder)), folder / "published")
+    bundle = write_bundle(worlds.release(folder), folder / "published")
     return bundle, folder / "hospital.ledger"
 
 
@@ -39,7 +40,6 @@ def test_what_was_released_is_verified(written: tuple[Path, Path], tmp_path: Pat
     [
         {"period": {"label": "2026-02", "first": "2026-02-01", "end": "2026-03-01"}},
         {"name": "other"},
-        {"period": None},
         {"period": {"first": "2026-01-01"}},
     ],
 )
@@ -49,3 +49,35 @@ def test_numbers_of_another_period_or_plan_are_found(
     bundle, ledger = written
     problems = verify_bundle(forged(bundle, tmp_path, **changes), ledger=ledger).problems
     assert "the charge is of another release, or of another period" in problems
+
+
+PUBLIC = """
+[tables.regions]
+source = "SOURCE"
+public = true
+"""
+
+
+def with_table(bundle: Path, folder: Path, source: Path) -> Path:
+    """Put a public table into the plan of a bundle, and mend all hashes, as anybody can."""
+    copy = folder / "stranger"
+    shutil.copytree(bundle, copy)
+    written = (copy / "plan.toml").read_bytes() + PUBLIC.replace("SOURCE", str(source)).encode()
+    (copy / "plan.toml").write_bytes(written)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    digest = hashlib.sha256(written).hexdigest()
+    manifest["files"]["plan.toml"] = {"sha256": digest, "bytes": len(written)}
+    (copy / "manifest.json").write_text(json.dumps(manifest | {"plan_sha256": digest}))
+    return copy
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_the_plan_of_a_stranger_opens_no_file(written: tuple[Path, Path], tmp_path: Path, exists: bool) -> None:
+    """Nor does it tell whether there is one: a plan says which tables are public, and could say it of any file."""
+    bundle, ledger = written
+    secret = tmp_path / "secret.csv"
+    if exists:
+        secret.write_text("SECRET-123,SECRET-123\n1,2\n")
+    verified = str(verify_bundle(with_table(bundle, tmp_path, secret), ledger=ledger))
+    assert "not checked: the plan names public tables that are not beside the ledger" in verified
+    assert "SECRET" not in verified
