@@ -195,6 +195,21 @@ class TestRebuilding:
         (problem,) = self.problems(replace(published, plan=plan), ledger, tmp_path)
         assert problem.startswith("the plan could not be priced again here")
 
+    @pytest.mark.parametrize("source", ["/etc/passwd", "../../secret.csv", "linked.csv"])
+    def test_a_plan_of_a_stranger_opens_no_file_elsewhere(self, published, ledger, tmp_path, source):
+        """Whoever gets a plan checked could have any file read by calling it public."""
+        link = ledger.parent / "linked.csv"
+        link.unlink(missing_ok=True)
+        link.symlink_to("/etc/passwd")
+        public = (
+            f'[tables.extra]\npublic = true\nsource = "{source}"\n[tables.extra.columns]\nx = {{ kind = "text" }}\n'
+        )
+        plan = replace(published.plan, written=published.plan.written.replace("[release]", f"{public}[release]"))
+        bundle = write_bundle(replace(published, plan=plan), tmp_path)
+        verified = verify_bundle(bundle, ledger=ledger)
+        assert "not checked: the plan names public tables that are not beside the ledger" in str(verified)
+        assert "root:" not in str(verified)
+
     def test_a_bundle_of_another_version_is_compared_as_far_as_it_can_be(self, bundle, ledger):
         manifest = json.loads((bundle / "manifest.json").read_text())
         manifest["versions"]["discreet"] = "0.0.9"

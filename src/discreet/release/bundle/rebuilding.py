@@ -29,54 +29,71 @@ from discreet.release.published import LedgerMark, Published, PublishedTable, Ru
 if TYPE_CHECKING:
     from discreet.release.pricing.priced_release import PricedRelease
 
-__all__ = ["not_comparable", "rebuilding_problems"]
+__all__ = ["rebuilt"]
 
 _WRITERS = ("discreet", "sqlglot")  # Whose other versions may word things otherwise.
 
 
-def not_comparable(manifest: Mapping[str, Any]) -> str:
-    """Say why a bundle cannot be made again here; empty if it can."""
-    wrote = {name: manifest["versions"].get(name) for name in _WRITERS}
-    other = [f"{name} {said}" for name, said in wrote.items() if said != version(name)]
-    return f"it was written with {' and '.join(other)}" if other else ""
-
-
-def rebuilding_problems(
+def rebuilt(
     manifest: Mapping[str, Any], files: Mapping[str, bytes], tables: tuple[ExactTable, ...], book: Look, ledger: Path
-) -> Iterator[str]:
-    """Tell what does not follow from the plan and the ledger. Charge and raw tables were compared before."""
+) -> tuple[tuple[str, ...], str]:
+    """Return what does not follow from the plan and the ledger, and why that could not be compared here, if so.
+
+    Charge and raw tables were compared before. The plan may be a stranger's: of the files it names none is read but
+    public tables below the folder that it shares with the ledger, and nothing of them is told.
+    """
+    other = _other_writers(manifest)
+    if other:
+        return (), f"it was written with {other}"
     try:
-        plan = _plan(files["plan.toml"], ledger)
+        plan, home = _plan(files["plan.toml"], ledger)
+        if not _is_near(plan, home):
+            return (), "the plan names public tables that are not beside the ledger"
         priced = _priced(plan, manifest["period"])
         series = tuple(_series(plan, table, manifest, book) for table in tables if table.series)
-    except (DiscreetError, OSError, LookupError, TypeError, ValueError, StopIteration) as error:
-        yield f"the plan could not be priced again here, so the rest cannot be compared: {error}"
-        return
-    if json.loads(priced.event.to_json()) != manifest["guarantee"]["event"]:
+    except (DiscreetError, OSError, LookupError, TypeError, ValueError, StopIteration):
+        return ("the plan could not be priced again here, so the rest cannot be compared",), ""
+    return tuple(_problems(_published(priced, series, tables, manifest, book), files, tables, manifest)), ""
+
+
+def _other_writers(manifest: Mapping[str, Any]) -> str:
+    wrote = {name: manifest["versions"].get(name) for name in _WRITERS}
+    return " and ".join(f"{name} {said}" for name, said in wrote.items() if said != version(name))
+
+
+def _problems(
+    published: Published, files: Mapping[str, bytes], tables: tuple[ExactTable, ...], manifest: Mapping[str, Any]
+) -> Iterator[str]:
+    if json.loads(published.event.to_json()) != manifest["guarantee"]["event"]:
         yield "the plan has another price than the one that was charged"
         return
-    published = _published(priced, series, tables, manifest, book)
     found = [*_of_noise(published, tables), *_of_tidy(published, tables)]
     yield from found or _of_files(_with_tidy(published, tables), files, manifest)
 
 
-def _plan(written: bytes, ledger: Path) -> ReleasePlan:
-    """Read the plan of a bundle as if it lay where its ledger says, so that public tables are found."""
+def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path]:
+    """Read the plan of a bundle as if it lay where its ledger says; return that folder too."""
     from discreet.release.reading.plan_file import read_release_plan
 
     with TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "plan.toml"
         path.write_bytes(written)
         plan = read_release_plan(path)
-    home = ledger.resolve()
+    home = ledger.resolve().parent
     if plan.policy.ledger.is_relative_to(path.parent):
-        for _ in plan.policy.ledger.relative_to(path.parent).parts:
+        for _ in plan.policy.ledger.relative_to(path.parent).parts[1:]:
             home = home.parent
     moved = {
         name: replace(table, source=_moved(table.source, path.parent, home))
         for name, table in plan.policy.tables.items()
     }
-    return replace(plan, policy=replace(plan.policy, tables=moved))
+    return replace(plan, policy=replace(plan.policy, tables=moved)), home
+
+
+def _is_near(plan: ReleasePlan, home: Path) -> bool:
+    """Whether all public tables lie below a folder, wherever links lead."""
+    public = [table.source for table in plan.policy.tables.values() if table.public]
+    return all(source is not None and source.resolve().is_relative_to(home) for source in public)
 
 
 def _moved(source: Path | None, before: Path, home: Path) -> Path | None:

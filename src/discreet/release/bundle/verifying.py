@@ -15,7 +15,7 @@ from discreet.release.bundle.holding import Held, hold
 from discreet.release.bundle.in_ledger import compare_with_ledger
 from discreet.release.bundle.manifest import FORMAT, MANIFEST, sha256
 from discreet.release.bundle.naming import DUMMY
-from discreet.release.bundle.rebuilding import not_comparable, rebuilding_problems
+from discreet.release.bundle.rebuilding import rebuilt
 from discreet.release.bundle.same_table import same_parquet
 
 __all__ = ["Check", "Verified", "verify_bundle"]
@@ -108,8 +108,7 @@ def _ledger(
     yield compared
     if not (sound and compared.ok):
         return
-    why = not_comparable(manifest)
-    found = () if why else tuple(rebuilding_problems(manifest, held.files, tables, book, path))
+    found, why = rebuilt(manifest, held.files, tables, book, path)
     yield Check(rest, found, skipped=why)
 
 
