@@ -1,0 +1,121 @@
+"""The report of a self-audit: one row for each thing that was audited, for people, programs and browsers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import final
+
+__all__ = ["Row", "SelfAudit"]
+
+_HEAD = ("what", "relation", "how", "measure", "claimed", "shown", "margin", "worst pair", "runs", "seconds", "")
+_STYLE = (
+    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;"
+    "padding:0 1rem}table{border-collapse:collapse;width:100%;font-size:.85rem}th,td{padding:.3rem .6rem;"
+    "text-align:left;border-bottom:1px solid #8884;vertical-align:top}td.n{text-align:right;"
+    "font-variant-numeric:tabular-nums;white-space:nowrap}.bad{color:#c00;font-weight:bold}.scroll{overflow-x:auto}"
+    "code{font-size:.9em}"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What was claimed about one mechanism, and what was found."""
+
+    part: str
+    name: str
+    relation: str
+    how: str  # "exact": all neighbours of a small world by proven intervals; "measured": from outputs
+    measure: str  # what was compared, such as epsilon
+    claimed: float
+    shown: float  # what the worst pair reaches for sure; if measured, but for a chance
+    worst_pair: tuple[str, str]
+    runs: int  # that tested, if measured
+    seconds: float
+    holds: bool
+
+    @property
+    def margin(self) -> float:
+        """How far what was shown stays below the claim."""
+        return self.claimed - self.shown
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row as words."""
+        numbers = (f"{self.claimed:.4g}", f"{self.shown:.4g}", f"{self.margin:.2g}")
+        pair = " · ".join(data if len(data) <= 24 else f"{data[:22]}…" for data in self.worst_pair)
+        runs = f"{self.runs:,}" if self.runs else "–"
+        verdict = "holds" if self.holds else "BROKEN"
+        what = f"{self.part}: {self.name}"
+        return what, self.relation, self.how, self.measure, *numbers, pair, runs, f"{self.seconds:.1f}", verdict
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfAudit:
+    """Everything that was audited. It is evidence, never a proof of privacy."""
+
+    size: str
+    level: float  # the probability of calling a sound library broken, over all measurements together
+    rows: Sequence[Row]
+    seconds: float
+
+    @property
+    def broken(self) -> list[Row]:
+        """The rows that contradict a claim."""
+        return [row for row in self.rows if not row.holds]
+
+    @property
+    def headline(self) -> str:
+        """The result in one sentence."""
+        exact = sum(row.how == "exact" for row in self.rows)
+        said = f"{len(self.rows)} audits, {exact} exact and {len(self.rows) - exact} measured, in {self.seconds:.0f} s"
+        names = ", ".join(row.name for row in self.broken)
+        return f"{len(self.broken)} claims BROKEN ({names}); {said}" if self.broken else f"no claim is broken; {said}"
+
+    @property
+    def notes(self) -> tuple[str, str]:
+        """What the words mean."""
+        return (
+            "exact: all pairs of neighbours of a small world, by proven intervals; shown is what the worst reaches.",
+            "measured: an event is chosen on half of the runs and tested on the other; shown is a lower limit. All "
+            f"measurements together call a sound library broken with probability {self.level:.0e} at most.",
+        )
+
+    def __str__(self) -> str:
+        rows = [_HEAD, *(row.cells for row in self.rows)]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(_HEAD))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([self.headline, "", *lines, "", *self.notes])
+
+    def to_json(self) -> str:
+        """Write everything as one JSON object."""
+        document = {"size": self.size, "level": self.level, "broken": len(self.broken), "seconds": self.seconds}
+        rows = [asdict(row) | {"margin": row.margin} for row in self.rows]
+        return json.dumps(document | {"rows": rows}, ensure_ascii=False, indent=2)
+
+    def to_html(self) -> str:
+        """Write one page that loads nothing and runs nothing."""
+        head = "".join(f"<th>{name}</th>" for name in _HEAD)
+        body = "".join(_table_row(row) for row in self.rows)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width,initial-scale=1">'
+            f"<title>Self-audit</title><style>{_STYLE}</style></head><body><h1>Self-audit</h1>"
+            f"<p><b>{escape(self.headline)}.</b></p>"
+            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{notes}'
+            "</body></html>\n"
+        )
+
+
+def _table_row(row: Row) -> str:
+    numeric = {4, 5, 6, 8, 9}
+    cells = [
+        f'<td class="n">{escape(cell)}</td>' if place in numeric else f"<td>{escape(cell)}</td>"
+        for place, cell in enumerate(row.cells)
+    ]
+    return f"<tr{'' if row.holds else ' class=bad'}>{''.join(cells)}</tr>"
