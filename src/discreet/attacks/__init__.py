@@ -9,12 +9,14 @@ from discreet.attacks.axes import Level
 from discreet.attacks.counts import CountTable, Noise, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
 from discreet.attacks.encoding import read_columns
+from discreet.attacks.floating_point import FloatingPoint, floating_point
 from discreet.attacks.indicators import Indicators, halves, indicators
 from discreet.attacks.item_counts import ItemCounts, item_counts
 from discreet.attacks.linkage import Linkage, linkage
 from discreet.attacks.marginal_reconstruction import MarginalReconstruction, marginal_reconstruction
 from discreet.attacks.marginals import Block, Marginals, block_of
 from discreet.attacks.membership import Membership, membership, membership_by_scores
+from discreet.attacks.noising import noised
 from discreet.attacks.populations import Population, coins, genome
 from discreet.attacks.published import published_counts
 from discreet.attacks.rates import Attacker, Found, judge
@@ -40,6 +42,7 @@ __all__ = [
     "CountTable",
     "Decoder",
     "Differencing",
+    "FloatingPoint",
     "Found",
     "Guessed",
     "Indicators",
@@ -68,6 +71,7 @@ __all__ = [
     "block_of",
     "coins",
     "differencing",
+    "floating_point",
     "gaussian_counts",
     "genome",
     "guessing_ceiling",
@@ -83,6 +87,7 @@ __all__ = [
     "marginal_reconstruction",
     "membership",
     "membership_by_scores",
+    "noised",
     "plot_power",
     "published_counts",
     "read_columns",
