@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-__all__ = ["Drawable", "draw", "listed"]
+from discreet.errors import InvalidParameter
+from discreet.exact import exact
+
+if TYPE_CHECKING:
+    from discreet.attacks import FloatingPoint
+
+__all__ = ["Drawable", "draw", "listed", "tested_noise"]
 
 
 class Drawable(Protocol):
@@ -27,3 +33,27 @@ def draw(found: Drawable, path: Path | None) -> None:
         from discreet.plots import save
 
         save(found.plot(), path)
+
+
+def tested_noise(
+    name: str, inputs: str, law: str | None, *, epsilon: str, delta: str, samples: int, scale: float
+) -> FloatingPoint:
+    """Test the last digits of a function of the user's."""
+    from discreet.attacks import floating_point
+    from discreet.cli.loading import function_named
+
+    if law not in (None, "laplace"):
+        raise InvalidParameter("--law must be laplace, or be left out")
+    said = listed([inputs])
+    if len(said) != 2:
+        raise InvalidParameter("--inputs must be two numbers, such as 0,1")
+    first, second = (float(exact(value, name="--inputs")) for value in said)
+    return floating_point(
+        function_named(name),
+        epsilon=epsilon,
+        delta=delta,
+        inputs=(first, second),
+        samples=samples,
+        law="laplace" if law else None,
+        scale=scale,
+    )

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
+from discreet.cli.answers.attack_floating_point import FloatingPointAnswer
 from discreet.cli.answers.attack_linkage import LinkageAnswer
+from discreet.cli.answers.attack_sticky import StickyAnswer
 from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.demos import DemoAnswer
@@ -25,7 +27,9 @@ ANSWERS: Mapping[str, Any] = {
     "account calibrate": Calibrated,
     "account compose": Composed,
     "account convert": Converted,
+    "attack floating-point": FloatingPointAnswer,
     "attack linkage": LinkageAnswer,
+    "attack sticky": StickyAnswer,
     "budget": BudgetNow,
     "budget raise": BudgetNow,
     "bundle verify": VerifiedBundle,

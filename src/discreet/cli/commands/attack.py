@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from discreet.cli.commands import attack_linkage
+from discreet.cli.commands import attack_floating_point, attack_linkage, attack_sticky
 from discreet.cli.words import group
 
 __all__ = ["add_to"]
 
-ATTACKS = (attack_linkage,)  # In the order in which people meet them.
+ATTACKS = (attack_linkage, attack_sticky, attack_floating_point)  # In the order in which people meet them.
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
