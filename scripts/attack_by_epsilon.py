@@ -8,13 +8,10 @@ Four tables are published together with Gaussian noise that costs ε at δ = 1e-
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
-import numpy as np
-
-from discreet import attacks, data, noise, privacy
+from discreet import attacks, data
 
 DELTA = Fraction(1, 10**6)
 LEVELS = (30, 10, 3, 1, "0.1")
@@ -38,11 +35,10 @@ def main(draws: int) -> None:
 
 def line(level: int | str, rows: Path, exact: list[attacks.CountTable], draws: int) -> str:
     """Return one line of the table: all guesses are from tables drawn anew."""
-    sigma = Fraction(privacy.gaussian_sigma(level, DELTA)) * 2  # the square root of four tables
-    event = privacy.Composed([privacy.Gaussian(sigma)] * len(exact))
+    private, event = attacks.noised(exact, epsilon=level, delta=DELTA)
     found = attacks.differencing(
         rows,
-        [noised(table, sigma) for table in exact],
+        private,
         attribute="diagnosis",
         person="patient",
         isolating=exact,
@@ -54,12 +50,6 @@ def line(level: int | str, rows: Path, exact: list[attacks.CountTable], draws: i
     assert found.ceiling is not None
     shares = (found.fresh.share, found.fresh_without.share, found.ceiling)
     return f"| ε = {level} | " + " | ".join(f"{100 * share:.1f} %" for share in shares) + " |"
-
-
-def noised(table: attacks.CountTable, sigma: Fraction) -> attacks.CountTable:
-    """Add fresh noise to a table."""
-    drawn = np.asarray(noise.rounded_gaussian(sigma, len(table.counts)), dtype=np.float64)
-    return replace(table, counts=table.counts + drawn, noise=attacks.Noise.GAUSSIAN, deviation=float(sigma))
 
 
 if __name__ == "__main__":

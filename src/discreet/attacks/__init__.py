@@ -5,6 +5,8 @@ Every result is about real people: it is `NotPrivate`, for whoever holds the dat
 
 from discreet.attacks.attribute_guessers import through_model, through_table
 from discreet.attacks.attributes import Attributes, attributes
+from discreet.attacks.averaging import Averaging, averaging
+from discreet.attacks.averaging_curve import AveragingCurve, averaging_curve
 from discreet.attacks.axes import Level
 from discreet.attacks.counts import CountTable, Noise, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
@@ -28,6 +30,7 @@ from discreet.attacks.singling_out import SingledOut, singling_out
 from discreet.attacks.softmax import softmax_regression, softmax_regressions
 from discreet.attacks.sticky import Guessed, Sticky, sticky
 from discreet.attacks.subset_decoding import Decoder
+from discreet.attacks.table_models import attributes_of_table, membership_of_scores, membership_of_table
 from discreet.attacks.tracing import Tracing, tracing
 from discreet.attacks.tracing_power import TracingPower, least_deviation, plot_power, tracing_power
 from discreet.attacks.tracing_scores import Score
@@ -37,6 +40,8 @@ from discreet.attacks.vectors import VectorRelease, gaussian_counts
 __all__ = [
     "Attacker",
     "Attributes",
+    "Averaging",
+    "AveragingCurve",
     "Block",
     "Combination",
     "CountTable",
@@ -68,6 +73,9 @@ __all__ = [
     "Uniqueness",
     "VectorRelease",
     "attributes",
+    "attributes_of_table",
+    "averaging",
+    "averaging_curve",
     "block_of",
     "coins",
     "differencing",
@@ -87,6 +95,8 @@ __all__ = [
     "marginal_reconstruction",
     "membership",
     "membership_by_scores",
+    "membership_of_scores",
+    "membership_of_table",
     "noised",
     "plot_power",
     "published_counts",

@@ -7,10 +7,11 @@ attacker reaches who sees the same release made without that person's row.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from discreet.attacks.results import Success
 from discreet.errors import InvalidParameter
 from discreet.privacy import Event, Relation, best_tpr
 from discreet.privacy.notprivate import NotPrivate
+
+if TYPE_CHECKING:
+    import altair as alt
 
 __all__ = ["Differencing", "Isolation", "differencing"]
 
@@ -74,6 +78,23 @@ class Differencing:
         lines = [f"{self.named.of:,} of {self.people:,} people are alone in a difference of published counts"]
         lines += [f"  {label:<{width}}  {value}" for label, value in told]
         return "\n".join(lines + [f"  {example}" for example in self.examples])
+
+    def to_json(self) -> str:
+        """Write everything as one JSON object."""
+        return json.dumps(asdict(self), ensure_ascii=False, default=str)
+
+    def plot(self, *, title: str | None = None) -> alt.LayerChart:
+        """Draw how often the attribute is guessed right, with limits, against the baselines and the ceiling."""
+        from discreet.plots import error_bars
+
+        told = {"guessed right": self.named, "without the row": self.without, "by what is most common": self.commonest}
+        if self.fresh is not None and self.fresh_without is not None:
+            told |= {"releases drawn anew": self.fresh, "… without the row": self.fresh_without}
+        rows = [(name, one.share, *one.interval()) for name, one in told.items()]
+        if self.ceiling is not None:
+            rows.append(("no attacker exceeds", self.ceiling, self.ceiling, self.ceiling))
+        labels, values, lows, highs = zip(*rows, strict=True)
+        return error_bars(labels, values, lows, highs, across=f"share of right guesses: {self.attribute}", title=title)
 
 
 def differencing(

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from discreet import noise
-from discreet.attacks.diaries import Diaries, diaries
+from discreet.attacks.diaries import Diaries, Numbers, diaries
 from discreet.attacks.results import Success
-from discreet.attacks.scoreboard import chosen
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, up
 from discreet.privacy import PureDP, Relation, best_tpr
@@ -90,10 +89,9 @@ def item_counts(
     if price <= 0 or most < 1 or known < 1 or targets < 1:
         raise InvalidParameter("epsilon is above 0, and most, known and targets are at least 1")
     read = diaries(rows, person=person, item=item, value=value, when=when)
-    _, picked = chosen(read, known, targets)
-    if not len(picked):
-        raise InvalidParameter(f"nobody has {known} entries or more: let the attacker know fewer")
-    counted = _counted(read, picked, most)
+    counted = _counted(read, known, most, targets)
+    if not len(counted):
+        raise InvalidParameter(f"nobody has {known} items or more: let the attacker know fewer")
     present, absent = (_said(part, most / price) for part in (counted, np.zeros_like(counted)))
     ceiling = best_tpr(PureDP(price), Fraction(absent.interval()[1]), relation=Relation.ADD_REMOVE)
     return NotPrivate(
@@ -101,18 +99,24 @@ def item_counts(
     )
 
 
-def _counted(read: Diaries, picked: Any, most: int) -> Any:
-    """Tell which of the known things count: a person with too many counts for some of them, drawn at random."""
-    counted = np.ones(picked.shape, dtype=np.int64)
-    for row, entries in enumerate(picked):
-        mine = np.unique(read.item[read.of[read.who[entries[0]]]])
-        if len(mine) > most:
-            kept = mine[noise.permutation(len(mine))[:most]]
-            counted[row] = np.isin(read.item[entries], kept)
-    return counted
+def _counted(read: Diaries, known: int, most: int, targets: int) -> Numbers:
+    """Draw targets and known items of each, a row a target, and tell which of these count: 1, or 0.
+
+    A person with more items than `most` counts for some of them only, drawn at random.
+    """
+    owned = [np.unique(read.item[entries]) for entries in read.of]
+    eligible = [items for items in owned if len(items) >= known]
+    if not eligible:
+        return np.empty((0, known), dtype=np.int64)
+    drawn = [eligible[place] for place in noise.permutation(len(eligible))[:targets]]
+    kept = [noise.permutation(len(items))[:most] for items in drawn]
+    return np.array(
+        [np.isin(noise.permutation(len(items))[:known], mine) for items, mine in zip(drawn, kept, strict=True)],
+        dtype=np.int64,
+    )
 
 
-def _said(counted: Any, scale: Fraction) -> Success:
+def _said(counted: Numbers, scale: Fraction) -> Success:
     """Say that a target is there if most of their counts are above those of everybody else.
 
     With Laplace noise the likelihood ratio of one more is the same for all counts above, and its inverse below. So to

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, final
 
 from discreet.attacks.local import Lab, laboratory, text_of
 from discreet.attacks.results import Success
 from discreet.errors import InvalidParameter
 from discreet.privacy.notprivate import NotPrivate
+
+if TYPE_CHECKING:
+    import altair as alt
 
 __all__ = ["Linkage", "linkage"]
 
@@ -48,6 +52,21 @@ class Linkage:
             f"  unique in the list of names         {self.listed}",
         ]
         return "\n".join(lines + ["  " + ", ".join(f"{k}: {v}" for k, v in row.items()) for row in self.sample])
+
+    def to_json(self) -> str:
+        """Write everything as one JSON object; what is told of the named, as text."""
+        return json.dumps(asdict(self) | {"right": self.right}, ensure_ascii=False, default=str)
+
+    def plot(self, *, title: str | None = None) -> alt.LayerChart:
+        """Draw how many records fit exactly one name, and how many would by chance."""
+        from discreet.plots import shares
+
+        named, chance = self.named.share, self.by_chance / max(1, self.named.of)
+        parts = {
+            "fits exactly one name": [named, chance],
+            "several names, or none": [1 - named, 1 - chance],
+        }
+        return shares([f"on {', '.join(self.on)}", "with a stranger's values"], parts, across="records", title=title)
 
 
 def linkage(

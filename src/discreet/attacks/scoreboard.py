@@ -24,7 +24,7 @@ from discreet.privacy.notprivate import NotPrivate
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Rule", "Scoreboard", "ScoreboardTrial", "chosen", "scoreboard"]
+__all__ = ["Rule", "Scoreboard", "ScoreboardTrial", "scoreboard"]
 
 _CELLS = 4_000_000  # Scores at a time, one for each target and person.
 
@@ -173,7 +173,7 @@ def _trial(
     targets: int,
     rule: Rule,
 ) -> ScoreboardTrial:
-    eligible, picked = chosen(read, known, targets)
+    eligible, picked = _chosen(read, known, targets)
     right = wrong = absent = 0
     at_once = max(1, _CELLS // read.people)
     for start in range(0, len(picked), at_once):
@@ -198,7 +198,7 @@ def _trial(
     )
 
 
-def chosen(read: Diaries, known: int, targets: int) -> tuple[int, Numbers]:
+def _chosen(read: Diaries, known: int, targets: int) -> tuple[int, Numbers]:
     """Draw targets among those with enough entries, and what is known of each: how many were eligible, and entries."""
     eligible = [one for one in read.of if len(one) >= known]
     if not eligible:

@@ -6,9 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
+from discreet.cli.answers.attack_attributes import AttributesAnswer
+from discreet.cli.answers.attack_differencing import DifferencingAnswer
 from discreet.cli.answers.attack_floating_point import FloatingPointAnswer
 from discreet.cli.answers.attack_linkage import LinkageAnswer
+from discreet.cli.answers.attack_membership import MembershipAnswer
+from discreet.cli.answers.attack_scoreboard import ScoreboardAnswer
 from discreet.cli.answers.attack_sticky import StickyAnswer
+from discreet.cli.answers.attack_uniqueness import SingledOutAnswer, UniquenessAnswer
+from discreet.cli.answers.audits import AuditAnswer, SelfAuditAnswer
 from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.demos import DemoAnswer
@@ -28,8 +34,16 @@ ANSWERS: Mapping[str, Any] = {
     "account compose": Composed,
     "account convert": Converted,
     "attack floating-point": FloatingPointAnswer,
+    "attack differencing": DifferencingAnswer,
+    "attack attributes": AttributesAnswer,
     "attack linkage": LinkageAnswer,
+    "attack membership": MembershipAnswer,
+    "attack scoreboard": ScoreboardAnswer,
+    "attack singling-out": SingledOutAnswer,
+    "attack uniqueness": UniquenessAnswer,
     "attack sticky": StickyAnswer,
+    "audit mechanism": AuditAnswer,
+    "audit self": SelfAuditAnswer,
     "budget": BudgetNow,
     "budget raise": BudgetNow,
     "bundle verify": VerifiedBundle,

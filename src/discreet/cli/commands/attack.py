@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import typer
 
-from discreet.cli.commands import attack_floating_point, attack_linkage, attack_sticky
+from discreet.cli.commands import (
+    attack_attributes,
+    attack_differencing,
+    attack_floating_point,
+    attack_linkage,
+    attack_membership,
+    attack_scoreboard,
+    attack_sticky,
+    attack_uniqueness,
+)
 from discreet.cli.words import group
 
 __all__ = ["add_to"]
 
-ATTACKS = (attack_linkage, attack_sticky, attack_floating_point)  # In the order in which people meet them.
+ATTACKS = (  # In the order in which people meet them.
+    attack_uniqueness,
+    attack_linkage,
+    attack_scoreboard,
+    attack_differencing,
+    attack_sticky,
+    attack_floating_point,
+    attack_membership,
+    attack_attributes,
+)
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
