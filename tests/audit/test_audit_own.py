@@ -9,12 +9,12 @@ from fractions import Fraction
 import pytest
 
 from discreet import adaptive, mechanisms
+from discreet.audit.outputs import outputs_of
 from discreet.audit.own import BlackBox, Listed, SelfAudit, self_audit
 from discreet.audit.own.catalogue import catalogue
 from discreet.audit.own.measured import of_sessions, of_statistics
 from discreet.audit.own.of_adaptive import of_adaptive
 from discreet.audit.own.of_mechanisms import of_mechanisms
-from discreet.audit.outputs import outputs_of
 from discreet.privacy.events import PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

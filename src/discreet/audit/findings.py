@@ -69,8 +69,10 @@ class Audit:
 
     @property
     def worst(self) -> Finding:
-        """The finding that says most."""
-        return max(self.findings, key=lambda one: (one.refutes, one.delta_at_least - one.delta))
+        """The finding that breaks the claim most; or, if none does, the one that shows the largest epsilon."""
+        if self.refuted:
+            return max(self.findings, key=lambda one: one.delta_at_least - one.delta)
+        return max(self.findings, key=lambda one: one.epsilon_at_least(self.stated[1]))
 
     @property
     def epsilon_at_least(self) -> float:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from discreet.cli.commands import (
     account,
     attack,
+    audit,
     budget,
     bundle,
     data,
@@ -34,12 +35,12 @@ _PANELS = {
     "Publish": (init, plan, release, bundle, profile, demo),
     "Ask": (query, shell),
     "Account": (budget, ledger, account, explain_epsilon),
-    "Attack": (attack,),
+    "Attack": (attack, audit),
     "More": (data, doctor, version),
 }
 _ORDER = (
     "init", "plan", "release", "bundle", "profile", "demo", "query", "explain", "shell", "budget", "ledger", "account",
-    "explain-epsilon", "attack", "data", "doctor", "version",
+    "explain-epsilon", "attack", "audit", "data", "doctor", "version",
 )  # fmt: skip
 
 

@@ -1,0 +1,68 @@
+"""`discreet audit`: try to prove a claim wrong, ours or yours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.exits import Code
+from discreet.cli.output import show
+from discreet.cli.words import AsJson, command, group
+
+__all__ = ["add_to"]
+
+_SELF = "discreet audit self --only Laplace --out self-audit.html"
+_MECHANISM = """\
+discreet audit mechanism discreet.audit.example:noisy_count \\
+  --pairs discreet.audit.example:pairs --epsilon 1 --runs 4000"""
+_Name = Annotated[str, typer.Argument(help="A function that takes a data set: module:function.", metavar="FUNCTION")]
+_Pairs = Annotated[str, typer.Option("--pairs", help="A function that returns pairs of neighbours: module:function.")]
+_Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε that it claims.", metavar="NUMBER")]
+_Delta = Annotated[str, typer.Option("--delta", help="The δ that it claims.", metavar="NUMBER")]
+_Relation = Annotated[str, typer.Option("--relation", help="Who is a neighbour: add-remove or replace-one.")]
+_Runs = Annotated[int, typer.Option("--runs", help="Runs on each data set of the pairs that look worst.")]
+_Level = Annotated[float, typer.Option("--level", help="The chance of refuting a claim that holds, at most.")]
+_Size = Annotated[str, typer.Option("--size", help="small, about two minutes; or full, ten times as many runs.")]
+_Only = Annotated[str | None, typer.Option("--only", help="Only what has this in its name.")]
+_Out = Annotated[Path | None, typer.Option("--out", help="Also write the report: a .html, .json or .txt file.")]
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the group."""
+    audit = group("Try to prove a claim of privacy wrong: of this library, or of a function of yours.")
+    command(audit, "self", example=_SELF)(self_audit)
+    command(audit, "mechanism", example=_MECHANISM)(mechanism)
+    app.add_typer(audit, name="audit", rich_help_panel=panel)
+
+
+def self_audit(size: _Size = "small", only: _Only = None, out: _Out = None, as_json: AsJson = False) -> None:
+    """Audit this library: every mechanism, function and whole answers to SQL."""
+    from discreet.cli.auditing import audited_self
+
+    found = audited_self(size, only=only, out=out)
+    show(found, as_json=as_json)
+    if found.broken:
+        raise typer.Exit(Code.REFUSED)
+
+
+def mechanism(
+    name: _Name,
+    pairs: _Pairs,
+    epsilon: _Epsilon,
+    delta: _Delta = "0",
+    relation: _Relation = "add-remove",
+    runs: _Runs = 20_000,
+    level: _Level = 1e-3,
+    as_json: AsJson = False,
+) -> None:
+    """Audit a function of yours, or of another library, by its outputs alone. Exit code 3 if its claim is refuted."""
+    from discreet.cli.auditing import audited_mechanism
+
+    found = audited_mechanism(
+        name, pairs=pairs, epsilon=epsilon, delta=delta, relation=relation, runs=runs, level=level
+    )
+    show(found, as_json=as_json)
+    if found.refuted:
+        raise typer.Exit(Code.REFUSED)
