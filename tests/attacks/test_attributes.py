@@ -16,6 +16,7 @@ from discreet.attacks import (
     Attributes,
     Success,
     attributes,
+    attributes_of_table,
     read_columns,
     softmax_regression,
     through_model,
@@ -142,8 +143,8 @@ def test_numbers_are_near_and_texts_are_equal() -> None:
 
 def test_an_encoder_knows_the_values_that_it_has_seen() -> None:
     rows = {"age": np.array([1.0, 3.0]), "sex": np.array(["f", "m"])}
-    encoded = encoder(rows, ["age", "sex"])({"age": np.array([2.0, 4.0]), "sex": np.array(["x", "f"])})
-    assert np.array_equal(encoded, [[0.0, 0.0, 0.0], [2.0, 1.0, 0.0]])
+    encoded = encoder(rows, ["age", "sex"])({"age": np.array([2.0, 4.0, np.nan]), "sex": np.array(["x", "f", "m"])})
+    assert np.array_equal(encoded, [[0.0, 0.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     with pytest.raises(InvalidParameter, match="age, sex"):
         encoder(rows, ["height"])
 
@@ -163,3 +164,15 @@ def test_nonsense_is_refused() -> None:
             found(copy, wrong)
     with pytest.raises(InvalidParameter, match="three people"):
         found(copy, town(2))
+
+
+def test_a_table_is_attacked_through_a_model_or_a_synthetic_table() -> None:
+    import pyarrow as pa
+
+    table = pa.table(town(30))
+    by_model = attributes_of_table(table, secret="ill", known=["street"], rows=20, people=10).value
+    assert by_model.right == Success(10, 10)
+    copied = attributes_of_table(table, secret="ill", known=["street"], people=30, synthesise=lambda rows: rows).value
+    assert copied.right == Success(30, 30)
+    with pytest.raises(InvalidParameter, match="leave out"):
+        attributes_of_table(table, secret="ill", known=["ill"])

@@ -18,6 +18,8 @@ from discreet.attacks import (
     loss_scores,
     membership,
     membership_by_scores,
+    membership_of_scores,
+    membership_of_table,
     rmia_scores,
     softmax_regressions,
 )
@@ -161,3 +163,28 @@ def test_scores_without_a_number_or_a_truth_are_refused() -> None:
         lira_scores([1.0], [[1.0]], [[True]])
     with pytest.raises(InvalidParameter, match="numbers of classes"):
         logit_scores([[0.5, 0.5]], np.array([2]))
+
+
+def test_scores_of_a_table_are_judged_and_odd_marks_refused() -> None:
+    import pyarrow as pa
+
+    table = pa.table({"score": [0.1, 0.2, 0.9, 0.8], "member": [False, False, True, True], "name": list("abcd")})
+    assert membership_of_scores(table, score="score", member="member").value.attackers[0].auc == 1.0
+    for score, member in (("name", "member"), ("score", "name")):
+        with pytest.raises(InvalidParameter, match="true and false"):
+            membership_of_scores(table, score=score, member=member)
+
+
+@pytest.mark.statistical
+def test_a_table_is_attacked_by_the_model_of_the_lab_or_by_anybodys() -> None:
+    import pyarrow as pa
+
+    rows, labels = people(300, 100)
+    table = pa.table({**{f"c{i}": column for i, column in enumerate(rows.T)}, "label": labels})
+    columns = [f"c{i}" for i in range(100)]
+    for train in (None, network):
+        found = membership_of_table(table, label="label", columns=columns, people=280, shadows=4, train=train).value
+        assert found.people == 224
+        assert found.attacker("RMIA").auc_limits[0] > 0.55
+    with pytest.raises(InvalidParameter, match="leave out"):
+        membership_of_table(table, label="label", columns=["label"])

@@ -27,7 +27,7 @@ class Encoder:
 
     def __call__(self, table: Columns) -> Floats:
         """Encode people. A value that was not there when the encoder was made becomes zeros."""
-        parts = [((_numbers(table[name]) - mean) / spread)[:, None] for name, (mean, spread) in self.scales.items()]
+        parts = [_scaled(table[name], *ends)[:, None] for name, ends in self.scales.items()]
         parts += [(_texts(table[name])[:, None] == values).astype(np.float64) for name, values in self.values.items()]
         return np.concatenate(parts, axis=1)
 
@@ -75,5 +75,5 @@ def _texts(column: NDArray[Any]) -> NDArray[Any]:
     return column.astype(str)
 
 
-def _numbers(column: NDArray[Any]) -> Floats:
-    return column.astype(np.float64)
+def _scaled(column: NDArray[Any], mean: float, spread: float) -> Floats:
+    return np.nan_to_num((column.astype(np.float64) - mean) / spread)
