@@ -10,7 +10,10 @@ from planted_tools import LETTERS, ONES, REPLACE_ONE, counting
 
 from discreet.audit import audit
 from discreet.audit.limits import at_least
+from discreet.errors import InvalidParameter
 from discreet.privacy.events import PureDP
+from discreet.privacy.relation import Relation
+from discreet.verify import worlds
 
 TIGHT = [one for one in PLANTED if one.name in ("noise of half the scale", "exponential mechanism without the 2")]
 SOUND = [replace(one, runs=1_000) for one in PLANTED if one.runs <= 60_000]
@@ -67,18 +70,33 @@ def test_promising_pairs_are_kept_and_the_rest_only_searched() -> None:
     assert result.epsilon_at_least > 1
 
 
+@pytest.mark.statistical
+def test_the_pair_that_shows_a_bug_is_found_in_a_small_world() -> None:
+    """Noise that is right for all but the empty data set: two of twelve pairs of neighbours show it."""
+
+    def shy(data, runs):
+        return counting(1 if data else "1/9")(data, runs)
+
+    world = worlds((1, 2), range(4))
+    result = audit(shy, world, claim=PureDP(1), relation=Relation.ADD_REMOVE, runs=4_000, many=True, level=1e-9)
+    assert result.pairs_searched == 12
+    assert result.refuted
+    assert () in result.worst.pair
+
+
+def test_a_world_needs_a_relation() -> None:
+    with pytest.raises(InvalidParameter, match="relation"):
+        audit(counting(1), worlds((1,), range(3)), claim=PureDP(1), runs=400, many=True)
+
+
 @pytest.mark.parametrize("wrong", [{"pairs": []}, {"pairs": [(1,)]}, {"runs": 3}, {"level": 0.0}, {"level": 1.0}])
 def test_an_audit_that_could_show_nothing_is_refused(wrong) -> None:
-    from discreet.errors import InvalidParameter
-
     words = {"pairs": ONES, "runs": 400, "level": 0.1} | wrong
     with pytest.raises(InvalidParameter):
         audit(counting(1), words.pop("pairs"), claim=PureDP(1), many=True, **words)
 
 
 def test_a_mechanism_that_returns_too_few_outputs_is_refused() -> None:
-    from discreet.errors import InvalidParameter
-
     with pytest.raises(InvalidParameter, match="as many outputs"):
         audit(lambda data, runs: [1] * (runs - 1), ONES, claim=PureDP(1), runs=400, many=True)
 

@@ -18,19 +18,21 @@ from discreet.audit.outputs import Outputs, alike, outputs_of
 from discreet.audit.search import Suspicion, suspicions
 from discreet.errors import InvalidParameter
 from discreet.privacy.relation import Relation
+from discreet.verify.small_worlds import Worlds, neighbours
 
 __all__ = ["Mechanism", "audit"]
 
 Mechanism: TypeAlias = Callable[..., Any]  # of a data set; or, with many=True, of a data set and a number of runs
 Pair: TypeAlias = tuple[Any, Any]
 Run: TypeAlias = Callable[[Any, int], Outputs]
-_PILOT = 0.1  # Part of the runs that goes into the search for the pair, and as much again into the choice of the event.
+_PILOT = 0.1  # Part of the runs with which a pair is tried, before the kept ones are chosen;
+_SEARCH = 5  # of many pairs less, so that the search takes about so many times the runs of a pair.
 _LEAST_RUNS = 40
 
 
 def audit(
     mechanism: Mechanism,
-    pairs: Iterable[Pair],
+    pairs: Worlds | Iterable[Pair],
     *,
     claim: Claimed,
     relation: Relation | None = None,
@@ -41,16 +43,17 @@ def audit(
 ) -> Audit:
     """Look for a pair of neighbours and an event that break a claim, with `runs` runs for each data set of a kept pair.
 
-    Each pair is tried in both orders. A few runs of every pair choose the `kept` ones; half of what is left chooses the
-    event, and the other half tests it. With `many`, the mechanism takes a number of runs as well, and returns as many
-    independent outputs: much quicker, and the caller's promise.
+    `pairs` may be a small world (`verify.worlds`), which stands for all its neighbours under `relation`. A few runs of
+    every pair, in both orders, choose the `kept` ones; half of their own runs choose the event, the other half tests
+    it. With `many`, the mechanism takes a number of runs as well, and returns as many independent outputs: much
+    quicker, and the caller's promise.
     """
     begun = time.perf_counter()
-    listed = [tuple(pair) for pair in pairs]
+    listed = _listed(pairs, relation)
     _check(listed, runs, level)
     curve = read_claim(claim, relation)
     run = _runner(mechanism, many)
-    chosen = _promising(run, listed, curve, max(_LEAST_RUNS, int(_PILOT * runs)), kept)
+    chosen = _promising(run, listed, curve, _pilot(runs, len(listed)), kept)
     error = level / (4 * len(chosen))  # Two orders, two events each.
     findings = [finding for pair in chosen for finding in _tested(run, pair, curve, runs, error)]
     return Audit(
@@ -61,6 +64,20 @@ def audit(
         level=level,
         seconds=time.perf_counter() - begun,
     )
+
+
+def _listed(pairs: Worlds | Iterable[Pair], relation: Relation | None) -> list[Any]:
+    """List pairs of neighbours, each in one order: the other one is tried as well."""
+    if not isinstance(pairs, Worlds):
+        return [tuple(pair) for pair in pairs]
+    if relation is None:
+        raise InvalidParameter("say relation=Relation.ADD_REMOVE or Relation.REPLACE_ONE: a world has neighbours by it")
+    places = neighbours(pairs, relation)
+    return [(pairs.data_sets[one], pairs.data_sets[other]) for one, other in places if one < other]
+
+
+def _pilot(runs: int, pairs: int) -> int:
+    return max(_LEAST_RUNS, min(int(_PILOT * runs), _SEARCH * runs // max(1, pairs)))
 
 
 def _check(pairs: Sequence[Any], runs: int, level: float) -> None:
