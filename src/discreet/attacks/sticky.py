@@ -24,6 +24,7 @@ from discreet.attacks.sticky_targets import Pair, pairs_of, read_rows, singled_o
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive
 from discreet.privacy import PureDP, best_guess
+from discreet.privacy.meaning_words import percent_up
 from discreet.privacy.notprivate import NotPrivate
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class Sticky:
         width = max(len(one.method) for one in self.guessed)
         lines += [f"    {one.method:<{width}}  {_limits(one.right)}  {_asked(one)}" for one in self.guessed]
         if self.ceiling is not None:
-            lines.append(f"  no attacker exceeds {100 * self.ceiling:.1f} %")
+            lines.append(f"  no attacker exceeds {percent_up(self.ceiling)}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
