@@ -55,12 +55,15 @@ class MarginalReconstruction:
         from discreet import plots
 
         shares = {"rebuilt": self.fresh, "without the person's row": self.without}
-        limits = [success.interval() for success in shares.values()]
+        rows = [(name, success.share, *success.interval()) for name, success in shares.items()]
+        if self.ceiling is not None:
+            rows.append(("no attacker exceeds", self.ceiling, self.ceiling, self.ceiling))
+        names, values, lows, highs = (list(column) for column in zip(*rows, strict=True))
         return plots.error_bars(
-            list(shares),
-            [success.share for success in shares.values()],
-            [low for low, _ in limits],
-            [high for _, high in limits],
+            names,
+            values,
+            lows,
+            highs,
             across="share of rows rebuilt exactly",
             title=f"{self.people} rows from {self.tables} tables",
         )

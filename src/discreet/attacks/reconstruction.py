@@ -64,12 +64,15 @@ class Reconstruction:
         from discreet import plots
 
         shares = {"rebuilt": self.right, "by the commoner answer": self.commonest}
-        limits = [success.interval() for success in shares.values()]
+        rows = [(name, success.share, *success.interval()) for name, success in shares.items()]
+        if self.ceiling is not None:
+            rows.append(("no attacker exceeds", self.ceiling, self.ceiling, self.ceiling))
+        names, values, lows, highs = (list(column) for column in zip(*rows, strict=True))
         return plots.error_bars(
-            list(shares),
-            [success.share for success in shares.values()],
-            [low for low, _ in limits],
-            [high for _, high in limits],
+            names,
+            values,
+            lows,
+            highs,
             across="share of secrets that are right",
             title=f"{self.people:,} secrets from {self.queries:,} counts ± {self.deviation:.3g}",
         )

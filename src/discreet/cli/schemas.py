@@ -7,6 +7,7 @@ from typing import Any
 
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
 from discreet.cli.answers.attack_attributes import AttributesAnswer
+from discreet.cli.answers.attack_counts import AveragingAnswer, RowsAnswer, SecretsAnswer, TracingAnswer
 from discreet.cli.answers.attack_differencing import DifferencingAnswer
 from discreet.cli.answers.attack_floating_point import FloatingPointAnswer
 from discreet.cli.answers.attack_linkage import LinkageAnswer
@@ -35,6 +36,10 @@ ANSWERS: Mapping[str, Any] = {
     "account convert": Converted,
     "attack floating-point": FloatingPointAnswer,
     "attack differencing": DifferencingAnswer,
+    "attack averaging": AveragingAnswer,
+    "attack reconstruction": RowsAnswer,
+    "attack subset-counts": SecretsAnswer,
+    "attack tracing": TracingAnswer,
     "attack attributes": AttributesAnswer,
     "attack linkage": LinkageAnswer,
     "attack membership": MembershipAnswer,

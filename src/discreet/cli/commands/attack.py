@@ -6,12 +6,15 @@ import typer
 
 from discreet.cli.commands import (
     attack_attributes,
+    attack_averaging,
     attack_differencing,
     attack_floating_point,
     attack_linkage,
     attack_membership,
+    attack_reconstruction,
     attack_scoreboard,
     attack_sticky,
+    attack_tracing,
     attack_uniqueness,
 )
 from discreet.cli.words import group
@@ -23,6 +26,9 @@ ATTACKS = (  # In the order in which people meet them.
     attack_linkage,
     attack_scoreboard,
     attack_differencing,
+    attack_averaging,
+    attack_tracing,
+    attack_reconstruction,
     attack_sticky,
     attack_floating_point,
     attack_membership,
