@@ -15,6 +15,7 @@ from discreet.attacks.floating_point import FloatingPoint, floating_point
 from discreet.attacks.indicators import Indicators, halves, indicators
 from discreet.attacks.item_counts import ItemCounts, item_counts
 from discreet.attacks.linkage import Linkage, linkage
+from discreet.attacks.lone_cells import LoneCells, lone_cells
 from discreet.attacks.marginal_reconstruction import MarginalReconstruction, marginal_reconstruction
 from discreet.attacks.marginals import Block, Marginals, block_of
 from discreet.attacks.membership import Membership, membership, membership_by_scores
@@ -55,6 +56,7 @@ __all__ = [
     "ItemCounts",
     "Level",
     "Linkage",
+    "LoneCells",
     "MarginalReconstruction",
     "Marginals",
     "Membership",
@@ -91,6 +93,7 @@ __all__ = [
     "linkage",
     "lira_scores",
     "logit_scores",
+    "lone_cells",
     "loss_scores",
     "marginal_reconstruction",
     "membership",
