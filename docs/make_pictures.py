@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import discreet as dp
-from discreet import plots, privacy, robust
+from discreet import attacks, data, plots, privacy, robust
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
 from discreet.plots import Curves
 from discreet.release import Level
@@ -97,6 +97,9 @@ def main() -> None:
     charts["running"] = plots.lines(
         _running(), across="day of the year", up="worst deviation so far, in people", log_y=True
     )
+    with data.folder("hospital") as county:  # Nobody in it exists.
+        known = ["zip", "birth_date", "sex", "diagnosis", "nights"]
+        charts["uniqueness"] = attacks.uniqueness(county / "stays.parquet", known, person="patient").value.plot()
     for name, chart in charts.items():
         plots.save(chart, PICTURES / f"{name}.svg")
 
