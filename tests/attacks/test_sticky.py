@@ -17,6 +17,7 @@ from discreet.attacks.sticky_ours import PrivateCounts, SessionCounts
 from discreet.attacks.sticky_questions import SECRET, Condition, Rows
 from discreet.attacks.sticky_targets import pairs_of, read_rows, singled_out
 from discreet.errors import InvalidParameter, Refused
+from discreet.privacy import Composed, DiscreteLaplace
 
 KNOWN = [f"a{i}" for i in range(5)]
 FALSE_ALARM = 1e-10  # Of an interval: each end is wrong with at most half of it.
@@ -109,6 +110,21 @@ def test_a_session_and_its_quick_twin_answer_alike():
     for question, count in zip(questions[:3], exact[:3], strict=True):
         assert SessionCounts(rows, Fraction(100)).answers([question]) == [count]
         assert PrivateCounts(rows, Fraction(100)).answers([question]) == [count]
+
+
+def test_a_session_draws_the_noise_that_its_twin_draws():
+    rows, _ = read_rows(best_case(1), KNOWN, "ill", "yes")
+    questions = [(Condition(f"c{number % 4}", 0),) for number in range(8)]  # Four, each asked twice.
+    spent = SessionCounts(rows, Fraction(2)).plan(questions).event
+    assert spent == Composed(
+        [DiscreteLaplace(scale=2, sensitivity=1)] * 4
+    )  # As `PrivateCounts`: different questions / epsilon.
+
+
+@pytest.mark.slow
+def test_the_same_attacks_stay_below_the_ceiling_of_a_session(world):
+    found = attacks.sticky(world, known=KNOWN, secret="ill", value="yes", victims=25, epsilon=1).value
+    assert all(one.right.interval(FALSE_ALARM)[0] <= found.ceiling for one in found.guessed)
 
 
 class TestModel:

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from discreet import noise
 from discreet.attacks.sticky_questions import Condition, Law, Question, Rows
 from discreet.privacy import Event, PureDP
+
+if TYPE_CHECKING:
+    from discreet.query import Plan
 
 __all__ = ["PrivateCounts", "SessionCounts"]
 
@@ -32,7 +35,8 @@ class SessionCounts:
     def renewed(self, rows: Rows) -> SessionCounts:
         return SessionCounts(rows, self.epsilon)
 
-    def answers(self, questions: Sequence[Question]) -> list[float | None]:
+    def plan(self, questions: Sequence[Question]) -> Plan:
+        """Open a session with this budget, and plan all questions as one, priced and not yet asked."""
         from discreet.ledger import Budget
         from discreet.query import Session
 
@@ -41,7 +45,10 @@ class SessionCounts:
             dataset="lab", principal="lab", version="1",
         )  # fmt: skip
         asked = ", ".join(f"COUNT(*) FILTER (WHERE {_where(one)}) AS q{i}" for i, one in enumerate(questions))
-        answer = session.sql(f"SELECT {asked} FROM data", epsilon=self.epsilon).release().to_arrow()
+        return session.sql(f"SELECT {asked} FROM data", epsilon=self.epsilon)
+
+    def answers(self, questions: Sequence[Question]) -> list[float | None]:
+        answer = self.plan(questions).release().to_arrow()
         return [float(answer.column(f"q{i}")[0].as_py()) for i in range(len(questions))]
 
     def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
@@ -65,9 +72,13 @@ class PrivateCounts:
         return PrivateCounts(rows, self.epsilon)
 
     def answers(self, questions: Sequence[Question]) -> list[float | None]:
-        drawn = noise.discrete_laplace(len(questions) / self.epsilon, len(questions))
-        exact = [int(np.count_nonzero(self.rows.fitting(one))) for one in questions]
-        return [float(count + extra) for count, extra in zip(exact, drawn.tolist(), strict=True)]
+        distinct = list(dict.fromkeys(questions))  # A session answers the same question once.
+        drawn = noise.discrete_laplace(len(distinct) / self.epsilon, len(distinct)).tolist()
+        told = {
+            question: float(np.count_nonzero(self.rows.fitting(question)) + extra)
+            for question, extra in zip(distinct, drawn, strict=True)
+        }
+        return [told[question] for question in questions]
 
     def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
         return _difference(inside, asked / self.epsilon)
