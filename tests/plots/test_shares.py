@@ -14,7 +14,8 @@ from discreet.plots import shares
 def rows(**changed: Any) -> list[dict[str, Any]]:
     options = {"labels": ["one", "two"], "parts": {"a": [0.2, 0.5], "b": [0.3, 0.5], "c": [0.5, 0.0]}} | changed
     chart = json.loads(shares(options["labels"], options["parts"], across="people", title="t").to_json())
-    return chart["data"]["values"]
+    (values,) = chart["datasets"].values()
+    return values
 
 
 def test_every_part_begins_where_the_one_before_ends() -> None:

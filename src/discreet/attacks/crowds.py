@@ -80,11 +80,9 @@ def _of_rows(node: _Node, column: int, keys: Places, most: int, deeper: bool) ->
     group, sizes = _numbered(keys, most)
     kept = sizes[group] > 1
     numbers = np.cumsum(sizes > 1) - 1
-    rows = np.flatnonzero(kept) if node.rows is None else node.rows[kept]
     profile = _profile(sizes[sizes > 0], node.gone)
-    return profile, _Node(
-        columns, rows, numbers[group[kept]], int(numbers[-1]) + 1 if len(numbers) else 0, None, profile[0]
-    )
+    groups = int(numbers[-1]) + 1 if len(numbers) else 0
+    return profile, _Node(columns, _left(node.rows, kept), numbers[group[kept]], groups, None, profile[0])
 
 
 def _of_people(
@@ -102,10 +100,18 @@ def _of_people(
     least = np.where(alone, 1, np.iinfo(np.int64).max)
     np.minimum.at(least, who, crowd)
     kept = crowd > 1
-    rows = np.flatnonzero(kept) if node.rows is None else node.rows[kept]
     numbers = np.cumsum(sizes > 1) - 1
-    child = _Node((*node.columns, column), rows, numbers[group[kept]], int((sizes > 1).sum()), alone, 0)
+    child = _Node(
+        (*node.columns, column), _left(node.rows, kept), numbers[group[kept]], int((sizes > 1).sum()), alone, 0
+    )
     return _people_in(least), child
+
+
+def _left(rows: Places | None, kept: NDArray[np.bool_]) -> Places | None:
+    """Return the rows that are left; as long as these are all, they need no list."""
+    if rows is None:
+        return None if kept.all() else np.flatnonzero(kept)
+    return rows[kept]
 
 
 def _numbered(keys: Places, most: int) -> tuple[Places, Places]:
