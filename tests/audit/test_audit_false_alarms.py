@@ -32,7 +32,7 @@ def alarms(mechanisms, rounds: int, level: float) -> int:
 
 @pytest.mark.statistical
 def test_a_few_audits_at_a_high_level_raise_no_more_alarms_than_it_says() -> None:
-    rounds, level = 60, 0.1
+    rounds, level = 40, 0.1
     small = [replace(one, runs=400) for one in TIGHT]
     assert at_least(alarms(small, rounds, level) or 0, rounds, 1e-9) <= level
 
