@@ -2,8 +2,8 @@
 
 Such systems answer any number of questions without a budget. Every condition adds two layers of noise, which are always
 the same for the same condition, and for the same condition and the same people; so asking again teaches nothing.
-Answers about few people are refused. The layers and the refusal are as [GHRLM19] describes them. It is no mechanism of
-this library, and it protects nobody: `sticky` shows why.
+Answers about few people are refused. The layers are as [GHRLM19] describes them; a noisy threshold of about four people
+stands for the refusal. It is no mechanism of this library, and it protects nobody: `sticky` shows why.
 """
 
 from __future__ import annotations
