@@ -88,12 +88,12 @@ class TestSubsets:
 
     @pytest.mark.statistical
     def test_small_noise_falls_and_the_share_agrees_with_the_formula(self):
-        for deviation in (4, 20):
+        for deviation in (4, 40):
             found = reconstruction(coins(200), queries=3000, mechanism=noisy(3000, deviation)).value
             low, high = found.right.interval(FALSE_ALARM)
             assert found.expected is not None
             assert low - 0.02 < found.expected < high + 0.02
-            assert low > found.commonest.share
+            assert (low > 0.7) == (deviation == 4)
 
     def test_a_linear_program_bears_answers_that_are_wrong_altogether(self):
         secrets, liar = coins(40), Liar(PureDP(1))
@@ -195,7 +195,7 @@ class TestMarginals:
         assert (block.marginals.matrix() @ found == marginals(block)).all()
 
     def test_all_three_way_tables_of_a_small_block_give_every_row_away(self):
-        block = made_up((2, 30, 8, 2), 24, ways=3)
+        block = made_up((2, 60, 8, 2), 24, ways=3)
         found = marginal_reconstruction(block, ()).value
         assert found.rebuilt == found.fresh == Success(24, 24)
         assert found.unique
