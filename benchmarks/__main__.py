@@ -11,6 +11,9 @@ from typing import Final
 from benchmarks import (
     bench_accounting,
     bench_accuracy,
+    bench_attacks,
+    bench_attacks_identity,
+    bench_audit,
     bench_corpus,
     bench_imports,
     bench_ledger,
@@ -64,6 +67,9 @@ TOPICS: Final = {
     "release_speed": Topic(bench_release_speed.measure, one(bench_release_speed.table)),
     "running": Topic(bench_running.measure, bench_running.tables),
     "release": Topic(bench_release.measure, bench_release.tables, needs_data=True),
+    "attacks": Topic(bench_attacks.measure, bench_attacks.tables, needs_data=True),
+    "audit": Topic(bench_audit.measure, one(bench_audit.table)),
+    "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
 }
 
 
