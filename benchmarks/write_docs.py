@@ -1,16 +1,20 @@
-"""Write docs/benchmarks.md from the results: `python -m benchmarks.write_docs`."""
+"""Write docs/benchmarks.md and the table of attacks from the results: `python -m benchmarks.write_docs`."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from benchmarks import bench_attacks
 from benchmarks.__main__ import TOPICS
 from benchmarks.environments import ROOT
 from benchmarks.results import FOLDER, Results
 
-__all__ = ["main", "page"]
+__all__ = ["LAB", "PAGE", "main", "page", "with_table"]
 
 PAGE: Final = ROOT / "docs" / "benchmarks.md"
+LAB: Final = ROOT / "docs" / "attacks" / "table.md"
+_START: Final = "<!-- table of attacks: written by `python -m benchmarks.write_docs` -->\n"
+_END: Final = "<!-- end of the table of attacks -->"
 HEAD: Final = """# Benchmarks
 
 Written by `python -m benchmarks.write_docs` from `benchmarks/results/*.json`; do not edit by hand.
@@ -18,7 +22,7 @@ Written by `python -m benchmarks.write_docs` from `benchmarks/results/*.json`; d
 ```
 make bench                    # all topics
 make bench ONLY=noise         # one of {topics}
-make bench DATA=/some/folder  # with the real data sets of accuracy, corpus and spread
+make bench DATA=/some/folder  # with the real data sets of accuracy, corpus, spread, release and attacks
 python -m benchmarks --quick  # a few minutes, not for quoting
 ```
 
@@ -53,9 +57,17 @@ def _section(topic: str) -> str:
     return f"## {topic.capitalize()}\n\n{TOPICS[topic].text(results)}\n\n{facts}\n"
 
 
+def with_table(text: str) -> str:
+    """Return the page of the attack lab with the table of the last full run."""
+    before, rest = text.split(_START)
+    after = rest.split(_END)[1]
+    return f"{before}{_START}\n{bench_attacks.table(Results.read('attacks')).text()}\n\n{_END}{after}"
+
+
 def main() -> None:
-    """Write the page."""
+    """Write both pages."""
     PAGE.write_text(page(), encoding="utf-8")
+    LAB.write_text(with_table(LAB.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":
