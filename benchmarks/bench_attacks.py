@@ -55,13 +55,14 @@ def table(results: Results) -> Table:
         rows=tuple(_row(results, name) for name in _names(results)),
         remarks=(
             ", ".join(map(str, goals(results))) + ".",
-            "In brackets: limits at 95 % by Clopper and Pearson. All guesses of a cell are independent: about other "
-            "releases, or other people. “Without” is the same attacker on a release without the person, or made of "
-            "somebody else; where nothing is said, the secret is a fair coin, and a coin is right in 50 %.",
+            "In brackets: limits at 95 % by Clopper and Pearson. Guesses about ours are independent: each is about "
+            "noise of its own. Those about a raw release are not quite: there limits only tell how many they are. "
+            "“Without” is the same attacker on a release without the person, or made of somebody else; where nothing "
+            "is said, the secret is a fair coin, and a coin is right in 50 %.",
             "What no attacker exceeds is read off the trade-off curve of the event that was charged, at the upper "
             "limit of what is right without the person at the same ε; for coins it is the best guess at even odds. "
             "“Kept” says that the lower limit of the share is not above it; in each cell it is denied wrongly with a "
-            f"chance of {ERROR:g} at most.",
+            f"chance of {ERROR:g} at most (twice that for floating point, where the more telling input is taken).",
             "Linkage has no private counterpart: ours releases tables, not rows, so there is no row to join. "
             "Uniqueness and scoreboard are another question there: whether somebody is in a cell, or counted, at all.",
             *results.missing(),

@@ -24,7 +24,7 @@ NAIVE = {
     "reconstruction, subsets": SMALL,
     "averaging": LARGER,
     "tracing": SMALL,
-    "sticky noise, clones": LARGER,
+    "sticky noise, clones": SMALL,
     "floating point": SMALL,
     "attributes": SMALL,
 }

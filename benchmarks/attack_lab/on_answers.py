@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import discreet as dp
 from benchmarks.attack_lab import worlds
-from benchmarks.attack_lab.contests import DELTA, Attack, Outcome, Setting
+from benchmarks.attack_lab.contests import DELTA, Attack, Outcome, Setting, added
 from discreet import attacks, noise
 from discreet.attacks import textbook
 from discreet.attacks.averaging import averaging as asked_again
@@ -25,12 +25,12 @@ _RATE = 0.05  # Of strangers who are accused.
 _MEMBERS, _ATTRIBUTES = 100, 1000
 _SECRETS, _QUERIES = 20, 1000
 _STEPS = 1024  # Of the grid, to one unit.
-_ASKED, _CROWD = 100, 100
+_ASKED, _CROWD, _PLANETS = 100, 100, 40
 
 
 def averaging(epsilon: Fraction | None, setting: Setting) -> Outcome:
     """Ask the same question again and again; a session gives the answer again that it has stored."""
-    trials = setting.times(200)
+    trials = setting.times(150)
     if epsilon is None:
         found = asked_again(_renewed, times=_ASKED, trials=trials)
         return Outcome(data=f"a made-up count, asked {_ASKED} times", success=found.right, without=None)
@@ -58,29 +58,29 @@ def _session(epsilon: Fraction) -> Callable[[int], Callable[[], float]]:
 
 def tracing(epsilon: Fraction | None, setting: Setting) -> Outcome:
     """Find members by the counts of many attributes, while one in twenty strangers is accused."""
-    population = attacks.coins(_ATTRIBUTES)
-    found = attacks.tracing(
-        population.draw(_MEMBERS),
-        population.draw(400),
-        mechanism=None if epsilon is None else _gaussian(_ATTRIBUTES, _ATTRIBUTES, epsilon),
-        score=attacks.Score.LIKELIHOOD_RATIO,
-        population=population,
-        trials=setting.times(1000),
-    ).value
+    mechanism = None if epsilon is None else _gaussian(_ATTRIBUTES, _ATTRIBUTES, epsilon)
+    found = [_traced(mechanism) for _ in range(setting.times(8))]
     return Outcome(
         data=f"made up: {_MEMBERS} people, {_ATTRIBUTES:,} attributes",
-        success=found.found(_RATE),
-        without=found.accused(_RATE),
-        event=found.event,
-        relation=found.relation,
+        success=added([one.found(_RATE) for one in found]),
+        without=added([one.accused(_RATE) for one in found]),
+        event=None if mechanism is None else mechanism.event,
+        relation=_REPLACE,
     )
+
+
+def _traced(mechanism: VectorGaussian | None) -> attacks.Tracing:
+    """Attack every member of a crowd once."""
+    people, score = attacks.coins(_ATTRIBUTES), attacks.Score.LIKELIHOOD_RATIO
+    members, strangers = people.draw(_MEMBERS), people.draw(4 * _MEMBERS)
+    return attacks.tracing(members, strangers, mechanism=mechanism, score=score, population=people).value
 
 
 def reconstruction(epsilon: Fraction | None, setting: Setting) -> Outcome:
     """Rebuild secrets from counts of random subsets; of each world one person counts, so guesses are independent."""
     price = Fraction(1) if epsilon is None else epsilon
     mechanism = _gaussian(_QUERIES, 1 if epsilon is None else _QUERIES, price)
-    hits = [_rebuilt(mechanism) for _ in range(setting.times(1000))]
+    hits = [_rebuilt(mechanism) for _ in range(setting.times(800))]
     return Outcome(
         data=f"made up: {_SECRETS} secrets, {_QUERIES:,} subsets",
         success=attacks.Success(sum(hits), len(hits)),
@@ -106,8 +106,8 @@ def exploiting(method: str) -> Attack:
     """Attack people behind sticky noise, or behind private answers, by one of the ways of the attack."""
 
     def attack(epsilon: Fraction | None, setting: Setting) -> Outcome:
-        found = _stuck(epsilon, setting)
-        right = next(one.right for one in found.guessed if one.method == method)
+        guessed = [one for found in _stuck(epsilon, setting) for one in found.guessed if one.method == method]
+        right = added([one.right for one in guessed])
         event = None if epsilon is None else PureDP(epsilon)
         return Outcome(data="made up: unique people in crowds", success=right, without=None, event=event)
 
@@ -115,10 +115,11 @@ def exploiting(method: str) -> Attack:
 
 
 @cache
-def _stuck(epsilon: Fraction | None, setting: Setting) -> attacks.Sticky:
-    people = setting.times(400)
-    options: dict[str, Any] = {"known": worlds.KNOWN, "secret": "ill", "value": "yes", "victims": people}
-    return attacks.sticky(worlds.planets(people), epsilon=epsilon, by_session=False, **options).value
+def _stuck(epsilon: Fraction | None, setting: Setting) -> list[attacks.Sticky]:
+    """Attack everybody who is unique in several worlds, by all ways at once."""
+    options: dict[str, Any] = {"known": worlds.KNOWN, "secret": "ill", "value": "yes", "victims": _PLANETS}
+    rows = worlds.planets(_PLANETS)
+    return [attacks.sticky(rows, epsilon=epsilon, by_session=False, **options).value for _ in range(setting.times(10))]
 
 
 def floating_point(epsilon: Fraction | None, setting: Setting) -> Outcome:

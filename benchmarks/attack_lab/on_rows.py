@@ -111,7 +111,7 @@ def differencing(epsilon: Fraction | None, setting: Setting) -> Outcome:
 def marginals(epsilon: Fraction | None, setting: Setting) -> Outcome:
     """Rebuild rows of small blocks from all their tables of up to three columns."""
     relation, found, mechanism = Relation.ADD_REMOVE, [], None
-    for _ in range(setting.times(8)):
+    for _ in range(setting.times(6)):
         block = worlds.block(_SHAPE, _PEOPLE, ways=3)
         if epsilon is not None:
             mechanism = attacks.gaussian_counts(
