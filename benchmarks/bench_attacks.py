@@ -20,9 +20,10 @@ def measure(*, quick: bool, data: Path | None) -> Results:
     """Run all attacks: on bundled and made-up people, and on real data where a folder has them."""
     gathering = gather(quick=quick)
     if (environment := gathering.environment(OURS)) is not None:
-        folder = [] if data is None else [str(data.resolve())]
+        folder = () if data is None else (str(data.resolve()),)
         gathering.run(environment, "discreet_attacks", *folder)
-        gathering.failures = {name.replace(" ".join(folder), "DATA"): why for name, why in gathering.failures.items()}
+        for path in folder:
+            gathering.failures = {name.replace(path, "DATA"): why for name, why in gathering.failures.items()}
     return gathering.results("attacks")
 
 

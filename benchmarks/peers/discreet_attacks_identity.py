@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -50,13 +51,13 @@ def visits(folder: Path) -> None:
         f"JOIN '{names}' v USING (zip, birth_date, sex) GROUP BY visit_id HAVING count(*) = 1"
     )
     truth = f"SELECT count(*) FROM ({joined}) JOIN '{folder / 'truth.parquet'}' USING (visit_id) WHERE named = voter_id"
-    ((right,),) = duckdb.sql(truth).fetchall()
+    ((right,),) = duckdb.execute(truth).fetchall()
     emit(job="linkage", hits=found.named.hits, of=found.named.of, right=right, estimated=found.right)
 
 
 def films(file: Path) -> None:
     """Find people by a few ratings, and look for them in private counts of films."""
-    names = {"person": "user_id", "item": "imdb_id", "value": "rating", "when": "timestamp"}
+    names: dict[str, Any] = {"person": "user_id", "item": "imdb_id", "value": "rating", "when": "timestamp"}
     targets = 200 if is_quick() else 2000
     for false_facts, known in ((0, (2, 4, 8)), (2, (8,))):
         found = attacks.scoreboard(file, **names, known=known, targets=targets, false_facts=false_facts).value
@@ -78,12 +79,12 @@ def large() -> None:
     rows = ROWS // 100 if is_quick() else ROWS
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "people.parquet"
-        duckdb.sql(MADE.format(rows=rows)).write_parquet(str(file))
+        duckdb.execute(f"COPY ({MADE.format(rows=rows)}) TO '{file}' (FORMAT parquet)")
         load = os.getloadavg()[0]
         counted: list[int] = []
         timing = once(lambda: counted.append(len(attacks.uniqueness(file, size=SIZE).value.combinations)))
         query = f"SELECT sum(n) FILTER (n = 1) FROM (SELECT count(*) AS n FROM '{file}' GROUP BY born, zip, marital)"
-        one = once(lambda: duckdb.sql(query).fetchall())
+        one = once(lambda: duckdb.execute(query).fetchall())
     emit(
         job="time", rows=rows, combinations=counted[0], cpu=timing.cpu, wall=timing.wall, load=round(load, 1),
         cpu_of_one_group_by=one.cpu, wall_of_one_group_by=one.wall,

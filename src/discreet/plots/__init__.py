@@ -1,6 +1,6 @@
 """Pictures of guarantees: plain arrays in, chart out. The only home of altair, which is loaded when a chart is made.
 
-`strip`, `ruler`, `course`, `hundred` and `caught` are SVG texts for a page, in the colours of that page, without altair.
+`strip`, `ruler`, `course`, `hundred` and `caught` are SVG texts for a page, in its own colours, without altair.
 """
 
 from discreet.plots.attackers import caught, hundred
