@@ -217,7 +217,7 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], bool]]] = [
 ]
 
 
-@pytest.mark.parametrize("holds", {holds for _, holds in MUTANTS}, ids=lambda holds: holds.__name__)
+@pytest.mark.parametrize("holds", dict.fromkeys(holds for _, holds in MUTANTS), ids=lambda holds: holds.__name__)
 def test_the_right_accountant_passes(holds: Callable[[], bool], monkeypatch: Patch) -> None:
     assert holds()
     coarse(monkeypatch)
