@@ -53,7 +53,7 @@ def encoded(lab: Lab, columns: Mapping[str, str], person: str | None) -> Encoded
     """Number the values of each column, in an order of no meaning, and fetch the numbers."""
     written = [*columns.values(), *([] if person is None else [lab.column("rows", person)])]
     values = ", ".join(f"{text} AS value_{i}" for i, text in enumerate(written))
-    lab.connection.execute(f"CREATE TEMP TABLE picked AS SELECT {values} FROM {lab.relations['rows']}")
+    lab.execute(f"CREATE TEMP TABLE picked AS SELECT {values} FROM {lab.relations['rows']}")
     for i in range(len(written)):
         lab.connection.execute(
             f"CREATE TEMP TABLE dictionary_{i} AS SELECT value_{i} AS value, "

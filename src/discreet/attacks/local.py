@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.engines.cage import Cage, default_threads
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Lab", "laboratory", "text_of"]
+
+T = TypeVar("T")
 
 _MEMORY = 4 * 2**30  # Bytes; beyond them the engine works on disk.
 
@@ -44,10 +46,17 @@ class Lab:
 
     def select(self, statement: str) -> pa.Table:
         """Run a statement of ours; what the engine says about a failure is not repeated, since it may carry values."""
+        return self._done(lambda: self.connection.sql(statement).to_arrow_table())
+
+    def execute(self, statement: str) -> None:
+        """Do what a statement of ours says; a failure is told as by `select`."""
+        self._done(lambda: self.connection.execute(statement))
+
+    def _done(self, work: Callable[[], T]) -> T:
         import duckdb
 
         try:
-            return self.connection.sql(statement).to_arrow_table()
+            return work()
         except duckdb.Error:
             pass
         raise InvalidParameter(

@@ -50,11 +50,12 @@ def audit(
     """
     begun = time.perf_counter()
     listed = _listed(pairs, relation)
-    _check(listed, runs, level)
+    _check(listed, runs, kept, level)
     curve = read_claim(claim, relation)
     run = _runner(mechanism, many)
     chosen = _promising(run, listed, curve, _pilot(runs, len(listed)), kept)
-    error = level / (4 * len(chosen))  # Two orders, two events each.
+    # Two orders, two events each; and whether outputs are rows or listed, all of them decide, also those that test.
+    error = level / (8 * len(chosen))
     findings = [finding for pair in chosen for finding in _tested(run, pair, curve, runs, error)]
     return Audit(
         claim=curve.text,
@@ -80,11 +81,13 @@ def _pilot(runs: int, pairs: int) -> int:
     return max(_LEAST_RUNS, min(int(_PILOT * runs), _SEARCH * runs // max(1, pairs)))
 
 
-def _check(pairs: Sequence[Any], runs: int, level: float) -> None:
+def _check(pairs: Sequence[Any], runs: int, kept: int, level: float) -> None:
     if not pairs or any(len(pair) != 2 for pair in pairs):
         raise InvalidParameter("pairs must be at least one pair of neighbouring data sets")
     if runs < 2 * _LEAST_RUNS:
         raise InvalidParameter(f"runs must be at least {2 * _LEAST_RUNS}: fewer show nothing")
+    if kept < 1:
+        raise InvalidParameter("kept must be 1 or more: so many pairs are tested")
     if not 0 < level < 1:
         raise InvalidParameter("level must be a probability between 0 and 1")
 

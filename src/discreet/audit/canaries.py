@@ -35,6 +35,8 @@ def errors_of(without: Sequence[float], with_it: Sequence[float]) -> Errors:
     outs, ins = np.asarray(without, np.float64), np.asarray(with_it, np.float64)
     if min(len(outs), len(ins)) < 4:
         raise InvalidParameter("there must be at least four scores of each kind")
+    if np.isnan(outs).any() or np.isnan(ins).any():
+        raise InvalidParameter("a score is not a number, and tells nothing of a canary: find out why, or leave it out")
     a, b = len(outs) // 2, len(ins) // 2
     tried = np.unique(np.concatenate([outs[:a], ins[:b]]))
     alarms = 1 - np.searchsorted(np.sort(outs[:a]), tried, "left") / a
@@ -50,6 +52,8 @@ def errors_of(without: Sequence[float], with_it: Sequence[float]) -> Errors:
 
 def epsilon_from_errors(errors: Errors, *, delta: float, error: float) -> float:
     """Return an epsilon that is below the true one, but for a chance of `error`. [JUO20]"""
+    if not 0 <= delta < 1:
+        raise InvalidParameter("delta must be a probability below 1")
     alarms, misses = errors.limits(error)
     found = [log((1 - delta - one) / other) for one, other in ((alarms, misses), (misses, alarms)) if one + delta < 1]
     return max([0.0, *found])

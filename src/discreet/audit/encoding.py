@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Protocol, TypeAlias, final
 
@@ -125,7 +125,8 @@ def _places(output: Hashable) -> tuple[Hashable, ...]:
 
 
 def _is_number(value: Hashable) -> bool:
-    return isinstance(value, (Real, Fraction)) and not isinstance(value, bool)
+    """Whether it is a number. So is True: it equals 1, and what is equal must be read alike."""
+    return isinstance(value, (Real, Decimal))
 
 
 def _number(value: Hashable) -> float:

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, final
 
-from discreet.audit.limits import at_least, at_most
+from discreet.audit.limits import MOST_EPSILON, at_least, at_most
 
 __all__ = ["Audit", "Finding"]
 
@@ -37,7 +37,7 @@ class Finding:
     @property
     def delta_at_least(self) -> float:
         """How large delta is at the tested epsilon, at least."""
-        return self.p_at_least - math.exp(self.epsilon) * self.q_at_most
+        return self.p_at_least - math.exp(min(self.epsilon, MOST_EPSILON)) * self.q_at_most
 
     def epsilon_at_least(self, delta: float) -> float:
         """How large epsilon is at a delta, at least; 0 if nothing follows."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["at_least", "at_most"]
+__all__ = ["MOST_EPSILON", "at_least", "at_most"]
+
+MOST_EPSILON = 300.0  # Its square is still a float; and nothing rarer than one in e^300 is ever seen.
 
 
 def at_least(seen: int, runs: int, error: float) -> float:

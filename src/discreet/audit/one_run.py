@@ -51,10 +51,11 @@ def guess(scores: Sequence[float], included: Sequence[bool], *, high: int, low: 
 
     How many to guess is the auditor's choice, to be made before the scores are seen.
     """
-    order = np.argsort(np.asarray(scores, np.float64), kind="stable")
-    truth = np.asarray(included, bool)
-    if len(order) != len(truth) or high < 0 or low < 0 or high + low > len(order):
-        raise InvalidParameter("there must be a score for each canary, and at most one guess for each")
+    seen, truth = np.asarray(scores, np.float64), np.asarray(included, bool)
+    if len(seen) != len(truth) or high < 0 or low < 0 or high + low > len(seen) or np.isnan(seen).any():
+        raise InvalidParameter("there must be a score for each canary, no NaN, and at most one guess for each")
+    # Equal scores are taken at their worst: the order in which canaries are listed may tell which of them are in.
+    order = np.lexsort((~truth, seen))
     right = int(truth[order[len(order) - high :]].sum()) + int((~truth[order[:low]]).sum())
     return Guesses(canaries=len(order), made=high + low, right=right)
 
@@ -74,6 +75,8 @@ def guesses_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
 
 def epsilon_from_guesses(guesses: Guesses, *, delta: float, error: float) -> float:
     """Return an epsilon that is below the true one, but for a chance of `error`."""
+    if not 0 <= delta <= 1 or not 0 < error < 1:
+        raise InvalidParameter("delta must be a probability, and error one between 0 and 1")
     return _largest(lambda epsilon: guesses_p_value(guesses, epsilon, delta) <= error)
 
 

@@ -26,9 +26,12 @@ def outputs_of(returned: Any) -> Outputs:
 
 
 def alike(*samples: Outputs) -> list[Outputs]:
-    """Return samples that can be compared: all of them rows of one length, or all of them listed."""
-    widths = {sample.shape[1] if isinstance(sample, np.ndarray) else None for sample in samples}
-    if len(widths) == 1:
+    """Return samples that can be compared: all of them rows of one length and type, or all of them listed.
+
+    Whether 1 was read as 1.0 depends on what else is in a sample, and rows of several types are never the same.
+    """
+    forms = {(sample.shape[1], sample.dtype) if isinstance(sample, np.ndarray) else None for sample in samples}
+    if len(forms) == 1:
         return list(samples)
     return [sample if isinstance(sample, list) else _listed(sample) for sample in samples]
 
@@ -42,9 +45,16 @@ def _plain(output: Any) -> Hashable:
         value = tuple(sorted(value.items(), key=repr))
     if isinstance(value, (list, tuple)):
         return tuple(_plain(part) for part in value)
-    if not isinstance(value, Hashable):
+    if not isinstance(value, Hashable) or _is_only_itself(value):
         raise InvalidParameter(f"the auditor cannot compare outputs of type {type(value).__name__}: return numbers")
     return value if value == value else _NOT_A_NUMBER  # One that differs from itself would be found nowhere.
+
+
+def _is_only_itself(value: Any) -> bool:
+    """Whether two outputs that look alike are never equal: then nothing could be found out about them."""
+    kind: Any = type(value)
+    compared = kind.__eq__ is not object.__eq__ or kind.__hash__ is not object.__hash__
+    return not compared and value is not None and value is not ... and not isinstance(value, type)
 
 
 def _as_array(listed: Sequence[Hashable]) -> NDArray[Any] | None:
@@ -57,7 +67,10 @@ def _as_array(listed: Sequence[Hashable]) -> NDArray[Any] | None:
         array = np.array(listed)
     except (ValueError, OverflowError):  # Tuples of several lengths, or numbers beyond any float.
         return None
-    return _rows(array) if _is_numeric(array) else None
+    if not _is_numeric(array):
+        return None
+    rows = _rows(array)
+    return rows if _listed(rows) == listed else None  # A large integer beside a fraction is rounded.
 
 
 def _is_numeric(array: NDArray[Any]) -> bool:

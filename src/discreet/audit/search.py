@@ -9,6 +9,7 @@ import numpy as np
 
 from discreet.audit.claimed import Curve
 from discreet.audit.encoding import Encoder, encoder_of
+from discreet.audit.limits import MOST_EPSILON
 from discreet.audit.outputs import Outputs
 from discreet.audit.scorers import Scorer, Scores, scorers
 
@@ -79,7 +80,7 @@ class _Tails:
 
 def _breaking(encoder: Encoder, tails: _Tails, curve: Curve) -> Suspicion:
     """Try every threshold and every point of the claim, and count standard errors."""
-    p, q, weights = tails.p, tails.q, np.exp(curve.epsilons)[:, None]
+    p, q, weights = tails.p, tails.q, np.exp(np.minimum(curve.epsilons, MOST_EPSILON))[:, None]
     excess = p - weights * q - curve.deltas[:, None]
     error = np.sqrt((p * (1 - p) + 1.0 / tails.runs + weights**2 * q * (1 - q)) / tails.runs)
     strength = excess / error

@@ -13,6 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from discreet.audit.encoding import Encoder, Sample, encoder_of
+from discreet.audit.limits import MOST_EPSILON
 from discreet.audit.outputs import alike, outputs_of
 from discreet.audit.scorers import Scorer, Scores, scorers
 from discreet.errors import InvalidParameter
@@ -31,9 +32,9 @@ def hockey_stick_at_least(one: Sequence[Any], other: Sequence[Any], *, epsilon: 
     test = _Test.learnt(one, other)
     cut = _cut(test.learnt_scores[0], test.learnt_scores[1], epsilon)
     here, there = test.fresh_scores
-    slack = sqrt(log(2 / error) / (2 * len(here)))
+    slack = _slack(len(here), error)
     first, second = float(np.mean(here >= cut)) - slack, float(np.mean(there >= cut)) + slack
-    return first - exp(epsilon) * second
+    return first - exp(min(epsilon, MOST_EPSILON)) * second
 
 
 def renyi_at_least(one: Sequence[Any], other: Sequence[Any], *, order: float, error: float) -> float:
@@ -76,13 +77,23 @@ class _Test:
         return cls((scorer(learnt[0]), scorer(learnt[1])), (scorer(fresh[0]), scorer(fresh[1])))
 
 
+def _slack(size: int, error: float) -> float:
+    """Return how far a share of so many outputs is off, at most, but for a chance.
+
+    There are two shares; and whether outputs are rows or listed, all of them decide, also those that test.
+    """
+    if not 0 < error < 1:
+        raise InvalidParameter("error must be a probability between 0 and 1")
+    return sqrt(log(4 / error) / (2 * size))
+
+
 def _halves(half: int) -> tuple[slice, slice]:
     return slice(half), slice(half, None)
 
 
 def _renyi(here: Scores, there: Scores, order: float, cap: float, error: float) -> float:
     up, down = (order - 1) * cap, order * cap
-    slack = sqrt(log(2 / error) / (2 * len(here)))
+    slack = _slack(len(here), error)
     first = float(np.mean(np.exp((order - 1) * here))) - (exp(up) - exp(-up)) * slack
     second = float(np.mean(np.exp(order * there))) + (exp(down) - exp(-down)) * slack
     return order / (order - 1) * log(first) - log(second) if first > 0 else 0.0
@@ -110,4 +121,4 @@ def _cut(ones: Scores, others: Scores, epsilon: float) -> float:
     thresholds = np.unique(np.concatenate([ones, others]))
     here = len(ones) - np.searchsorted(np.sort(ones), thresholds, "left")
     there = len(others) - np.searchsorted(np.sort(others), thresholds, "left")
-    return float(thresholds[int(np.argmax(here / len(ones) - exp(epsilon) * there / len(others)))])
+    return float(thresholds[int(np.argmax(here / len(ones) - exp(min(epsilon, MOST_EPSILON)) * there / len(others)))])
