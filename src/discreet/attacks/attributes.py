@@ -118,6 +118,8 @@ def attributes(
     person more or less: it gives the ceiling.
     """
     count = _check(table, secret)
+    if people < 1:
+        raise InvalidParameter("people must be 1 or more: so many are attacked")
     chosen = noise.permutation(count)[: min(people, count)]
     pairs = np.array([_both(release, table, secret, int(one)) for one in chosen], bool).reshape(-1, 3)
     right, without, common = (Success(int(column.sum()), len(pairs)) for column in pairs.T)

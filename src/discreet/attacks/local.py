@@ -46,11 +46,17 @@ class Lab:
 
     def select(self, statement: str) -> pa.Table:
         """Run a statement of ours; what the engine says about a failure is not repeated, since it may carry values."""
-        return self._done(lambda: self.connection.sql(statement).to_arrow_table())
+        return self._done(lambda: self.connection.sql(self._single(statement)).to_arrow_table())
 
     def execute(self, statement: str) -> None:
         """Do what a statement of ours says; a failure is told as by `select`."""
-        self._done(lambda: self.connection.execute(statement))
+        self._done(lambda: self.connection.execute(self._single(statement)))
+
+    def _single(self, statement: str) -> str:
+        """Refuse a condition that ends our statement and begins another, which could write over the table."""
+        if len(self.connection.extract_statements(statement)) != 1:
+            raise InvalidParameter("a condition is one expression over columns of the table, with no ; after it")
+        return statement
 
     def _done(self, work: Callable[[], T]) -> T:
         import duckdb
@@ -87,9 +93,20 @@ def _prepared(connection: Any, held: Mapping[str, Held]) -> Lab:
         ours = f"lab_{place}"
         table.prepare(connection, ours)
         relations[name] = table.relation(ours)
-        described = connection.execute(f"DESCRIBE SELECT * FROM {relations[name]}").fetchall()
-        columns[name] = {row[0]: row[1] for row in described}
+        columns[name] = _columns(connection, relations[name], name)
     return Lab(connection, relations, columns)
+
+
+def _columns(connection: Any, relation: str, name: str) -> dict[str, str]:
+    import duckdb
+
+    try:
+        return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
+    except duckdb.Error:
+        pass
+    raise InvalidParameter(
+        f"the file cannot be read as what it is called; a DuckDB database must have a table {name!r}"
+    )
 
 
 def _hold(name: str, table: Any) -> Held:
