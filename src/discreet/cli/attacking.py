@@ -11,6 +11,7 @@ from discreet.exact import exact
 
 if TYPE_CHECKING:
     from discreet.attacks import FloatingPoint
+    from discreet.privacy import NotPrivate
 
 __all__ = ["Drawable", "draw", "listed", "tested_noise"]
 
@@ -27,12 +28,16 @@ def listed(words: Sequence[str] | None) -> list[str]:
     return [name.strip() for word in words or () for name in word.split(",") if name.strip()]
 
 
-def draw(found: Drawable, path: Path | None) -> None:
-    """Write the picture of a result into a file, if one is named."""
+def draw(found: Drawable | NotPrivate[Any], path: Path | None) -> None:
+    """Write the picture of a result into a file, if one is named; under a heading if it is not private."""
     if path is not None:
         from discreet.plots import save
+        from discreet.privacy.notprivate import HEADING, NotPrivate
 
-        save(found.plot(), path)
+        if isinstance(found, NotPrivate):
+            save(found.value.plot(), path, heading=HEADING)
+        else:
+            save(found.plot(), path)
 
 
 def tested_noise(

@@ -17,13 +17,24 @@ __all__ = ["save"]
 _SCALE = 2.0  # Pixels of a PNG to one of the chart: sharp on paper and on a phone.
 
 
-def save(chart: alt.TopLevelMixin, path: str | Path) -> None:
-    """Write `chart` as .png, .svg, .html (complete, works offline) or .json (Vega-Lite), by the suffix of `path`."""
+def save(chart: alt.TopLevelMixin, path: str | Path, *, heading: str | None = None) -> None:
+    """Write `chart` as .png, .svg, .html (complete, works offline) or .json (Vega-Lite), by the suffix of `path`.
+
+    A `heading` stands above all of it, and above its own title.
+    """
     target = Path(path)
     render = _RENDERERS.get(target.suffix.lower())
     if render is None:
         raise InvalidParameter(f"a chart is written as {', '.join(_RENDERERS)}: give the file one of these suffixes")
-    target.write_bytes(render(chart.to_json(indent=None)))
+    spec = chart.to_json(indent=None)
+    target.write_bytes(render(spec if heading is None else _headed(spec, heading)))
+
+
+def _headed(spec: str, heading: str) -> str:
+    document = json.loads(spec)
+    own = document.get("title")
+    below = {"subtitle": own} if isinstance(own, str) else {}
+    return json.dumps(document | {"title": {"text": heading, "subtitleFontSize": 14, **below}})
 
 
 def _png(spec: str) -> bytes:

@@ -7,11 +7,11 @@ from typing import Generic, NoReturn, SupportsIndex, TypeVar, final
 
 from discreet.errors import Refused
 
-__all__ = ["NotPrivate"]
+__all__ = ["HEADING", "NotPrivate"]
 
 T = TypeVar("T")
 
-_HEADING = "NOT PRIVATE: for the custodian only, never release"
+HEADING = "NOT PRIVATE: for the custodian only, never release"
 
 
 @final
@@ -41,16 +41,16 @@ class NotPrivate(Generic[T]):
         raise AttributeError("a NotPrivate value cannot be changed")
 
     def __repr__(self) -> str:
-        return f"{_HEADING}\n{self._value!r}"
+        return f"{HEADING}\n{self._value!r}"
 
     def __str__(self) -> str:
-        return f"{_HEADING}\n{self._value}"
+        return f"{HEADING}\n{self._value}"
 
     def __format__(self, spec: str) -> str:
-        return f"{_HEADING}\n{self._value:{spec}}"
+        return f"{HEADING}\n{self._value:{spec}}"
 
     def _repr_html_(self) -> str:
-        return f"<p><strong>{_HEADING}</strong></p><pre>{html.escape(str(self._value))}</pre>"
+        return f"<p><strong>{HEADING}</strong></p><pre>{html.escape(str(self._value))}</pre>"
 
     def __eq__(self, other: object) -> NoReturn:
         raise Refused("a NotPrivate value is not compared: ask for .value, if you are the custodian")

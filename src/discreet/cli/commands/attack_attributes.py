@@ -49,5 +49,5 @@ def attributes(
 
     own = None if synthesise is None else function_named(synthesise)
     found = attributes_of_table(table, secret=secret, known=listed(known), rows=rows, people=people, synthesise=own)
-    draw(found.value, plot)
+    draw(found, plot)
     show(AttributesAnswer.of(found), as_json=as_json)

@@ -55,5 +55,5 @@ def differencing(
 
     conditions = ["", *(where or [])]
     found = differenced(table, listed(by), conditions, attribute, person, hide_below, epsilon, delta)
-    draw(found.value, plot)
+    draw(found, plot)
     show(DifferencingAnswer.of(found), as_json=as_json)

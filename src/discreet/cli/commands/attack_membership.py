@@ -47,5 +47,5 @@ def membership(
 
     own = None if train is None else function_named(train)
     found = membership_of_table(table, label=label, columns=listed(columns), people=people, shadows=shadows, train=own)
-    draw(found.value, plot)
+    draw(found, plot)
     show(MembershipAnswer.of(found), as_json=as_json)

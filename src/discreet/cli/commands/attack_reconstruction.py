@@ -52,7 +52,7 @@ def reconstruction(
     from discreet.cli.attacking_counts import rebuilt_rows
 
     found = rebuilt_rows(table, columns, where=where, ways=ways, trials=trials, epsilon=epsilon, delta=delta)
-    draw(found.value, plot)
+    draw(found, plot)
     show(RowsAnswer.of(found), as_json=as_json)
 
 

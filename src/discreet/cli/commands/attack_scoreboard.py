@@ -57,5 +57,5 @@ def scoreboard(
     diary = Diary(table, person=person, item=item, value=value, when=when)
     counts, errors = numbers(known, "--known"), numbers(days, "--days")
     found, private = scored(diary, counts, errors, false_facts=false_facts, targets=targets, epsilon=epsilon)
-    draw(found.value, plot)
+    draw(found, plot)
     show(ScoreboardAnswer.of(found, private), as_json=as_json)

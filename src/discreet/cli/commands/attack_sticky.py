@@ -45,5 +45,5 @@ def sticky(
     from discreet.cli.attacking import draw, listed
 
     found = sticky(table, known=listed(known), secret=secret, value=value, victims=victims, epsilon=epsilon)
-    draw(found.value, plot)
+    draw(found, plot)
     show(StickyAnswer.of(found), as_json=as_json)

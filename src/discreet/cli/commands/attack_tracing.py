@@ -50,5 +50,5 @@ def tracing(
 
     said = {"people": people, "attributes": attributes, "trials": trials}
     found = traced(table, columns, **said, genes=genes, score=score, epsilon=epsilon, delta=delta)
-    draw(found.value, plot)
+    draw(found, plot)
     show(TracingAnswer.of(found), as_json=as_json)

@@ -53,7 +53,7 @@ def uniqueness(
     from discreet.cli.identifying import calculations
 
     found = uniqueness(table, calculations(columns, calculated), size=size, person=person)
-    draw(found.value, plot)
+    draw(found, plot)
     show(UniquenessAnswer.of(found), as_json=as_json)
 
 
