@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -58,6 +59,16 @@ def test_outputs_that_equal_only_themselves_are_refused() -> None:
 
     with pytest.raises(InvalidParameter, match="cannot compare"):
         audit.audit(lambda data: Box(len(data)), [((), (1,))], claim=1, runs=100)
+
+
+def test_what_is_published_beside_a_value_is_looked_at_too() -> None:
+    @dataclass(frozen=True)
+    class Told:
+        value: int
+        scale: int
+
+    assert audit.audit(lambda data: Told(0, len(data)), [((), (1,))], claim=1, runs=2000).refuted
+    assert not audit.audit(lambda data: Told(0, 1), [((), (1,))], claim=0, runs=2000).refuted
 
 
 def test_a_claim_beyond_all_exponents_is_audited() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,7 +40,7 @@ def alike(*samples: Outputs) -> list[Outputs]:
 
 def _plain(output: Any) -> Hashable:
     """Return an output as a hashable value: a released value stands for its release, a sequence becomes a tuple."""
-    value = getattr(output, "value", output)
+    value = _told(output)
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, dict):
@@ -48,6 +50,15 @@ def _plain(output: Any) -> Hashable:
     if not isinstance(value, Hashable) or _is_only_itself(value):
         raise InvalidParameter(f"the auditor cannot compare outputs of type {type(value).__name__}: return numbers")
     return value if value == value else _NOT_A_NUMBER  # One that differs from itself would be found nowhere.
+
+
+def _told(output: Any) -> Any:
+    """Return what an output tells: of a release of ours its value, of anybody else's record all its fields."""
+    if type(output).__module__.startswith("discreet.") or isinstance(output, Enum):
+        return getattr(output, "value", output)
+    if is_dataclass(output) and not isinstance(output, type):
+        return tuple(getattr(output, field.name) for field in fields(output))
+    return output
 
 
 def _is_only_itself(value: Any) -> bool:
