@@ -35,12 +35,15 @@ BROKEN = {
 }
 
 
-def named(contest: Contest) -> str:
-    return contest.name
+LONG = ("reconstruction, marginals", "differencing", "membership", "scoreboard")
+
+
+def quick_or_slow(contest: Contest):
+    return pytest.param(contest, id=contest.name, marks=[pytest.mark.slow] if contest.name in LONG else [])
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("contest", PRIVATE, ids=named)
+@pytest.mark.parametrize("contest", [quick_or_slow(contest) for contest in PRIVATE])
 def test_attacks_stay_below_the_ceilings_of_private_releases(contest):
     for level in LEVELS:
         outcome = contest.attack(level, SMALL)
@@ -50,7 +53,7 @@ def test_attacks_stay_below_the_ceilings_of_private_releases(contest):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("contest", PRIVATE, ids=named)
+@pytest.mark.parametrize("contest", [quick_or_slow(contest) for contest in PRIVATE])
 def test_attacks_exceed_the_ceiling_of_a_release_that_claims_too_much(contest):
     level, setting = BROKEN[contest.name]
     broken = contest.attack(None if level is None else Fraction(level), setting)
