@@ -18,6 +18,7 @@ import numpy as np
 from discreet.attacks.axes import ALL, Axis, Level
 from discreet.attacks.counts import CountTable, Floats, Noise
 from discreet.attacks.cube import Cube, axes_of, fill
+from discreet.attacks.drawing import success_bars
 from discreet.attacks.guessing import Readings, best, readings, trusted
 from discreet.attacks.isolating import People, Target, isolated, people_of
 from discreet.attacks.results import Success
@@ -85,16 +86,11 @@ class Differencing:
 
     def plot(self, *, title: str | None = None) -> alt.LayerChart:
         """Draw how often the attribute is guessed right, with limits, against the baselines and the ceiling."""
-        from discreet.plots import error_bars
-
         told = {"guessed right": self.named, "without the row": self.without, "by what is most common": self.commonest}
         if self.fresh is not None and self.fresh_without is not None:
             told |= {"releases drawn anew": self.fresh, "… without the row": self.fresh_without}
-        rows = [(name, one.share, *one.interval()) for name, one in told.items()]
-        if self.ceiling is not None:
-            rows.append(("no attacker exceeds", self.ceiling, self.ceiling, self.ceiling))
-        labels, values, lows, highs = zip(*rows, strict=True)
-        return error_bars(labels, values, lows, highs, across=f"share of right guesses: {self.attribute}", title=title)
+        across = f"share of right guesses: {self.attribute}"
+        return success_bars(told, ceiling=self.ceiling, across=across, title=title)
 
 
 def differencing(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from discreet.attacks.drawing import success_bars
 from discreet.attacks.marginal_fitting import certain, fitted, nearest
 from discreet.attacks.marginals import Block, Marginals, block_of, marginals
 from discreet.attacks.results import Success
@@ -52,18 +53,9 @@ class MarginalReconstruction:
 
     def plot(self) -> alt.LayerChart:
         """Draw the share of rows that were rebuilt, with and without the person's row, each with its limits."""
-        from discreet import plots
-
-        shares = {"rebuilt": self.fresh, "without the person's row": self.without}
-        rows = [(name, success.share, *success.interval()) for name, success in shares.items()]
-        if self.ceiling is not None:
-            rows.append(("no attacker exceeds", self.ceiling, self.ceiling, self.ceiling))
-        names, values, lows, highs = (list(column) for column in zip(*rows, strict=True))
-        return plots.error_bars(
-            names,
-            values,
-            lows,
-            highs,
+        return success_bars(
+            {"rebuilt": self.fresh, "without the person's row": self.without},
+            ceiling=self.ceiling,
             across="share of rows rebuilt exactly",
             title=f"{self.people} rows from {self.tables} tables",
         )

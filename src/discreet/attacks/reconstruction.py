@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from discreet import noise
+from discreet.attacks.drawing import success_bars
 from discreet.attacks.results import Success
 from discreet.attacks.subset_decoding import Decoder, Subsets, chosen, decoded, subset_counts
 from discreet.attacks.vectors import Integers, VectorRelease, deviation_of, released
@@ -61,18 +62,9 @@ class Reconstruction:
 
     def plot(self) -> alt.LayerChart:
         """Draw the share that was rebuilt beside the baseline, each with its limits."""
-        from discreet import plots
-
-        shares = {"rebuilt": self.right, "by the commoner answer": self.commonest}
-        rows = [(name, success.share, *success.interval()) for name, success in shares.items()]
-        if self.ceiling is not None:
-            rows.append(("no attacker exceeds", self.ceiling, self.ceiling, self.ceiling))
-        names, values, lows, highs = (list(column) for column in zip(*rows, strict=True))
-        return plots.error_bars(
-            names,
-            values,
-            lows,
-            highs,
+        return success_bars(
+            {"rebuilt": self.right, "by the commoner answer": self.commonest},
+            ceiling=self.ceiling,
             across="share of secrets that are right",
             title=f"{self.people:,} secrets from {self.queries:,} counts ± {self.deviation:.3g}",
         )
