@@ -12,7 +12,7 @@ $(VENV)/.package: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.package
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs]'
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs,sklearn,torch]'
 	touch $@
 
 demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.

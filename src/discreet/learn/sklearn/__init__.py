@@ -1,0 +1,1 @@
+"""Estimators in the shape of scikit-learn, each with a proven price."""

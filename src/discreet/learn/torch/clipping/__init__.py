@@ -1,0 +1,1 @@
+"""Sums of clipped gradients, one forward and one backward pass."""

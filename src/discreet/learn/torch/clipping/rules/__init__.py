@@ -1,0 +1,1 @@
+"""How each kind of layer tells the norms of its gradients, and their weighted sums."""

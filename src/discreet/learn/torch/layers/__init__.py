@@ -1,0 +1,1 @@
+"""Layers that can be trained privately, and what to do about those that cannot."""
