@@ -9,7 +9,8 @@
 
 Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
 are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
-`dp.query`, `dp.release`, `dp.attacks`, `dp.audit`, `dp.data` and `dp.plots`. Each is loaded when it is first used.
+`dp.query`, `dp.learn`, `dp.release`, `dp.attacks`, `dp.audit`, `dp.data` and `dp.plots`. Each is loaded when it is
+first used.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         audit,
         data,
         errors,
+        learn,
         ledger,
         mechanisms,
         noise,
@@ -119,6 +121,7 @@ __all__ = [
     "data",
     "errors",
     "histogram",
+    "learn",
     "ledger",
     "mean",
     "mechanisms",
@@ -157,6 +160,7 @@ _PARTS = (
     "audit",
     "data",
     "errors",
+    "learn",
     "ledger",
     "mechanisms",
     "noise",
