@@ -1,0 +1,44 @@
+"""The public grid of a clipped sum, and how far one record can move the sum on it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+__all__ = ["LARGEST_SLACK", "grid_for", "rounding_up", "sensitivity_up"]
+
+LARGEST_SLACK = Fraction(
+    1, 2000
+)  # Of float errors, as a multiple of the bound: half of the thousandth that is allowed.
+_SHARE = Fraction(1, 2000)  # The other half is for rounding to the grid.
+
+
+def grid_for(bound: Fraction, parameters: int) -> Fraction:
+    """Return the largest power of two on which rounding costs at most bound / 2000 of sensitivity.
+
+    It depends on public numbers only, and is a power of two so that dividing a float by it is exact.
+    """
+    room = bound * _SHARE / rounding_up(Fraction(1), parameters)
+    power = room.numerator.bit_length() - room.denominator.bit_length()
+    return Fraction(2) ** (power if Fraction(2) ** power <= room else power - 1)
+
+
+def rounding_up(grid: Fraction, parameters: int) -> Fraction:
+    """Bound what rounding adds: 2 grid sqrt(P).
+
+    One record changes two blocks. Each of the two is rounded before and after, and each of the four roundings moves
+    every one of P coordinates by at most half a grid step.
+    """
+    return 2 * grid * root_up(parameters)
+
+
+def sensitivity_up(bound: Fraction, slack: Fraction, grid: Fraction, parameters: int) -> Fraction:
+    """Bound the l2 norm by which one record more or less changes the rounded sum: clip, float errors, rounding."""
+    return bound * (1 + slack) + rounding_up(grid, parameters)
+
+
+def root_up(value: int) -> Fraction:
+    """Return a fraction at or just above the square root of a whole number."""
+    fine = 1 << 32
+    root = isqrt(value * fine**2)
+    return Fraction(root if root**2 == value * fine**2 else root + 1, fine)
