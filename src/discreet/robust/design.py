@@ -17,7 +17,7 @@ from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.vector_mean import Rows
 
-__all__ = ["HALF", "Bounds", "Columns", "Design", "Integers", "Records"]
+__all__ = ["HALF", "Bounds", "Columns", "Design", "Integers", "Records", "centred"]
 
 Bounds: TypeAlias = tuple[Number, Number]
 Integers: TypeAlias = NDArray[np.int64]
@@ -82,7 +82,7 @@ class Design:
     def rows(self, records: Records) -> Integers:
         """Turn records, the response last in each, into rows (1, x, y), in steps of 1 / HALF. This is private."""
         columns = _columns(records, len(self.grids))
-        placed = [_moved(grid, column) for grid, column in zip(self.grids, columns, strict=True)]
+        placed = [centred(grid, column) for grid, column in zip(self.grids, columns, strict=True)]
         return np.stack([np.full(len(placed[0]), HALF, dtype=np.int64), *placed], axis=1)
 
     def original(self, coefficients: Sequence[float]) -> tuple[Fraction, ...]:
@@ -126,8 +126,9 @@ def _cells(record: Any, width: int) -> list[object]:
     return cells if len(cells) == width else [None] * width
 
 
-def _moved(grid: Grid, column: Any) -> Integers:
-    """Move the bounds of a grid to -HALF and HALF. A correctly rounded quotient of at most 1 stays at most 1."""
+def centred(grid: Grid, column: Any) -> Integers:
+    """Place a column in steps between -HALF and HALF, which are the bounds of its grid. This is private."""
+    # A correctly rounded quotient of at most 1 stays at most 1.
     shares = (grid.indices(column) - grid.first) / grid.width
     moved: Integers = np.rint(shares * (2 * HALF)).astype(np.int64) - HALF
     return moved

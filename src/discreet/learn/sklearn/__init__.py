@@ -1,1 +1,20 @@
-"""Estimators in the shape of scikit-learn, each with a proven price."""
+"""Private estimators in scikit-learn's shape. Each is loaded when it is first named."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["PrivacySpent"]
+
+_HOMES = {"PrivacySpent": "spent"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet.learn.sklearn' has no attribute {name!r}")
+    return getattr(import_module(f"discreet.learn.sklearn.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,192 @@
+"""What private estimators share: public facts first, then the charge, then the values."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number, positive, positive_integer
+from discreet.learn.sklearn.bounds import Frame, declared_bounds, read_bounds
+from discreet.learn.sklearn.classes import class_codes, read_classes
+from discreet.learn.sklearn.spent import PrivacySpent
+from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.fields import small_delta
+from discreet.privacy.events import Event
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.statistics.columns import as_column
+
+__all__ = ["PrivateEstimator", "PrivatePredictor", "Table"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A table and its target before they are read: what is publicly known of them, and how to read them once paid."""
+
+    frame: Frame  # the bounds of the features
+    size: int | None  # the number of rows where it is public: under replace-one
+    people: int | None  # the same, or a public guess of it
+    _X: Any = field(repr=False)
+    _y: Any = field(repr=False)
+
+    def columns(self) -> list[Any]:
+        """Read the features, a column each; whatever stands there is a value or is missing. This is private."""
+        return [as_column(column) for column in _split(self._X)]
+
+    def steps(self) -> NDArray[np.int64]:
+        """Return the rows clamped and moved, in steps of 1 / HALF from -HALF to HALF. This is private."""
+        return self.frame.steps(self.columns())
+
+    def target(self) -> Column:
+        """Read the target as a column. This is private."""
+        return as_column(self._y)
+
+    def classes(self, declared: Any, *, has_session: bool) -> NDArray[Any]:
+        """Return the sorted classes, declared or, if the caller said so and no session pays, found in the target."""
+        return read_classes(declared, self._y, has_session=has_session)
+
+    def codes(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the place of each label among the classes, -1 for whatever is none of them. This is private."""
+        return class_codes(self._y, classes)
+
+
+class PrivateEstimator:
+    """A mixin that stands before those of scikit-learn: `class PCA(PrivateEstimator, TransformerMixin, BaseEstimator)`.
+
+    `fit` of an estimator asks `_table` for the public facts, makes its mechanism from them, calls `_pay` with its event
+    and only then reads the values. With a session nothing about the values can end in an error: what is missing counts
+    as the middle of its bounds. Without one, where nothing is charged, tables are checked as scikit-learn does.
+    """
+
+    epsilon: Number
+    delta: Number | None
+    bounds: Any
+    relation: str | Relation
+    public_size: int | None
+    session: Payer | None
+    n_features_in_: int
+    privacy_spent_: PrivacySpent
+    frame_: Frame
+
+    def _table(self, X: Any, y: Any = None, *, y_numeric: bool = False) -> Table:
+        """Look at kinds and shapes, at values only if no session pays for them."""
+        relation = self._relation()
+        brought = declared_bounds(X)
+        if self.session is None:
+            X, y = self._checked(X, y, y_numeric)
+        else:
+            self._look(X, y)
+        frame = read_bounds(self.bounds, self.n_features_in_, brought=brought)
+        size = len(X) if relation is Relation.REPLACE_ONE else None
+        guess = None if self.public_size is None else positive_integer(self.public_size, name="public_size")
+        if None not in (size, guess) and size != guess:
+            raise InvalidParameter("public_size is not the number of rows, which is public under replace-one")
+        return Table(frame, size, guess if size is None else size, X, y)
+
+    def _checked(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
+        if y is None and not self._needs_target():
+            return validate_data(self, X, dtype=np.float64), None
+        return validate_data(self, X, y, dtype=np.float64, y_numeric=y_numeric)  # type: ignore[no-any-return]
+
+    def _look(self, X: Any, y: Any) -> None:
+        """Check kinds and shapes and set the names and the number of features."""
+        if len(getattr(X, "shape", ())) != 2 or hasattr(X, "tocsr"):
+            raise InvalidParameter("with a session, X must be a two-dimensional array or a table of pandas or polars")
+        if not X.shape[1]:
+            raise InvalidParameter("X must have at least one column")
+        if self._needs_target():
+            if y is None:
+                raise InvalidParameter("this needs a target y")
+            if len(getattr(y, "shape", (0,))) != 1 or len(y) != len(X):
+                raise InvalidParameter("y must have one value for each row of X")
+        validate_data(self, X, y if self._needs_target() else "no_validation", skip_check_array=True)
+
+    def _needs_target(self) -> bool:
+        return bool(self.__sklearn_tags__().target_tags.required)
+
+    def _relation(self) -> Relation:
+        try:
+            return Relation(self.relation)
+        except ValueError:
+            raise InvalidParameter('relation must be "add-remove" or "replace-one", or one of dp.Relation') from None
+
+    def _epsilon(self) -> Fraction:
+        return positive(self.epsilon, name="epsilon")
+
+    def _delta(self, people: int | None) -> Fraction:
+        if self.delta is None:
+            raise InvalidParameter(
+                "this spends epsilon and delta: say delta=…, much below one over the number of people"
+            )
+        return small_delta(self.delta, population=people)
+
+    def _gaussian(self, people: int | None) -> GaussianNoise:
+        """Return the noise that spends epsilon and delta, exactly calibrated."""
+        return GaussianNoise.for_epsilon(self._epsilon(), self._delta(people))
+
+    def _pay(self, event: Event, *, delta: Fraction = Fraction(0)) -> None:
+        """Charge the session, if there is one, and remember what was spent; nothing may be read before."""
+        relation = self._relation()
+        if self.session is not None:
+            self.session.charge(event, relation=relation, purpose=f"fit of {type(self).__name__}")
+        self.privacy_spent_ = PrivacySpent(event=event, relation=relation, delta=delta)
+
+    def _seen(self, X: Any) -> NDArray[np.float64]:
+        """Check a table that is to be predicted, and return it clamped and moved to [-1, 1]."""
+        check_is_fitted(self)
+        return self.frame_.scaled(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.non_deterministic = True
+        return tags
+
+    def __sklearn_clone__(self) -> Self:
+        """Share the session: a copy of it would be a second budget."""
+        bare = copy.copy(self)
+        bare.session = None
+        twin: Self = BaseEstimator.__sklearn_clone__(bare)
+        twin.session = self.session
+        return twin
+
+
+class PrivatePredictor(PrivateEstimator):
+    """One that predicts and may be scored: `class Ridge(PrivatePredictor, RegressorMixin, BaseEstimator)`."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score as scikit-learn does; refused with a session, since exact scores of its data are data."""
+        if self.session is not None:
+            raise Refused(
+                "score tells an exact fact about the table it is given, and no charge covers that",
+                reason="cross-validation and GridSearchCV keep such scores of the session's data",
+                way_out="choose with discreet.learn.sklearn.PrivateSearch, whose choice is charged; on a public table "
+                "use sklearn.metrics and predict",
+            )
+        return super().score(X, y, sample_weight=sample_weight)  # type: ignore[misc, no-any-return]
+
+
+def _split(X: Any) -> Iterable[Any]:
+    """Split a table into columns without looking at values."""
+    kind = type(X).__module__.partition(".")[0]
+    if kind in _TABLES:
+        return _TABLES[kind](X)
+    values = np.ma.asarray(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    return (values[:, column] for column in range(values.shape[1]))
+
+
+_TABLES: dict[str, Callable[[Any], Iterable[Any]]] = {
+    "pandas": lambda table: (table.iloc[:, column] for column in range(table.shape[1])),
+    "polars": lambda table: table.get_columns(),
+    "pyarrow": lambda table: table.columns,
+}
