@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 
 __all__ = ["LARGEST_SLACK", "grid_for", "rounding_up", "sensitivity_up"]
@@ -13,6 +14,7 @@ LARGEST_SLACK = Fraction(
 _SHARE = Fraction(1, 2000)  # The other half is for rounding to the grid.
 
 
+@lru_cache(256)
 def grid_for(bound: Fraction, parameters: int) -> Fraction:
     """Return the largest power of two on which rounding costs at most bound / 2000 of sensitivity.
 
@@ -32,6 +34,7 @@ def rounding_up(grid: Fraction, parameters: int) -> Fraction:
     return 2 * grid * root_up(parameters)
 
 
+@lru_cache(256)
 def sensitivity_up(bound: Fraction, slack: Fraction, grid: Fraction, parameters: int) -> Fraction:
     """Bound the l2 norm by which one record more or less changes the rounded sum: clip, float errors, rounding."""
     return bound * (1 + slack) + rounding_up(grid, parameters)

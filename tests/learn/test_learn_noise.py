@@ -1,0 +1,185 @@
+"""Noise drawn ahead: exact, never handed out twice, not across a fork, and it ends when the run does."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from statistical import fits
+
+from discreet.errors import InvalidParameter, NoiseOverflow
+from discreet.learn.training import AdaptiveClip, FollowedClip, NoiseAhead, TrainingPlan, ahead, plan_training
+from discreet.noise.laws import RoundedGaussianLaw
+
+
+def small_plan(parameters: int = 50, **changes: Any) -> TrainingPlan:
+    chosen: dict[str, Any] = {
+        "noise_multiplier": "1.1",
+        "delta": "1e-5",
+        "public_size": 1000,
+        "batch_size": 100,
+        "steps": 30,
+        "clip": 1,
+        "parameters": parameters,
+        "physical_batch": 32,
+    }
+    return plan_training(**(chosen | changes))
+
+
+def threads() -> int:
+    return sum(thread.name == "discreet-noise" for thread in threading.enumerate())
+
+
+def soon(law: Callable[[], bool]) -> bool:
+    """Wait a while for something that another thread does."""
+    end = time.monotonic() + 20
+    while not law() and time.monotonic() < end:
+        time.sleep(0.01)
+    return law()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("waiting", [0, 1, 3])
+def test_noise_follows_the_rounded_gaussian_of_the_plan(waiting: int) -> None:
+    plan = small_plan(parameters=30_000)
+    with NoiseAhead(plan, ahead=waiting) as noise:
+        drawn = noise.next()
+    assert drawn.dtype == np.int64
+    assert drawn.shape == (30_000,)
+    assert fits(drawn, RoundedGaussianLaw(plan.variance))
+    assert not fits(drawn, RoundedGaussianLaw(plan.variance * 11 / 10))
+    assert not fits(drawn, RoundedGaussianLaw(plan.variance * 9 / 10))
+
+
+def test_no_vector_is_handed_out_twice() -> None:
+    with NoiseAhead(small_plan()) as noise:
+        vectors = [noise.next() for _ in range(50)]
+    assert len({vector.tobytes() for vector in vectors}) == 50
+    assert not any(np.shares_memory(one, other) for one, other in pairwise(vectors))
+
+
+def test_no_more_wait_than_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+    monkeypatch.setattr(ahead, "draw", lambda plan: drawn.append(1) or np.zeros(plan.parameters, np.int64))
+    with NoiseAhead(small_plan(), ahead=2) as noise:
+        noise.next()
+        assert soon(lambda: len(drawn) == 4)  # One was taken, two wait, and one is in hand.
+        time.sleep(0.3)
+        assert len(drawn) == 4
+
+
+def test_closing_ends_the_thread() -> None:
+    before = threads()
+    noise = NoiseAhead(small_plan())
+    noise.next()
+    assert threads() == before + 1
+    noise.close()
+    assert threads() == before
+    noise.close()
+    with pytest.raises(InvalidParameter):
+        noise.next()
+
+
+def test_a_row_that_is_forgotten_ends_its_thread() -> None:
+    before = threads()
+    noise = NoiseAhead(small_plan())
+    noise.next()
+    del noise
+    gc.collect()
+    assert soon(lambda: threads() == before)
+
+
+def test_what_fails_in_the_thread_is_raised_where_noise_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(plan: TrainingPlan) -> Any:
+        raise NoiseOverflow("planted")
+
+    monkeypatch.setattr(ahead, "draw", fail)
+    with NoiseAhead(small_plan()) as noise:
+        for _ in range(2):
+            with pytest.raises(NoiseOverflow, match="planted"):
+                noise.next()
+
+
+def child(noise: NoiseAhead, pipe: Any) -> None:
+    pipe.send([noise.next().tobytes() for _ in range(3)])
+    noise.close()
+    pipe.close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_draws_its_own_noise() -> None:
+    with NoiseAhead(small_plan(), ahead=2) as noise:
+        noise.next()
+        time.sleep(0.1)  # Two vectors wait now, and a child that took them would share them with its parent.
+        context = multiprocessing.get_context("fork")
+        mine, theirs = context.Pipe()
+        process = context.Process(target=child, args=(noise, theirs))
+        process.start()
+        assert mine.poll(60)
+        in_child = mine.recv()
+        process.join(60)
+        in_parent = [noise.next().tobytes() for _ in range(3)]
+    assert process.exitcode == 0
+    assert len({*in_child, *in_parent}) == 6
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, 10**6])
+def test_a_queue_of_no_sane_length_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        NoiseAhead(small_plan(), ahead=wrong)
+
+
+@pytest.mark.statistical
+def test_noise_on_the_count_follows_its_rounded_gaussian() -> None:
+    """The noisy count is told apart by where the clip goes: a rate and a batch that make it readable."""
+    plan = small_plan(clip=AdaptiveClip(1, count_noise=40, rate="0.001"))
+    moved = [FollowedClip(plan).follow(0) for _ in range(3000)]
+    counts = np.rint(-np.log(moved) / 0.001 * 200).astype(np.int64)  # Minus rate times noisy / (2 * 100).
+    assert fits(counts, RoundedGaussianLaw(plan.count_variance))
+    assert plan.count_variance == 80**2
+    assert not fits(counts, RoundedGaussianLaw(plan.count_variance / 2))
+
+
+def test_the_clip_moves_towards_its_quantile() -> None:
+    plan = small_plan(clip=AdaptiveClip(1, quantile="0.9"), batch_size=1000)
+    low, high = FollowedClip(plan), FollowedClip(plan)
+    for _ in range(60):
+        low.follow(1000)  # Every norm is below the clip: it falls, by 0.02 in each step.
+        high.follow(-1000)
+    assert 0.1 < low.current < 0.5
+    assert high.current > 1000
+    assert FollowedClip(plan, current=0.25).current == 0.25
+
+
+def test_the_clip_stays_of_a_sane_size_whatever_the_noise_says() -> None:
+    rule = AdaptiveClip(2)
+    clip = 2.0
+    for _ in range(1000):
+        clip = rule.updated(clip, -(10.0**9))
+    assert clip == pytest.approx(2 * np.exp(14))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: AdaptiveClip(0),
+        lambda: AdaptiveClip(1, quantile=0),
+        lambda: AdaptiveClip(1, quantile=1),
+        lambda: AdaptiveClip(1, rate=0),
+        lambda: AdaptiveClip(1, rate=2),
+        lambda: AdaptiveClip(1, count_noise=0),
+        lambda: small_plan(clip=AdaptiveClip(1, count_noise="0.55")),  # Half the multiplier: nothing is left.
+        lambda: small_plan(clip=1).count_variance,
+        lambda: FollowedClip(small_plan(clip=1)),
+    ],
+)
+def test_clips_that_cannot_follow_are_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidParameter):
+        wrong()
