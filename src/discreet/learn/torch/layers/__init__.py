@@ -1,1 +1,26 @@
-"""Layers that can be trained privately, and what to do about those that cannot."""
+"""Layers of a model: which can be trained privately and how, made ready, mended, and tried on made-up rows."""
+
+from __future__ import annotations
+
+from discreet.learn.torch.layers.attention import Attention, Constant
+from discreet.learn.torch.layers.dropout import SecretDropout
+from discreet.learn.torch.layers.fixing import fix
+from discreet.learn.torch.layers.preparing import PreparedModel, prepare
+from discreet.learn.torch.layers.probe import Probed, probe
+from discreet.learn.torch.layers.recurrent import Recurrent, RecurrentCell
+from discreet.learn.torch.layers.report import Layer, LayerReport
+
+__all__ = [
+    "Attention",
+    "Constant",
+    "Layer",
+    "LayerReport",
+    "PreparedModel",
+    "Probed",
+    "Recurrent",
+    "RecurrentCell",
+    "SecretDropout",
+    "fix",
+    "prepare",
+    "probe",
+]

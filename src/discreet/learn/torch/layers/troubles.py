@@ -1,0 +1,193 @@
+"""Layers that cannot be trained privately, known by their type: why, and what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
+from torch.nn.modules.lazy import LazyModuleMixin
+from torch.nn.utils import parametrize
+from torch.nn.utils.spectral_norm import SpectralNorm
+from torch.nn.utils.weight_norm import WeightNorm
+
+__all__ = ["DROPOUTS", "FUSED", "Trouble", "groups_for", "trouble_of"]
+
+# One fused function hides what their weights are multiplied by; `prepare` builds them from Linear cells.
+FUSED: tuple[type[nn.Module], ...] = (
+    nn.MultiheadAttention,
+    nn.LSTM,
+    nn.GRU,
+    nn.RNN,
+    nn.LSTMCell,
+    nn.GRUCell,
+    nn.RNNCell,
+)
+# torch's generator is no secret; `prepare` lets them draw from the secure source.
+DROPOUTS: tuple[type[nn.Module], ...] = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
+_WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
+_BY_FIX = "discreet.learn.torch.layers.fix(model) does it"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a layer is refused, and the way out."""
+
+    reason: str
+    way_out: str
+
+
+def trouble_of(module: nn.Module) -> Trouble | None:
+    """The first reason why this layer cannot be trained privately, or nothing."""
+    return next((found for check in _CHECKS if (found := check(module)) is not None), None)
+
+
+def groups_for(channels: int) -> int:
+    """How many groups GroupNorm gets where BatchNorm was: four channels or more each, at most 32 groups."""
+    return next(groups for groups in range(min(32, max(1, channels // 4)), 0, -1) if channels % groups == 0)
+
+
+def _lazy(module: nn.Module) -> Trouble | None:
+    if not isinstance(module, LazyModuleMixin) or not module.has_uninitialized_params():
+        return None
+    return Trouble(
+        "it has no parameters yet", "call the model once on made-up rows of the right shape, then prepare it"
+    )
+
+
+def _batch_norm(module: nn.Module) -> Trouble | None:
+    if not isinstance(module, _BatchNorm):
+        return None
+    channels = module.num_features
+    return Trouble(
+        "it mixes the rows of a batch: what one row gets depends on all others",
+        f"replace {type(module).__name__}({channels}) by GroupNorm({groups_for(channels)}, {channels}): {_BY_FIX}",
+    )
+
+
+def _running_instance_norm(module: nn.Module) -> Trouble | None:
+    if not isinstance(module, _InstanceNorm) or not module.track_running_stats:
+        return None
+    return Trouble(
+        "it keeps running statistics of the rows it saw, without noise",
+        f"make it with track_running_stats=False: {_BY_FIX}",
+    )
+
+
+def _parametrised(module: nn.Module) -> Trouble | None:
+    hooks = module._forward_pre_hooks.values()
+    old = any(isinstance(hook, WeightNorm | SpectralNorm) for hook in hooks)
+    if not old and not parametrize.is_parametrized(module):
+        return None
+    return Trouble(
+        "its weight is computed from other parameters (weight_norm, spectral_norm or another parametrisation), "
+        "where no row of the batch is seen",
+        f"remove the parametrisation: {_BY_FIX}; build the optimizer after that",
+    )
+
+
+def _embedding(module: nn.Module) -> Trouble | None:
+    if not isinstance(module, nn.Embedding | nn.EmbeddingBag):
+        return None
+    if module.max_norm is not None:
+        return Trouble(
+            "max_norm changes its rows while it runs, by which rows were looked up", "make it without max_norm"
+        )
+    if module.scale_grad_by_freq:
+        return Trouble(
+            "scale_grad_by_freq divides by how often an index is in the whole batch",
+            "make it with scale_grad_by_freq=False",
+        )
+    if module.sparse:
+        return Trouble("sparse gradients would show which rows were looked up", "make it with sparse=False")
+    return None
+
+
+def _routes_rows(module: nn.Module) -> Trouble | None:
+    if not isinstance(module, nn.AdaptiveLogSoftmaxWithLoss):
+        return None
+    return Trouble(
+        "it sends the rows of a batch to parts of different size, by their labels",
+        "use a Linear layer and cross_entropy",
+    )
+
+
+def _own_fused(module: nn.Module) -> Trouble | None:
+    """A subclass of a fused layer may compute anything, and its kernel hides the parameters all the same."""
+    fused = next((kind for kind in FUSED if isinstance(module, kind)), None)
+    if fused is None or type(module) in FUSED:
+        return None
+    return Trouble(
+        f"it is a kind of {fused.__name__} of your own, whose fused kernel hides what its parameters do",
+        f"hold a plain {fused.__name__} inside a module instead of deriving from it",
+    )
+
+
+def _hooked(module: nn.Module) -> Trouble | None:
+    if type(module) not in (*FUSED, *DROPOUTS) or not (
+        module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
+    ):
+        return None
+    return Trouble("it is replaced, and hooks on it would be lost", "register hooks after prepare")
+
+
+def _random(module: nn.Module) -> Trouble | None:
+    if not isinstance(
+        module, nn.RReLU | nn.AlphaDropout | nn.FeatureAlphaDropout | nn.FractionalMaxPool2d | nn.FractionalMaxPool3d
+    ):
+        return None
+    return Trouble(
+        "it draws random numbers from torch's generator, which is no secret",
+        "use nn.Dropout, or a layer without chance",
+    )
+
+
+def _wrapped(module: nn.Module) -> Trouble | None:
+    if isinstance(module, torch.jit.ScriptModule):
+        return Trouble("a scripted module does not tell what its layers see", "pass the module from before torch.jit")
+    if hasattr(module, "_orig_mod"):
+        return Trouble(
+            "a compiled module does not tell what its layers see", "pass the model from before torch.compile"
+        )
+    if isinstance(module, _WRAPPERS):
+        return Trouble(
+            "a batch that is spread over devices is summed without clipping", "pass the wrapped .module itself"
+        )
+    return None
+
+
+def _quantised(module: nn.Module) -> Trouble | None:
+    names = (kind.__module__ for kind in type(module).__mro__)
+    if not any(name.startswith(("torch.ao.", "torch.nn.quantized", "torch.nn.qat")) for name in names):
+        return None
+    return Trouble("it is quantised, and such layers cannot be trained", "train first, quantise what was trained")
+
+
+def _numbers(module: nn.Module) -> Trouble | None:
+    own = [p for p in module.parameters(recurse=False) if p.requires_grad]
+    if any(p.is_complex() for p in own):
+        return Trouble("it has complex parameters", "hold real and imaginary part as two real parameters")
+    if any(p.layout is not torch.strided or p.is_meta for p in own):
+        return Trouble("its parameters are sparse or have no values yet", "make them ordinary tensors")
+    return None
+
+
+_CHECKS: tuple[Callable[[nn.Module], Trouble | None], ...] = (
+    _lazy,
+    _wrapped,
+    _quantised,
+    _batch_norm,
+    _running_instance_norm,
+    _parametrised,
+    _embedding,
+    _routes_rows,
+    _own_fused,
+    _random,
+    _hooked,
+    _numbers,
+)

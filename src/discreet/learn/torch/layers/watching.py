@@ -1,0 +1,136 @@
+"""One run of a model and its loss on made-up rows, with everything that its layers saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from discreet.errors import Refused
+from discreet.learn.torch.layers.dropout import SecretDropout, nothing_dropped
+from discreet.learn.torch.layers.made_up import Tree
+
+__all__ = ["Call", "Loss", "Run", "bits", "call_model", "watch"]
+
+Loss = Callable[[Any, Any], Tensor]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A layer ran: where it is, the tensors it took, the tensor it gave, and how often that had been written to."""
+
+    path: str
+    inputs: tuple[Tensor, ...]
+    output: Tensor
+    version: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The losses of all rows, the calls of all layers in their order, and the gradient of each output."""
+
+    batch: Tree
+    losses: Tensor
+    calls: tuple[Call, ...]
+    gradients: tuple[Tensor | None, ...]
+
+    def seen(self) -> Iterator[tuple[str, str, Tensor]]:
+        """Everything that must depend on its own row only: layer, what it is, and the tensor."""
+        for call, gradient in zip(self.calls, self.gradients, strict=True):
+            yield from ((call.path, "what goes into it", part) for part in call.inputs)
+            yield call.path, "what comes out of it", call.output
+            if gradient is not None:
+                yield call.path, "the gradient of what comes out of it", gradient
+        yield "the loss", "its value", self.losses
+
+
+def watch(model: nn.Module, loss: Loss, batch: Tree) -> Run:
+    """Run forward and loss; refuse what draws from torch's generator. Gradients are those of the sum of the losses."""
+    with _recorded(model) as calls, torch.enable_grad(), nothing_dropped(), _NoChance():
+        x, y = batch
+        losses = loss(call_model(model, x), y)
+        _require_tensor(losses)
+        gradients = _gradients(losses, calls)
+    return Run(batch, losses, tuple(calls), gradients)
+
+
+def call_model(model: nn.Module, x: Tree) -> Any:
+    """As a training loop calls it: a tuple gives several arguments, a dict named ones."""
+    if isinstance(x, dict):
+        return model(**x)
+    return model(*x) if isinstance(x, tuple) else model(x)
+
+
+def bits(values: Tensor) -> Tensor:
+    """The bytes of each row, so that zeros differ by their sign and not-a-number equals itself."""
+    rows = values.detach().contiguous()
+    return rows.reshape(len(rows), -1).view(torch.uint8) if rows.numel() else rows.new_zeros(len(rows), 0)
+
+
+def _require_tensor(losses: object) -> None:
+    if not isinstance(losses, Tensor) or not losses.is_floating_point():
+        raise Refused(
+            f"the loss gave a {type(losses).__name__}" if not isinstance(losses, Tensor) else "the loss gave no floats",
+            reason="it must give one number for each row of the batch",
+            way_out="return a float tensor of shape (batch,), for example cross_entropy(output, y, reduction='none')",
+        )
+
+
+def _gradients(losses: Tensor, calls: list[Call]) -> tuple[Tensor | None, ...]:
+    outputs = [call.output for call in calls]
+    wanted = [output for output in outputs if output.requires_grad]
+    if not losses.requires_grad or not wanted:
+        return (None,) * len(outputs)
+    found = iter(torch.autograd.grad(losses.sum(), wanted, allow_unused=True, retain_graph=True))
+    return tuple(next(found) if output.requires_grad else None for output in outputs)
+
+
+@contextmanager
+def _recorded(model: nn.Module) -> Iterator[list[Call]]:
+    calls: list[Call] = []
+    with ExitStack() as hooks:
+        for path, module in model.named_modules():
+            trained = any(p.requires_grad for p in module.parameters(recurse=False))
+            if trained or isinstance(module, SecretDropout):
+                handle = module.register_forward_hook(_recorder(path or "the model", calls), with_kwargs=True)
+                hooks.callback(handle.remove)
+        yield calls
+
+
+def _recorder(path: str, calls: list[Call]) -> Callable[..., None]:
+    def record(_module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
+        inputs = tuple(part for part in _tensors((given, named)))
+        calls.extend(Call(path, inputs, part, part._version) for part in _tensors(output))
+
+    return record
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    """Tensors only: layers also take flags, sizes and nothing at all."""
+    if isinstance(tree, dict):
+        return [found for part in tree.values() for found in _tensors(part)]
+    if isinstance(tree, tuple | list):
+        return [found for part in tree for found in _tensors(part)]
+    return [tree] if isinstance(tree, Tensor) else []
+
+
+class _NoChance(TorchDispatchMode):
+    """Refuse whatever draws from torch's generator."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.Tag.nondeterministic_seeded in func.tags:
+            raise Refused(
+                f"the model or its loss draws random numbers from torch ({func.overloadpacket.__name__})",
+                reason="torch's generator starts from a number that everybody knows, and what it gives depends on the "
+                "place of a row in the batch",
+                way_out="use nn.Dropout layers, which prepare() gives secret masks, instead of functional ones; "
+                "draw nothing else in forward",
+            )
+        return func(*args, **(kwargs or {}))
