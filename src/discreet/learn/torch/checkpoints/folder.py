@@ -1,0 +1,164 @@
+"""The folder of one run: what it is, which steps were claimed, and where it stands.
+
+A step is claimed before its noise is drawn, and a claim is never taken back. After a crash the steps that were claimed
+and that no checkpoint holds are lost: the run goes on behind them, and the account is the one of a run that was never
+interrupted. So no step is ever drawn a second time, whenever the process dies.
+
+    run.json               what this run is; written first, never changed
+    charged.json           the ledger was charged; nothing is read before it is there
+    claims.json            how many steps were claimed; it only grows
+    step-00000120.safetensors   weights, optimiser and averages after step 120
+    lock                   held by the one process that trains here
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, final
+
+from discreet import noise
+from discreet.errors import Refused
+from discreet.learn.torch.checkpoints.writing import place
+from discreet.ledger.canonical import canonical
+from discreet.ledger.files import private, refuse_network
+
+__all__ = ["RunFolder"]
+
+_FORMAT = 1
+_CHECKPOINT = re.compile(r"step-(\d{8,})\.safetensors")
+_RUN, _CHARGED, _CLAIMS, _LOCK = "run.json", "charged.json", "claims.json", "lock"
+
+
+@final
+class RunFolder:
+    """The one process that trains in a folder, and what it has written down there."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self._path = path
+        self._process = os.getpid()
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_network(path.resolve() / _RUN)
+        self._lock = _lock(path / _LOCK)
+        try:
+            self.run = self._begin(dict(identity))
+            self.claimed: int = self._claims()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def key(self) -> str:
+        """Under which the ledger knows this run, so that it is charged once."""
+        return f"training run {self.run}"
+
+    @property
+    def charged(self) -> bool:
+        """Whether the ledger was charged for this run."""
+        return (self._path / _CHARGED).exists()
+
+    def mark_charged(self) -> None:
+        """Write down that the run is paid."""
+        self._write(_CHARGED, {"run": self.run})
+
+    def claim(self, steps: int) -> None:
+        """Claim all steps before this number, durably. Claims only grow."""
+        if steps > self.claimed:
+            self._write(_CLAIMS, {"run": self.run, "claimed": steps})
+            self.claimed = steps
+
+    def save(self, steps: int, content: bytes) -> None:
+        """Write the checkpoint after so many steps; when it is safe on the disk, remove older ones."""
+        self._check_process()
+        path = self._path / f"step-{steps:08}.safetensors"
+        place(path, content)
+        for older in self._checkpoints():
+            if older != path:
+                older.unlink(missing_ok=True)
+
+    def latest(self) -> bytes | None:
+        """Return the newest checkpoint, if there is one."""
+        found = self._checkpoints()
+        return found[-1].read_bytes() if found else None
+
+    def close(self) -> None:
+        """Let another process train here."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _begin(self, identity: dict[str, Any]) -> str:
+        """Start a run, or find the one that is here and refuse to go on with another one."""
+        there = _read(self._path / _RUN)
+        if there is None:
+            if self._checkpoints() or (self._path / _CLAIMS).exists():
+                raise Refused(f"{self._path.name} holds checkpoints of a run, and not what run it is", way_out=_ANOTHER)
+            run = "".join(f"{int(part):016x}" for part in noise.uniform(1 << 62, 2))
+            self._write(_RUN, {"format": _FORMAT, "run": run, **identity})
+            return run
+        differing = sorted(
+            name for name in {"format", *identity} if there.get(name) != {"format": _FORMAT, **identity}[name]
+        )
+        if differing:
+            raise Refused(
+                f"the run in {self._path.name} is another one: it differs in {', '.join(differing)}",
+                reason="steps that were claimed for one run cannot be gone on with in another",
+                way_out=_ANOTHER,
+            )
+        return str(there["run"])
+
+    def _claims(self) -> int:
+        claims = _read(self._path / _CLAIMS)
+        if claims is None and self._checkpoints():
+            raise Refused(f"the claims of the run in {self._path.name} are missing", way_out=_ANOTHER)
+        if claims is not None and claims.get("run") != self.run:
+            raise Refused(f"the claims in {self._path.name} belong to another run", way_out=_ANOTHER)
+        return 0 if claims is None else int(claims["claimed"])
+
+    def _checkpoints(self) -> list[Path]:
+        found = [(int(match[1]), path) for path in self._path.iterdir() if (match := _CHECKPOINT.fullmatch(path.name))]
+        return [path for _, path in sorted(found)]
+
+    def _write(self, name: str, value: Mapping[str, Any]) -> None:
+        self._check_process()
+        place(self._path / name, canonical(value).encode())
+
+    def _check_process(self) -> None:
+        if self._lock < 0 or os.getpid() != self._process:
+            raise Refused(
+                "this run belongs to the process that started it, and is closed here",
+                way_out="call make_private again with the same folder, in one process at a time",
+            )
+
+
+_ANOTHER = "name another folder for a new run, or make the same run again: same model, data set, plan and name"
+
+
+def _lock(path: Path) -> int:
+    file = private(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise Refused(
+            f"another process trains in {path.parent.name}",
+            reason="two of them would draw noise for the same steps",
+            way_out="wait until it ends, or close the other run with private.close()",
+        ) from None
+    return file
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Refused(f"{path.name} in {path.parent.name} was changed or is damaged", way_out=_ANOTHER)
+    return found

@@ -1,0 +1,84 @@
+"""Weights that may be given away, with what was promised about them in the head of the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor, nn
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import up
+from discreet.learn.torch.checkpoints.writing import place
+from discreet.learn.training import TrainingPlan
+from discreet.mechanisms.text import significant_up
+
+__all__ = ["Promise", "export_weights", "load_weights"]
+
+_HEAD = "discreet"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """What is promised about a trained model, as it stands in the file of its weights."""
+
+    name: str
+    guarantee: str
+    epsilon: float
+    delta: float
+    relation: str
+    unit: str
+    averaged: bool
+    plan: str  # the training plan as JSON, from which everything can be computed again
+
+    def __str__(self) -> str:
+        return self.guarantee
+
+    @staticmethod
+    def of(plan: TrainingPlan, name: str, *, averaged: bool) -> Promise:
+        """Say what a run promises, once and for all its weights."""
+        epsilon, delta = plan.epsilon(plan.delta), up(plan.delta)
+        spent = f"ε = {significant_up(Fraction(epsilon))} at δ = {delta:.3g}"
+        return Promise(
+            name=name,
+            guarantee=(
+                f"These weights are differentially private: {spent}, for adding or removing one row of the training data, "
+                "whatever else is known and whatever is done with them."
+            ),
+            epsilon=epsilon,
+            delta=delta,
+            relation="add-remove",
+            unit="row",
+            averaged=averaged,
+            plan=plan.to_json(),
+        )
+
+
+def export_weights(path: Path, weights: Mapping[str, Tensor], promise: Promise) -> None:
+    """Write weights and promise as one safetensors file, all of it or nothing."""
+    own = {name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in weights.items()}
+    place(path, save(own, {_HEAD: json.dumps(asdict(promise), ensure_ascii=False)}))
+
+
+def load_weights(model: nn.Module, path: str | Path) -> Promise:
+    """Load exported weights into a model of the same layers, and return what was promised about them."""
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            told: dict[str, Any] = json.loads((file.metadata() or {})[_HEAD])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
+        promise = Promise(**told)
+    except (SafetensorError, KeyError, ValueError, TypeError):
+        raise Refused("this file holds no weights that private.export wrote") from None
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise InvalidParameter("these weights are of a model with other layers or shapes than this one") from None
+    return promise

@@ -1,0 +1,115 @@
+"""What must not change behind a run's back: its weights, its buffers, and who steps its optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+from torch.optim import LBFGS, Optimizer
+
+from discreet.errors import Refused
+
+__all__ = ["Guard", "check_optimizer"]
+
+
+def check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
+    """Refuse an optimiser that moves something else than the trained weights of the model, or not all of them."""
+    if isinstance(optimizer, LBFGS):
+        raise Refused(
+            "LBFGS evaluates the loss several times in a step",
+            reason="each evaluation reads the rows again, and only one is paid for",
+            way_out="use SGD, Adam or another optimiser that takes one gradient a step",
+        )
+    moved = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+    own = {id(weight) for weight in model.parameters()}
+    trained = {id(weight) for weight in model.parameters() if weight.requires_grad}
+    if moved - own:
+        raise Refused(
+            "the optimiser holds parameters that are not the model's",
+            reason="they would be moved by gradients that nobody clipped",
+            way_out="make it with model.parameters(), after the model has its final layers",
+        )
+    if trained - moved:
+        raise Refused(
+            "the model has trainable parameters that the optimiser does not hold",
+            reason="they would get noise and never learn",
+            way_out="freeze them with parameter.requires_grad_(False), or give them to the optimiser",
+        )
+
+
+@final
+class Guard:
+    """Remembers how a model was left, and lets only the run itself step the optimiser.
+
+    Weights may change by noisy steps only, and buffers not at all: a running mean of private rows would leave the
+    model without noise.
+    """
+
+    def __init__(self, model: nn.Module, optimizer: Optimizer) -> None:
+        self._model = model
+        self._ours = False
+        self._hook = optimizer.register_step_pre_hook(self._check_step)
+        self.renew()
+
+    def renew(self) -> None:
+        """Take the model as it is now."""
+        self._weights = self._stamps()
+        self._buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
+
+    def check(self) -> None:
+        """Refuse a model that something else has changed."""
+        if self._stamps() != self._weights:
+            raise Refused(
+                "the weights were changed by something else than private.step",
+                reason="what was learnt another way is not covered by this run's guarantee",
+                way_out="load weights before make_private; private.projection and private.ema work on weights for free",
+            )
+        self.check_buffers()
+
+    def check_buffers(self) -> None:
+        """Refuse buffers that training changes."""
+        now = dict(self._model.named_buffers())
+        if now.keys() != self._buffers.keys() or not all(_same(now[name], old) for name, old in self._buffers.items()):
+            raise Refused(
+                "a buffer of the model changes while it is trained",
+                reason="buffers get no noise, so what they learn about rows would leave with the model",
+                way_out="use layers that keep no statistics of the data, such as GroupNorm or LayerNorm",
+            )
+
+    @contextmanager
+    def stepping(self) -> Iterator[None]:
+        """Let the optimiser step, and take the weights as they are afterwards."""
+        self._ours = True
+        try:
+            yield
+        finally:
+            self._ours = False
+            self._weights = self._stamps()
+
+    @property
+    def in_step(self) -> bool:
+        """Whether weights are being moved right now."""
+        return self._ours
+
+    def close(self) -> None:
+        """Give the optimiser back."""
+        self._hook.remove()
+
+    def _check_step(self, _optimizer: Optimizer, _args: tuple[Any, ...], _kwargs: dict[str, Any]) -> None:
+        if not self._ours:
+            raise Refused(
+                "optimizer.step() is called by private.step, when a logical batch is complete and has its noise",
+                reason="called from outside it would use gradients without noise",
+                way_out="leave loss.backward(), optimizer.step() and zero_grad() out of the loop",
+            )
+
+    def _stamps(self) -> list[tuple[str, int, int, bool]]:
+        named = self._model.named_parameters()
+        return [(name, id(weight), weight._version, weight.requires_grad) for name, weight in named]
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype and torch.equal(one, other)

@@ -1,0 +1,41 @@
+"""The whole run is paid for before its first row is read, and never a second time."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from discreet.errors import Refused
+from discreet.learn.torch.checkpoints import RunFolder
+from discreet.learn.training import TrainingPlan
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+
+__all__ = ["check_unit", "pay"]
+
+
+def check_unit(unit: str) -> None:
+    """Refuse to promise more than clipping row by row can keep."""
+    if unit != "row":
+        raise Refused(
+            f"training protects one row, not everybody who shares a {unit}",
+            reason="each row is clipped by itself, so a person with many rows moves the weights by all of them",
+            way_out='make one row of each person before training and say unit="row"',
+        )
+
+
+def pay(session: Payer | None, plan: TrainingPlan, name: str, folder: RunFolder | None) -> None:
+    """Charge the run, unless the folder says that it was charged before.
+
+    The ledger knows a run with a folder by a key: killed between the charge and its note in the folder, the run is
+    found there and costs nothing more.
+    """
+    if session is not None and (folder is None or not folder.charged):
+        session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **_key(session, folder))
+    if folder is not None and session is not None:
+        folder.mark_charged()
+
+
+def _key(session: Payer, folder: RunFolder | None) -> dict[str, Any]:
+    takes_key = "key" in inspect.signature(session.charge).parameters
+    return {"key": folder.key} if folder is not None and takes_key else {}

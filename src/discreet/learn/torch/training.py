@@ -1,0 +1,293 @@
+"""A private training run: batches go out, losses come back, and noise is added when a logical batch is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import NoReturn, Self, final
+
+import torch
+from torch import Tensor, nn
+
+from discreet.errors import Refused
+from discreet.exact import up
+from discreet.learn.torch.checkpoints import RunFolder
+from discreet.learn.torch.export import Promise, export_weights
+from discreet.learn.torch.guarding import Guard
+from discreet.learn.torch.layers.probe import Probed
+from discreet.learn.torch.losses import RowLosses, check_losses
+from discreet.learn.torch.noisy import NoisyStep
+from discreet.learn.torch.progress import progress_line
+from discreet.learn.torch.report import TrainingReport
+from discreet.learn.torch.rows import Rows
+from discreet.learn.torch.secret_chance import renew_torch_generator
+from discreet.learn.torch.standing import Standing
+from discreet.learn.torch.told import Spent, StepDone
+from discreet.learn.torch.trees import Tree
+from discreet.learn.torch.turns import Handed, Turns
+from discreet.learn.training import PoissonSampler
+from discreet.privacy import epsilon
+from discreet.privacy.relation import Relation
+
+__all__ = ["Callback", "PrivateTraining"]
+
+Callback = Callable[[StepDone], object]
+
+
+@final
+class PrivateTraining:
+    """A run that `make_private` has prepared and paid for.
+
+    Guarantee   `plan.event`, for adding or removing one row: all weights that this run ever shows together.
+    Theorem     Every step is one release of the plan; what follows the noise is post-processing. A step is claimed
+                before its noise is drawn and is never drawn again, so at most `plan.steps` are released, in however
+                many processes. [ACGMMTZ16]
+
+    Not private, and never shown or kept: the losses of rows, how many rows a batch has, and how many batches a step
+    has. Whoever runs the loop sees them; they belong to whoever holds the data.
+    """
+
+    def __init__(
+        self,
+        *,
+        report: TrainingReport,
+        rows: Rows,
+        parts: NoisyStep,
+        losses: RowLosses,
+        probed: Probed,
+        name: str,
+        folder: RunFolder | None,
+        every: int,
+        watch: Tree | None,
+        callback: Callback | None,
+    ) -> None:
+        self.plan = report.plan
+        self.report = report
+        self._rows, self._parts, self._losses, self._probed, self._name = rows, parts, losses, probed, name
+        self._folder, self._every, self._watch, self._callback = folder, every, watch, callback
+        self._sampler, self._turns = PoissonSampler(self.plan), Turns()
+        self._closed = self._lent = False
+        self._standing = self._resumed()
+        self._guard = Guard(losses.model, parts.optimizer)
+
+    @property
+    def model(self) -> nn.Module:
+        """The model that is trained."""
+        return self._losses.model
+
+    @property
+    def epsilon(self) -> float:
+        """What the whole run spends at the plan's delta: what the ledger was charged for, rounded up."""
+        return self.plan.epsilon(self.plan.delta)
+
+    @property
+    def spent(self) -> Spent:
+        """What the steps so far have spent, lost ones included."""
+        steps = self._standing.begun
+        return Spent(
+            steps=steps, event=self.plan.after(steps), epsilon=self._epsilon_after(steps), delta=up(self.plan.delta)
+        )
+
+    @property
+    def steps_taken(self) -> int:
+        """How many steps the weights have learnt from; fewer than were spent if a crash lost some."""
+        return self._standing.taken
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps of the plan are spent."""
+        return self._standing.begun >= self.plan.steps
+
+    def batches(self) -> Iterator[Tree]:
+        """Hand out physical batches until all steps are spent; every one goes to `step` before the next.
+
+        A loop that is left in the middle loses the step at hand; another one goes on with the next.
+        """
+        self._check_open()
+        loop = self._turns.begin()
+        while not self.finished:
+            self._begin_step()
+            pieces = self._sampler.draw(self._rows.size)
+            for place, piece in enumerate(pieces):
+                batch, inside = self._rows.batch(*piece)
+                renew_torch_generator()
+                self._parts.sums.forget()
+                self._turns.hand_out(loop, Handed(torch.from_numpy(inside), place == len(pieces) - 1))
+                yield batch
+                self._turns.check(loop)
+            if not pieces:
+                self._finish_step()
+
+    def losses(self, batch: Tree) -> Tensor:
+        """Return one loss for every row of a batch, averaged over its views if there is an augmentation."""
+        return self._losses.of(batch)
+
+    def step(self, losses: Tensor) -> None:
+        """Take the losses of the batch at hand; with the last one of a logical batch comes the noisy step."""
+        self._check_open()
+        handed = self._turns.take()
+        self._guard.check()
+        self._probed.require(self.model)
+        self._parts.sums.add(check_losses(losses, len(handed.inside)), handed.inside)
+        self._turns.close()
+        if handed.last:
+            self._finish_step()
+
+    def fit(self, *, progress: bool = True) -> Self:
+        """Train until all steps are spent, with a line that shows how far it is."""
+        done, total, shown = self._standing.begun, self.plan.steps, self._callback
+        line = progress_line(done, total, self._epsilon_after, self.epsilon) if progress else nullcontext(None)
+        try:
+            with line as tell:
+                self._callback = _both(shown, tell)
+                for batch in self.batches():
+                    self.step(self.losses(batch))
+        except KeyboardInterrupt:
+            if not self._guard.in_step:
+                self.save()
+            raise
+        finally:
+            self._callback = shown
+        return self
+
+    def save(self) -> None:
+        """Write a checkpoint now; the run does so by itself at the end of every block of claimed steps."""
+        if self._folder is not None:
+            self._folder.save(self._standing.begun, self._standing.packed(self.model, self._parts))
+
+    def export(self, path: str | Path) -> Promise:
+        """Write the weights, averaged if there is an average, with what is promised about them."""
+        self._guard.check_buffers()
+        promise = Promise.of(self.plan, self._name, averaged=self._parts.average is not None)
+        with self.averaged():
+            export_weights(Path(path), self.model.state_dict(), promise)
+        return promise
+
+    @contextmanager
+    def averaged(self) -> Iterator[nn.Module]:
+        """Lend the model with its averaged weights; without an average as it is."""
+        average, weights = self._parts.average, self._parts.weights
+        if average is None:
+            yield self.model
+            return
+        own = [weight.detach().clone() for weight in weights]
+        self._lent = True
+        with self._guard.stepping():
+            _set(weights, average.averages)
+        try:
+            yield self.model
+        finally:
+            self._lent = False
+            with self._guard.stepping():
+                _set(weights, own)
+
+    def close(self) -> None:
+        """End the run: the model and the optimiser are free again, and another process may go on with its folder."""
+        if self._closed:
+            return
+        self._closed = True
+        self._turns.begin()
+        self._parts.noise.close()
+        self._parts.sums.close()
+        self._guard.close()
+        if self._folder is not None:
+            self._folder.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"PrivateTraining({self._name!r}, step {self._standing.begun:,} of {self.plan.steps:,})"
+
+    def __reduce__(self) -> NoReturn:
+        raise Refused(
+            "a run cannot be copied or pickled: each copy would draw its own noise for the same steps",
+            way_out="say checkpoint=… and go on from that folder",
+        )
+
+    def _begin_step(self) -> None:
+        """Claim the next step, durably where there is a folder, and start an empty sum."""
+        number = self._standing.begun
+        if self._folder is not None and number >= self._folder.claimed:
+            self._folder.claim(min(self.plan.steps, number + self._every))
+        self._standing.begun = number + 1
+        self._parts.sums.reset()
+
+    def _finish_step(self) -> None:
+        self._guard.check()
+        clip = self._parts.clip
+        with self._guard.stepping():
+            self._parts.run()
+        self._standing.taken += 1
+        if self._folder is not None and self._standing.begun >= self._folder.claimed:
+            self.save()
+        if self._callback is not None:
+            self._callback(self._told(clip))
+
+    def _told(self, clip: float) -> StepDone:
+        return StepDone(
+            step=self._standing.begun,
+            steps=self.plan.steps,
+            learning_rate=float(self._parts.optimizer.param_groups[0]["lr"]),
+            clip=clip,
+            public_loss=self._public_loss(),
+        )
+
+    def _public_loss(self) -> float | None:
+        if self._watch is None:
+            return None
+        with torch.no_grad(), _evaluating(self.model):
+            return float(self._losses.of_view(self._watch).mean())
+
+    def _epsilon_after(self, steps: int) -> float:
+        return epsilon(self.plan.after(steps), self.plan.delta, relation=Relation.ADD_REMOVE)
+
+    def _resumed(self) -> Standing:
+        """Go on behind everything that was claimed, from the newest weights there are."""
+        if self._folder is None:
+            return Standing()
+        content = self._folder.latest()
+        standing = Standing() if content is None else Standing.restored(content, self.model, self._parts)
+        standing.begun = self._folder.claimed
+        return standing
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Refused(
+                "this run is closed, or another one has taken its model over",
+                way_out="call make_private again; with the same checkpoint folder it goes on where it was",
+            )
+        if self._lent:
+            raise Refused("the model has its averaged weights now: leave `with private.averaged()` before you go on")
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    """Switch every layer to evaluation, and back to how it was."""
+    training = [module for module in model.modules() if module.training]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+def _both(one: Callback | None, other: Callback | None) -> Callback | None:
+    callbacks = [callback for callback in (one, other) if callback is not None]
+
+    def call(done: StepDone) -> None:
+        for callback in callbacks:
+            callback(done)
+
+    return call if callbacks else None
+
+
+def _set(weights: tuple[nn.Parameter, ...], values: list[Tensor]) -> None:
+    with torch.no_grad():
+        for weight, value in zip(weights, values, strict=True):
+            weight.copy_(value)

@@ -1,0 +1,53 @@
+"""Batches: a tensor, or tuples, lists and dictionaries of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor
+
+__all__ = ["Tree", "joined", "leaves", "mapped", "same_shape"]
+
+Tree: TypeAlias = Any  # Tensor | tuple[Tree, ...] | list[Tree] | dict[str, Tree]; users unpack it as they know it.
+
+
+def leaves(tree: Tree) -> list[object]:
+    """List what stands at the ends of a tree, in a fixed order."""
+    if isinstance(tree, dict):
+        return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
+    if isinstance(tree, tuple | list):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [tree]
+
+
+def mapped(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
+    """Build a tree of the same form; lists become tuples."""
+    if isinstance(tree, dict):
+        return {key: mapped(function, part) for key, part in tree.items()}
+    if isinstance(tree, tuple | list):
+        return tuple(mapped(function, part) for part in tree)
+    return function(tree)
+
+
+def joined(trees: Sequence[Tree]) -> Tree:
+    """Put trees of one form together along the first dimension."""
+    first = trees[0]
+    if isinstance(first, dict):
+        return {key: joined([tree[key] for tree in trees]) for key in first}
+    if isinstance(first, tuple | list):
+        return tuple(joined(parts) for parts in zip(*trees, strict=True))
+    return torch.cat(tuple(trees))
+
+
+def same_shape(one: Tree, other: Tree) -> bool:
+    """Tell whether two trees have the same form, and tensors of the same shapes and types at their ends."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(same_shape(one[k], other[k]) for k in one)
+    if isinstance(one, tuple | list):
+        alike = isinstance(other, tuple | list) and len(one) == len(other)
+        return alike and all(same_shape(a, b) for a, b in zip(one, other, strict=True))
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return False
+    return one.shape == other.shape and one.dtype == other.dtype and one.device == other.device
