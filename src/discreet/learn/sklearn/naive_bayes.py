@@ -92,9 +92,9 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
 
     def predict_joint_log_proba(self, X: Any) -> Floats:
         """Return the logarithm of prior times density, one column a class."""
-        seen = self._seen(X)
+        moved = self._seen(X)
         middle, half = self._middle_and_half()
-        values = middle + half * seen
+        values = middle + half * moved
         logs = [
             np.log(prior) - 0.5 * (np.log(2 * np.pi * variance) + (values - mean) ** 2 / variance).sum(axis=1)
             for prior, mean, variance in zip(self.class_prior_, self.theta_, self.var_, strict=True)
@@ -114,5 +114,6 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class."""
-        likeliest: NDArray[Any] = self.classes_[np.argmax(self.predict_joint_log_proba(X), axis=1)]
+        joint = self.predict_joint_log_proba(X)
+        likeliest: NDArray[Any] = self.classes_[np.argmax(joint, axis=1)]
         return likeliest
