@@ -1,0 +1,106 @@
+"""The three shapes in which a layer hands over the gradients of all rows with respect to one parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
+
+import torch
+from torch import Tensor
+
+from discreet.learn.torch.clipping import adding, bounds, norms
+
+__all__ = ["Form", "Outer", "Pairs", "Rows"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The gradient of each row itself. What float32 says here *is* the gradient: its own rounding needs no bound."""
+
+    values: Tensor  # (rows, size), float32
+
+    def squares_up(self) -> Tensor:
+        """Bound the squared norm of each row from above, in float64."""
+        return norms.squares_up(self.values)
+
+    def sizes(self) -> Tensor | None:
+        """Return nothing: these sums do not suffer from terms that cancel."""
+        return None
+
+    def without(self, rows: Tensor) -> Rows:
+        """Return the same with zeros in the given rows, since 0 times infinity is no number."""
+        return Rows(self.values.masked_fill(rows[:, None], 0.0))
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Add up factor times gradient over all rows; float64, flat."""
+        return adding.add_rows(self.values, factors)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Outer:
+    """The gradient of a row is `left` times `right` transposed: a matrix of rank one, never formed row by row."""
+
+    left: Tensor  # (rows, p), float32
+    right: Tensor  # (rows, d), float32
+
+    def squares_up(self) -> Tensor:
+        """Bound the squared norm of each row: |left|^2 |right|^2."""
+        right = norms.squares_up(self.right)
+        right.masked_fill_(right > bounds.LARGEST_SIZE**2, torch.inf)
+        return norms.squares_up(self.left).mul_(right)
+
+    def sizes(self) -> Tensor | None:
+        """Return nothing: one product has nothing to cancel with."""
+        return None
+
+    def without(self, rows: Tensor) -> Outer:
+        """Return the same with zeros in the given rows."""
+        return Outer(self.left.masked_fill(rows[:, None], 0.0), self.right.masked_fill(rows[:, None], 0.0))
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Add up factor times gradient over all rows; float64, flat."""
+        return adding.add_outer(self.left * factors[:, None], self.right)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """The gradient of a row is a sum over positions of left times right transposed.
+
+    The left sides of the last positions may be unit vectors (the rows that an embedding picked). Norms come from the
+    inner products of positions, sums from one matrix product; both in float64, since terms may cancel.
+    """
+
+    left: Tensor  # (rows, dense positions, p), float32
+    picked: Tensor  # (rows, picked positions), int64: the left side is a unit vector
+    right: Tensor  # (rows, dense + picked positions, d), float32
+    height: int  # p
+
+    def squares_up(self) -> Tensor:
+        """Bound the squared norm of each row: sum over s, t of <left_s, left_t> <right_s, right_t>, and its error."""
+        return torch.cat([norms.pairs_squares_up(*part) for part in self._parts()])
+
+    def sizes(self) -> Tensor | None:
+        """Bound the square of the sum of the norms of all positions' terms, in float64 (Cauchy-Schwarz)."""
+        left = norms.squares_up(self.left.flatten(1)) + self.picked.shape[1]
+        return left.mul_(norms.squares_up(self.right.flatten(1)))
+
+    def without(self, rows: Tensor) -> Pairs:
+        """Return the same with zeros in the given rows."""
+        zero = rows[:, None, None]
+        return replace(self, left=self.left.masked_fill(zero, 0.0), right=self.right.masked_fill(zero, 0.0))
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Add up factor times gradient over all rows; float64, flat."""
+        return adding.add_pairs(self.left, self.picked, self.right, factors, self.height)
+
+    def _parts(self) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Cut the rows so that the inner products of a part fit into a few megabytes."""
+        step = max(1, (1 << 20) // self.right.shape[1] ** 2)
+        cut = [whole.split(step) for whole in (self.left, self.picked, self.right)]
+        return list(zip(*cut, strict=True))
+
+
+Form: TypeAlias = Rows | Outer | Pairs

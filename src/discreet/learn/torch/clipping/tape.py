@@ -1,0 +1,134 @@
+"""Record what the layers of a model saw and said during a forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_flatten, tree_map_only
+
+from discreet.errors import Refused
+
+__all__ = ["Call", "Tape", "owned", "tensors"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """One call of a layer that owns trainable parameters: what went in and what came out."""
+
+    name: str  # of the layer in the model
+    module: nn.Module
+    trained: Mapping[str, nn.Parameter]  # the layer's own, by their names in it
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    outputs: tuple[Tensor, ...]  # those that carry a gradient
+    places: tuple[int, ...]  # of these among all that came out
+    versions: tuple[int, ...]
+
+    @property
+    def input(self) -> Tensor:
+        """The first input, for layers that have one."""
+        first: Tensor = self.args[0] if self.args else next(iter(self.kwargs.values()))
+        return first
+
+    def check_unchanged(self) -> None:
+        """Refuse if something wrote into an input or an output after the layer was called."""
+        if tuple(tensor._version for tensor in self._seen()) != self.versions:
+            raise Refused(
+                f"what the layer {self.name!r} ({type(self.module).__name__}) saw or said was changed in place later",
+                reason="its gradient can no longer be told from what the layer computed",
+                way_out="use inplace=False in the layer that follows, and x = x + y instead of x += y",
+            )
+
+    def check_rows(self, rows: int, gradients: tuple[Tensor | None, ...]) -> None:
+        """Refuse a layer whose output has not one row for each record."""
+        if any(gradient is not None and (not gradient.dim() or len(gradient) != rows) for gradient in gradients):
+            raise Refused(
+                f"the layer {self.name!r} ({type(self.module).__name__}) has an output without {rows} rows",
+                reason="a gradient that several records share cannot be clipped for each of them",
+                way_out="put the batch first, and give the layer an input for each record: "
+                "positions(torch.arange(n).expand(len(x), n))",
+            )
+
+    def _seen(self) -> list[Tensor]:
+        return [*tensors((self.args, dict(self.kwargs))), *self.outputs]
+
+
+@final
+class Tape:
+    """Calls of all layers that own trainable parameters, in order, while gradients are on."""
+
+    def __init__(self, model: nn.Module, rows: int) -> None:
+        self.calls: list[Call] = []
+        self._rows = rows
+        self._paused = False
+        self._handles = [
+            module.register_forward_hook(self._hook(name, trained), with_kwargs=True)
+            for name, module in model.named_modules()
+            if (trained := owned(module))
+        ]
+
+    def clear(self) -> None:
+        """Forget all calls."""
+        self.calls = []
+
+    def close(self) -> None:
+        """Take the hooks off the model."""
+        for handle in self._handles:
+            handle.remove()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Record nothing: for layers that are run again."""
+        before, self._paused = self._paused, True
+        try:
+            yield
+        finally:
+            self._paused = before
+
+    def _hook(self, name: str, trained: dict[str, nn.Parameter]) -> Any:
+        def record(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+            if self._paused or not torch.is_grad_enabled():
+                return output
+            args, kwargs = tree_map_only(Tensor, Tensor.detach, (args, kwargs))
+            if isinstance(module, nn.Embedding):
+                args, kwargs, output = _spread(args, kwargs, output, self._rows)
+            self._append(name, module, trained, args, kwargs, output)
+            return output
+
+        return record
+
+    def _append(self, name: str, module: nn.Module, trained: Any, args: Any, kwargs: Any, output: Any) -> None:
+        leaves, _ = tree_flatten(output)
+        places = tuple(i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad)
+        if places:
+            outputs = tuple(leaves[place] for place in places)
+            versions = tuple(tensor._version for tensor in (*tensors((args, kwargs)), *outputs))
+            self.calls.append(Call(name, module, trained, args, kwargs, outputs, places, versions))
+
+
+def owned(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the trainable parameters that a module owns itself, not through its children."""
+    return {name: value for name, value in module.named_parameters(recurse=False) if value.requires_grad}
+
+
+def tensors(tree: Any) -> list[Tensor]:
+    """Return all tensors of nested inputs or outputs, in order."""
+    leaves, _ = tree_flatten(tree)
+    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+
+
+def _spread(args: Any, kwargs: Any, output: Tensor, rows: int) -> tuple[Any, Any, Tensor]:
+    """Give every row its own copy of an embedding that was looked up once for all (positions, say).
+
+    The gradient of one shared copy is a sum over rows, and no row's part can be told from it.
+    """
+    if output.shape[0] != 1 or rows == 1:
+        return args, kwargs, output
+    args, kwargs = tree_map_only(Tensor, lambda leaf: leaf.expand(rows, *leaf.shape[1:]), (args, kwargs))
+    return args, kwargs, output.expand(rows, *output.shape[1:])
