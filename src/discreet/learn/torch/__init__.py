@@ -1,1 +1,24 @@
-"""DP-SGD for PyTorch."""
+"""DP-SGD for PyTorch: `make_private`, and what goes with it."""
+
+from __future__ import annotations
+
+from discreet.learn.torch.adam import DPAdamBC
+from discreet.learn.torch.export import Promise, load_weights
+from discreet.learn.torch.private import make_private
+from discreet.learn.torch.projections import Box, L2Ball
+from discreet.learn.torch.report import TrainingReport
+from discreet.learn.torch.told import Spent, StepDone
+from discreet.learn.torch.training import PrivateTraining
+
+__all__ = [
+    "Box",
+    "DPAdamBC",
+    "L2Ball",
+    "PrivateTraining",
+    "Promise",
+    "Spent",
+    "StepDone",
+    "TrainingReport",
+    "load_weights",
+    "make_private",
+]

@@ -50,8 +50,8 @@ class Promise:
         return Promise(
             name=name,
             guarantee=(
-                f"These weights are differentially private: {spent}, for adding or removing one row of the training data, "
-                "whatever else is known and whatever is done with them."
+                f"These weights are differentially private: {spent}, for adding or removing one row of the training "
+                "data, whatever else is known and whatever is done with them."
             ),
             epsilon=epsilon,
             delta=delta,

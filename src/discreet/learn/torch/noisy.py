@@ -58,10 +58,10 @@ class NoisyStep:
 
     def run(self) -> None:
         """Release the noisy sum of this logical batch, and learn from it."""
-        unit = 1.0 if self.followed is None else self.followed.current
+        unit, count = 1.0 if self.followed is None else self.followed.current, self.sums.count
         gradient = self._released() * (float(self.plan.grid / self.plan.divisor) * unit)
         if self.followed is not None:
-            self.sums.threshold = self.followed.follow(self.sums.count)
+            self.sums.threshold = self.followed.follow(count)
         self._set_gradients(gradient)
         if isinstance(self.optimizer, DPAdamBC):
             self.optimizer.expect_noise(gradient_noise(self.plan, unit) ** 2)

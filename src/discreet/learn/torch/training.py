@@ -112,7 +112,6 @@ class PrivateTraining:
             for place, piece in enumerate(pieces):
                 batch, inside = self._rows.batch(*piece)
                 renew_torch_generator()
-                self._parts.sums.forget()
                 self._turns.hand_out(loop, Handed(torch.from_numpy(inside), place == len(pieces) - 1))
                 yield batch
                 self._turns.check(loop)
