@@ -5,9 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["PrivacySpent"]
+__all__ = ["GaussianNB", "MinMaxScaler", "PrivacySpent", "StandardScaler"]
 
-_HOMES = {"PrivacySpent": "spent"}
+_HOMES = {
+    "GaussianNB": "naive_bayes",
+    "MinMaxScaler": "scaler",
+    "PrivacySpent": "spent",
+    "StandardScaler": "scaler",
+}
 
 
 def __getattr__(name: str) -> Any:
