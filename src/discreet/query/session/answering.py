@@ -90,7 +90,7 @@ class Desk:
         tallied = self.engine.run_all(asked.stages, deadline=deadline)
         return self.ledger.store(charge, lambda: _drawn(asked, tallied))
 
-    def pay(self, event: Event, *, relation: Relation, purpose: str) -> None:
+    def pay(self, event: Event, *, relation: Relation, purpose: str, key: str | None = None) -> None:
         """Charge what another part of the library spends."""
         self.check_open()
         self.ledger.charge(
@@ -99,6 +99,7 @@ class Desk:
             purpose=purpose,
             principal=self.principal,
             project=self.project,
+            key=key,
             unit=self.unit,
         )
 

@@ -183,19 +183,22 @@ class Session:
             raise InvalidParameter(f"there is no table {name!r}. {nearest(name, self._catalogue.tables)}")
         return Ask(session=self, table=found)
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str, unit: str = "row") -> None:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", key: str | None = None
+    ) -> None:
         """Charge what a function of the library is about to spend, or raise and nothing is read.
 
         Such a function protects the rows of the column that it is handed. That is what this session promises only if
         rows are its units; where a person has several rows, ask with `sql`. Whoever charges an event that holds for
-        the units of this session, such as a training run that clips by person, names their column as `unit`.
+        the units of this session, such as a training run that clips by person, names their column as `unit`. The same
+        event under the same `key` is charged once, however often a run that was interrupted asks.
         """
         if unit != self._unit.column:
             raise Refused(
                 f"this session protects everybody who shares a {self._unit.column}, and what is charged here protects "
                 f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
             )
-        self._desk.pay(event, relation=relation, purpose=purpose)
+        self._desk.pay(event, relation=relation, purpose=purpose, key=key)
         self._remember(event)
 
     def questions_left(self) -> int:
