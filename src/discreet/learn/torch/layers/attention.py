@@ -20,9 +20,9 @@ __all__ = ["Attention", "Constant"]
 class Constant(nn.Module):
     """A parameter as one copy for each row of the batch, so that each row has its own gradient."""
 
-    def __init__(self, value: nn.Parameter) -> None:
+    def __init__(self, value: Tensor) -> None:
         super().__init__()
-        self.value = value
+        self.value: Tensor = value
 
     def forward(self, rows: Tensor) -> Tensor:
         return self.value.flatten().expand(len(rows), -1)
@@ -91,8 +91,7 @@ class Attention(PlainKeys):
         q, k, v = self._projected(query, key, value)
         k, v, added = self._with_extra_rows(k, v)
         mask = _mask(attn_mask, key_padding_mask, q, k.shape[1], added)
-        heads = tuple(self._split(part) for part in (q, k, v))
-        mixed, weights = self._mixed(*heads, mask, need_weights)
+        mixed, weights = self._mixed(self._split(q), self._split(k), self._split(v), mask, need_weights)
         out = self.out_proj(mixed.transpose(1, 2).flatten(2))
         if weights is not None and average_attn_weights:
             weights = weights.mean(dim=1)
@@ -130,7 +129,7 @@ class Attention(PlainKeys):
         return k, v, added
 
     def _split(self, part: Tensor) -> Tensor:
-        return part.unflatten(2, (self.num_heads, self.head_dim)).transpose(1, 2)
+        return part.reshape(*part.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
 
     def _mixed(
         self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, need_weights: bool
@@ -163,7 +162,7 @@ def _mask(attn_mask: Tensor | None, padding: Tensor | None, q: Tensor, keys: int
     parts = []
     if attn_mask is not None:
         shape = attn_mask.shape
-        parts.append(attn_mask if len(shape) == 2 else attn_mask.unflatten(0, (len(q), -1)))
+        parts.append(attn_mask if len(shape) == 2 else attn_mask.reshape(len(q), -1, *shape[1:]))
     if padding is not None:
         parts.append(padding[:, None, None, :])
     if not parts:

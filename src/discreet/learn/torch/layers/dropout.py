@@ -34,7 +34,7 @@ def nothing_dropped() -> Iterator[None]:
 
 
 def drop(x: Tensor, p: float, training: bool, dimensions: int | None = None) -> Tensor:
-    """Zero values with probability p and divide the others by 1 - p; a coin for each place in the first `dimensions`."""
+    """Zero values with probability p and divide the others by 1 - p; one coin for all beyond `dimensions`."""
     if not training or p == 0:
         return x
     if p == 1:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import Refused
+from discreet.learn.torch.layers.even_kernels import MODE
 from discreet.learn.torch.layers.made_up import Tree, tensors
 from discreet.learn.torch.layers.watching import Run, bits
 
@@ -149,14 +150,15 @@ def only_rounding(first: Tensor, second: Tensor) -> bool:
     if not first.is_floating_point():
         return False
     size = first.detach().abs().amax()
-    return bool(((first - second).detach().abs() <= 1e-4 * size).all())
+    return bool(((first - second).detach().abs() <= 1e-5 * size).all())
 
 
 def rounding(path: str, rows: int) -> Refused:
     return Refused(
         f"at {path} the last bits of a row depend on its place in the batch of {rows}, or on its companions",
-        reason="the kernels of this machine split a batch of this size unevenly among threads",
-        way_out="choose a physical_batch that is a multiple of 32, or torch.set_num_threads(1)",
+        reason="the kernels of this machine treat rows by their address, or split this size unevenly among threads",
+        way_out=f"choose a physical_batch that is a multiple of 32; start Python with {MODE}=AUTO in its environment "
+        "or import discreet.learn.torch before anything is multiplied; torch.set_num_threads(1)",
     )
 
 

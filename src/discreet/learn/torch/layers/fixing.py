@@ -61,7 +61,7 @@ def _parametrisations(model: nn.Module) -> Iterator[str]:
     for path, module in list(model.named_modules()):
         where = path or "the model"
         if parametrize.is_parametrized(module):
-            for name in list(module.parametrizations):  # type: ignore[arg-type, union-attr]
+            for name in list(module.parametrizations):
                 parametrize.remove_parametrizations(module, name, leave_parametrized=True)
                 yield f"{where}.{name}: parametrisation removed; build the optimizer after this"
         yield from _old_hooks(module, where)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 __all__ = ["PlainKeys", "linear"]
 
@@ -19,18 +19,23 @@ class PlainKeys(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.renamed: dict[str, str] = {}
-        self.register_state_dict_post_hook(_save_plain)
-        self.register_load_state_dict_pre_hook(_load_plain)
+        self.register_state_dict_post_hook(_save_plain)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(_load_plain)  # type: ignore[no-untyped-call]
 
 
-def linear(weight: nn.Parameter, bias: nn.Parameter | None) -> nn.Linear:
+def linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     """A `Linear` around these very parameters, so that an optimiser that has them keeps them."""
     rows, columns = weight.shape
     made = nn.Linear(columns, rows, bias=bias is not None, device="meta")
-    made.weight = weight
+    made.register_parameter("weight", _parameter(weight))
     if bias is not None:
-        made.bias = bias
+        made.register_parameter("bias", _parameter(bias))
     return made
+
+
+def _parameter(value: Tensor) -> nn.Parameter:
+    assert isinstance(value, nn.Parameter)
+    return value
 
 
 def _save_plain(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: object) -> None:

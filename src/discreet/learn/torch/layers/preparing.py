@@ -78,7 +78,7 @@ def _inplace_off(model: nn.Module) -> Iterator[str]:
     """What is overwritten in place is no longer what a layer gave, and its gradient would be another one."""
     for path, module in model.named_modules():
         if getattr(module, "inplace", False) is True:
-            module.inplace = False  # type: ignore[assignment]
+            module.inplace = False
             yield f"{path or 'the model'}: inplace=False"
 
 

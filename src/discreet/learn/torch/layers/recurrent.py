@@ -80,10 +80,10 @@ class Recurrent(PlainKeys):
         self.train(plain.training)
 
     def _take(self, plain: nn.RNNBase, suffix: str) -> None:
-        parts = [_shared(plain, name, suffix, plain.bias) for name in ("ih", "hh")]
+        from_input, from_state = (_shared(plain, name, suffix, plain.bias) for name in ("ih", "hh"))
         project = _shared(plain, "hr", suffix, False) if plain.proj_size else None
         place = len(self.cells)
-        self.cells.append(_Gates(plain.mode, *parts, project))
+        self.cells.append(_Gates(plain.mode, from_input, from_state, project))
         names = [("weight", "ih"), ("weight", "hh"), *([("bias", "ih"), ("bias", "hh")] if plain.bias else [])]
         for kind, name in [*names, *([("weight", "hr")] if plain.proj_size else [])]:
             self.renamed[f"cells.{place}.{name}.{kind}"] = f"{kind}_{name}{suffix}"
@@ -129,7 +129,8 @@ class RecurrentCell(PlainKeys):
     def __init__(self, plain: nn.RNNCellBase) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = plain.input_size, plain.hidden_size, plain.bias
-        self.gates = _Gates(_kind(plain), *(_shared(plain, name, "", plain.bias) for name in ("ih", "hh")), None)
+        from_input, from_state = (_shared(plain, name, "", plain.bias) for name in ("ih", "hh"))
+        self.gates = _Gates(_kind(plain), from_input, from_state, None)
         kinds = ("weight", "bias") if plain.bias else ("weight",)
         self.renamed = {f"gates.{name}.{kind}": f"{kind}_{name}" for kind in kinds for name in ("ih", "hh")}
         self.train(plain.training)

@@ -9,7 +9,6 @@ from typing import Any, final
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from discreet.errors import Refused
 from discreet.learn.torch.layers.dropout import SecretDropout, nothing_dropped
@@ -53,7 +52,7 @@ class Run:
 
 def watch(model: nn.Module, loss: Loss, batch: Tree) -> Run:
     """Run forward and loss; refuse what draws from torch's generator. Gradients are those of the sum of the losses."""
-    with _recorded(model) as calls, torch.enable_grad(), nothing_dropped(), _NoChance():
+    with _recorded(model) as calls, torch.enable_grad(), nothing_dropped(), _no_chance():
         x, y = batch
         losses = loss(call_model(model, x), y)
         _require_tensor(losses)
@@ -121,16 +120,17 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [tree] if isinstance(tree, Tensor) else []
 
 
-class _NoChance(TorchDispatchMode):
-    """Refuse whatever draws from torch's generator."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if torch.Tag.nondeterministic_seeded in func.tags:
-            raise Refused(
-                f"the model or its loss draws random numbers from torch ({func.overloadpacket.__name__})",
-                reason="torch's generator starts from a number that everybody knows, and what it gives depends on the "
-                "place of a row in the batch",
-                way_out="use nn.Dropout layers, which prepare() gives secret masks, instead of functional ones; "
-                "draw nothing else in forward",
-            )
-        return func(*args, **(kwargs or {}))
+@contextmanager
+def _no_chance() -> Iterator[None]:
+    """Refuse whatever draws from torch's generator: it leaves the generator in another state."""
+    before = torch.get_rng_state()
+    yield
+    if not torch.equal(before, torch.get_rng_state()):
+        torch.set_rng_state(before)
+        raise Refused(
+            "the model or its loss draws random numbers from torch",
+            reason="torch's generator starts from a number that everybody knows, and what it gives depends on the "
+            "place of a row in the batch",
+            way_out="use nn.Dropout layers, which prepare() gives secret masks, instead of functional ones; draw "
+            "nothing else in forward",
+        )

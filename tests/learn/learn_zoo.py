@@ -1,0 +1,203 @@
+"""Small models: good ones, and ones that mix rows, remember them or treat them by their place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+torch.set_num_threads(1)
+
+ROWS = 8
+PLAIN = (torch.zeros(6), torch.tensor(0))
+IMAGE = (torch.zeros(1, 8, 8), torch.tensor(0))
+WORDS = (torch.zeros(5, dtype=torch.int64), torch.tensor(0))
+SIGNAL = (torch.zeros(5, 4), torch.tensor(0))
+
+
+def cross_entropy(output: Tensor, y: Tensor) -> Tensor:
+    return functional.cross_entropy(output, y, reduction="none")
+
+
+class Between(nn.Module):
+    """Two linear layers with something between them."""
+
+    def __init__(self, between: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.first, self.last, self.between = nn.Linear(6, 8), nn.Linear(8, 3), between
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.between(self.first(x)))
+
+
+class Transformer(nn.Module):
+    def __init__(self, *, batch_first: bool = True, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.turned = not batch_first
+        self.words, self.places = nn.Embedding(10, 8), nn.Embedding(5, 8)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=dropout, batch_first=batch_first)
+        self.body = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.words(x) + self.places(torch.arange(x.shape[1]).expand_as(x))
+        x = self.body(x.transpose(0, 1)).transpose(0, 1) if self.turned else self.body(x)
+        return self.head(x.mean(dim=1))
+
+
+class LastOf(nn.Module):
+    """The last output of a recurrent layer."""
+
+    def __init__(self, layer: nn.Module, features: int) -> None:
+        super().__init__()
+        self.layer, self.head = layer, nn.Linear(features, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.layer(x)[0][:, -1])
+
+
+class Running(nn.Module):
+    """Keeps a running mean of what it saw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(8))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(dim=0)
+        return x
+
+
+class Remembering(nn.Module):
+    """Adds a little of the last batch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last: Tensor | float = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        before, self.last = self.last, x.detach()
+        return x + before
+
+
+class Capacity(nn.Module):
+    """Only the four rows with the largest first value get through, as experts with a capacity do."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        chosen = x[:, 0].detach().argsort(descending=True)[:4]
+        gate = torch.zeros(len(x)).index_fill(0, chosen, 1.0)
+        return x * gate[:, None]
+
+
+class SomeRows(nn.Module):
+    """Sends a row through a layer only if its first value is positive."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.expert = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        chosen = x[:, 0] > x[:, 0].median()
+        out = x.clone()
+        out[chosen] = self.expert(x[chosen])
+        return out
+
+
+class Positions(nn.Module):
+    """An embedding of positions that is shared by all rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.places, self.head = nn.Embedding(10, 8), nn.Embedding(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head((self.words(x) + self.places(torch.arange(x.shape[1]))).mean(dim=1))
+
+
+def contrastive(output: Tensor, y: Tensor) -> Tensor:
+    return functional.cross_entropy(output @ output.T, torch.arange(len(output)), reduction="none")
+
+
+def rare_stop(x: Tensor) -> Tensor:
+    if bool(x.isnan().any()):
+        raise ValueError("not a number")
+    return x
+
+
+GOOD: dict[str, tuple[Callable[[], nn.Module], Any]] = {
+    "mlp": (lambda: Between(torch.tanh), PLAIN),
+    "dropout": (lambda: Between(nn.Dropout(0.3)), PLAIN),
+    "in-place relu layer": (lambda: Between(nn.ReLU(inplace=True)), PLAIN),
+    "cnn": (
+        lambda: nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Dropout2d(0.2), nn.Flatten(),
+            nn.Linear(64, 3),
+        ),
+        IMAGE,
+    ),
+    "group norm": (
+        lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Tanh(), nn.Flatten(), nn.Linear(144, 3)),
+        IMAGE,
+    ),
+    "transformer": (Transformer, WORDS),
+    "transformer, time first": (lambda: Transformer(batch_first=False), WORDS),
+    "lstm": (lambda: LastOf(nn.LSTM(4, 6, 2, dropout=0.2, batch_first=True), 6), SIGNAL),
+    "gru": (lambda: LastOf(nn.GRU(4, 6, bidirectional=True, batch_first=True), 12), SIGNAL),
+}  # fmt: skip
+
+BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
+    "batch mean": (lambda: Between(lambda x: x - x.mean(0)), PLAIN, "mixed at"),
+    "detached batch mean": (lambda: Between(lambda x: x - x.mean(0).detach()), PLAIN, "mixed at"),
+    "batch variance": (lambda: Between(lambda x: x / (1 + x.var(0).detach())), PLAIN, "mixed at"),
+    "functional batch norm": (
+        lambda: Between(lambda x: functional.batch_norm(x, None, None, training=True)), PLAIN, "mixed at",
+    ),
+    "sorted over the batch": (lambda: Between(lambda x: x.sort(0).values), PLAIN, "mixed at"),
+    "softmax over the batch": (lambda: Between(lambda x: x.softmax(0)), PLAIN, "mixed at"),
+    "largest of the batch": (lambda: Between(lambda x: x / (1 + x.abs().max().detach())), PLAIN, "mixed at"),
+    "next row": (lambda: Between(lambda x: x + x.roll(1, 0).detach()), PLAIN, "mixed at"),
+    "only one pair of rows": (
+        lambda: Between(lambda x: torch.cat([x[:2], x[2:3] + x[6:7].detach(), x[3:]])), PLAIN, "mixed at",
+    ),
+    "counts rows that are not zero": (
+        lambda: Between(lambda x: x * (x != 0).any(1).sum() + x * (x.abs() > 100).sum()), PLAIN, "mixed at",
+    ),
+    "capacity": (lambda: Between(Capacity()), PLAIN, "mixed at"),
+    "some rows only": (lambda: Between(SomeRows()), PLAIN, "gives shape"),
+    "shared positions": (Positions, WORDS, "gives shape"),
+    "shared positions, as many as rows": (
+        Positions, (torch.zeros(ROWS, dtype=torch.int64), torch.tensor(0)), "mixed at",
+    ),
+    "by place": (lambda: Between(lambda x: x * (1 + torch.arange(len(x)))[:, None]), PLAIN, "by its place"),
+    "running buffer": (lambda: Between(Running()), PLAIN, "changes between.mean"),
+    "remembers": (lambda: Between(Remembering()), PLAIN, "second time"),
+    "in place": (lambda: Between(lambda x: x.relu_()), PLAIN, "in place"),
+    "batch in place": (lambda: nn.Sequential(Writing(), nn.Linear(6, 3)), PLAIN, "the batch in place"),
+    "functional dropout": (lambda: Between(lambda x: functional.dropout(x, 0.5)), PLAIN, "random numbers"),
+    "stops on nan": (lambda: Between(rare_stop), PLAIN, "stops with an error"),
+    "branches on values": (
+        lambda: Between(lambda x: x if bool((x.abs() > 1000).any()) else 2 * x), PLAIN, "mixed at",
+    ),
+    "cannot run": (lambda: nn.Linear(7, 3), PLAIN, "could not run"),
+}  # fmt: skip
+
+
+class Writing(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mul_(2)
+
+
+BAD_LOSSES: dict[str, tuple[Callable[[Tensor, Tensor], Any], str]] = {
+    "mean": (lambda output, y: functional.cross_entropy(output, y), "reduction='none'"),
+    "mean, repeated": (lambda output, y: functional.cross_entropy(output, y).expand(len(y)), "mixed at"),
+    "contrastive": (contrastive, "mixed at"),
+    "one for each class": (lambda output, y: output**2, r"mean\(dim=1\)"),
+    "columns": (lambda output, y: (output**2).mean(0), "rows first"),
+    "weighted by the batch": (lambda output, y: cross_entropy(output, y) / output.detach().sum(), "mixed at"),
+    "a number": (lambda output, y: 1.0, "gave a float"),
+    "detached": (lambda output, y: output.detach().sum(1), "does not depend"),
+    "random weights": (lambda output, y: cross_entropy(output, y) * torch.rand(len(y)), "random numbers"),
+}

@@ -1,0 +1,118 @@
+"""The probe refuses models that mix rows, and lets honest ones pass."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from learn_zoo import BAD, BAD_LOSSES, GOOD, PLAIN, ROWS, Between, cross_entropy
+from torch import nn
+from torch.nn import functional
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.learn.torch.layers import prepare, probe
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_honest_models_pass(name):
+    make, example = GOOD[name]
+    model = prepare(make()).model
+    probed = probe(model, cross_entropy, example, ROWS)
+    trained = {path.rpartition(".")[0] or "the model" for path, _ in model.named_parameters()}
+    assert trained <= set(probed.layers)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_models_that_mix_rows_are_refused_with_a_way_out(name):
+    make, example, words = BAD[name]
+    with pytest.raises(Refused, match=words) as told:
+        probe(prepare(make()).model, cross_entropy, example, ROWS)
+    assert told.value.reason
+    assert told.value.way_out
+
+
+@pytest.mark.parametrize("name", BAD_LOSSES)
+def test_losses_that_mix_rows_are_refused_with_a_way_out(name):
+    loss, words = BAD_LOSSES[name]
+    with pytest.raises(Refused, match=words) as told:
+        probe(Between(torch.tanh), loss, PLAIN, ROWS)
+    assert told.value.way_out
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 16])
+def test_every_pair_of_slots_is_told_apart_for_all_sizes(rows):
+    """Mix one pair only: it is found, whichever pair it is."""
+    probe(Between(torch.tanh), cross_entropy, PLAIN, rows)
+    for pair in [(0, rows - 1), (rows - 1, 0), (rows // 2, 0)] if rows > 1 else []:
+        mix = torch.zeros(rows, rows)
+        mix[pair] = 1.0
+        model = Between(lambda x, mix=mix: x + mix @ x.detach())
+        with pytest.raises(Refused, match="mixed at"):
+            probe(model, cross_entropy, PLAIN, rows)
+
+
+def test_the_model_is_left_as_it_was():
+    model = Between(nn.Dropout(0.5))
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    drawn = torch.get_rng_state()
+    probe(prepare(model).model, cross_entropy, PLAIN, ROWS)
+    assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
+    assert all(p.grad is None for p in model.parameters())
+    assert torch.equal(drawn, torch.get_rng_state())
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_values_of_the_example_are_not_used():
+    """A label that no class has would stop the loss."""
+    example = (torch.full((6,), float("nan")), torch.tensor(10**9))
+    assert probe(Between(torch.tanh), cross_entropy, example, ROWS).layers == ("first", "last")
+
+
+def test_public_rows_are_used_where_made_up_ones_do_not_fit():
+    """Labels from 5 on: made-up ones would be refused by the loss."""
+
+    def shifted(output, y):
+        return functional.cross_entropy(output, y - 5, reduction="none")
+
+    with pytest.raises(Refused, match="could not run"):
+        probe(Between(torch.tanh), shifted, PLAIN, ROWS)
+    with pytest.raises(InvalidParameter, match="two rows"):
+        probe(Between(torch.tanh), shifted, PLAIN, ROWS, public=(torch.ones(1, 6), torch.tensor([5])))
+    with pytest.raises(Refused, match="zeros"):  # Padding has labels of zero, and must not stop it either.
+        probe(Between(torch.tanh), shifted, PLAIN, ROWS, public=(torch.ones(2, 6), torch.tensor([5, 6])))
+    positive = Between(torch.tanh)
+    public = (torch.ones(3, 6), torch.tensor([0, 1, 2]))
+    assert probe(positive, cross_entropy, PLAIN, ROWS, public=public).physical_batch == ROWS
+
+
+def test_models_with_several_inputs_are_called_as_a_loop_calls_them():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = nn.Linear(3, 2), nn.Linear(4, 2)
+
+        def forward(self, a, b):
+            return self.left(a) * self.right(b)
+
+    for x in ((torch.zeros(3), torch.zeros(4)), {"b": torch.zeros(4), "a": torch.zeros(3)}):
+        assert probe(Two(), cross_entropy, (x, torch.tensor(0)), 4).layers == ("left", "right")
+
+
+def test_what_was_tried_holds_only_as_it_was_tried():
+    model = Between(torch.tanh)
+    probed = probe(model, cross_entropy, PLAIN, ROWS)
+    probed.require(model)
+    model.eval()
+    with pytest.raises(Refused, match="otherwise than it was tried"):
+        probed.require(model)
+    model.train()
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(Refused, match="otherwise"):
+        probed.require(model)
+
+
+def test_uneven_kernels_are_told_from_mixing():
+    """A sum that differs in its last bits by the slot, as uneven work of threads makes it."""
+    shift = torch.zeros(ROWS, 1)
+    shift[-1] = 2**-23
+    model = Between(lambda x: x * (1 + shift))
+    with pytest.raises(Refused, match="multiple of 32"):
+        probe(model, cross_entropy, PLAIN, ROWS)
