@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Refused,
         UnsupportedEvent,
     )
+    from discreet.learn.torch import make_private
     from discreet.ledger import Budget, Quota
     from discreet.mechanisms.release import Release
     from discreet.privacy.notprivate import NotPrivate
@@ -123,6 +124,7 @@ __all__ = [
     "histogram",
     "learn",
     "ledger",
+    "make_private",
     "mean",
     "mechanisms",
     "median",
@@ -195,6 +197,7 @@ _HOMES = {
     "between": "query",
     "boolean": "query",
     "categories": "query",
+    "make_private": "learn.torch",
     "private_bounds": "query",
     "private_keys": "query",
     "private_limit": "query",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+import discreet.learn.needs_sklearn  # noqa: F401 - says what to install, if that is missing
+
 __all__ = ["GaussianNB", "MinMaxScaler", "PrivacySpent", "StandardScaler"]
 
 _HOMES = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import discreet.learn.needs_torch  # noqa: F401 - says what to install, if that is missing
 from discreet.learn.torch.adam import DPAdamBC
 from discreet.learn.torch.export import Promise, load_weights
 from discreet.learn.torch.private import make_private

@@ -1,0 +1,7 @@
+"""scikit-learn is needed from here on."""
+
+from __future__ import annotations
+
+from discreet.learn.extras import require
+
+require("sklearn", extra="sklearn")
