@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing
+from math import isqrt
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -147,12 +148,15 @@ def end_run(model: nn.Module) -> None:
 def _slots(physical_batch: int | None, batch_size: int) -> int:
     """Choose how many rows go through the model at once, from public facts.
 
-    An eighth of a batch, as a multiple of 32 from 32 to 256: a batch is filled up to a multiple of it, which is half of
-    it on average, and so costs about a sixteenth.
+    Batches of at most 256 rows, as few as hold the expected sample and two standard deviations more; all are of one
+    size, a multiple of 32, and what is empty in the last one is computed for nothing.
     """
     if physical_batch is not None:
         return positive_integer(physical_batch, name="physical_batch")
-    return min(256, max(32, 32 * round(positive_integer(batch_size, name="batch_size") / 256)))
+    expected = positive_integer(batch_size, name="batch_size")
+    likely = expected + 2 * isqrt(expected)
+    batches = -(-likely // 256)
+    return 32 * -(-likely // (32 * batches))
 
 
 def _every(plan: TrainingPlan, steps: int | None) -> int:

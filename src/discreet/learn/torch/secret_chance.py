@@ -1,4 +1,4 @@
-"""Fresh secret bits for torch's own generator, from which layers such as Dropout draw."""
+"""Fresh secret bits for torch's own generator, from which augmentations draw."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _HEAD, _WORDS = 3, 624  # The state of the Mersenne twister lies behind three 64
 def renew_torch_generator() -> None:
     """Replace the state of torch's generator by bits from our source, whatever seed it was given.
 
-    Adding a record moves another one to the last slot of a batch, and the mask of a random layer moves with it only if
-    masks are secret: with a seed that the world knows, the slot would decide the mask.
+    Adding a record moves another one to the last slot of a batch. Its view moves along only if views are secret: with a
+    seed that the world knows, the slot would decide the view.
     """
     state = torch.get_rng_state()
     words = state.numpy().view(np.uint64)

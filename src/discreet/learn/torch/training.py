@@ -111,7 +111,7 @@ class PrivateTraining:
             pieces = self._sampler.draw(self._rows.size)
             for place, piece in enumerate(pieces):
                 batch, inside = self._rows.batch(*piece)
-                renew_torch_generator()
+                self._renew_chance()
                 self._turns.hand_out(loop, Handed(torch.from_numpy(inside), place == len(pieces) - 1))
                 yield batch
                 self._turns.check(loop)
@@ -207,6 +207,11 @@ class PrivateTraining:
             "a run cannot be copied or pickled: each copy would draw its own noise for the same steps",
             way_out="say checkpoint=… and go on from that folder",
         )
+
+    def _renew_chance(self) -> None:
+        """Views draw from torch's generator; layers that would are refused or replaced."""
+        if self._losses.augment is not None:
+            renew_torch_generator()
 
     def _begin_step(self) -> None:
         """Claim the next step, durably where there is a folder, and start an empty sum."""
