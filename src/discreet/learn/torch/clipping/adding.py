@@ -1,4 +1,4 @@
-"""Sums over rows: short ones in float32, from there on in float64, so that one row's rounding touches one block only."""
+"""Sums over rows: short ones in float32, then float64, so that the rounding of one row touches one block only."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def _blocks(left: Tensor, right: Tensor, size: int) -> list[tuple[Tensor, Tensor
     parts = [(start, min(start + step, whole), bounds.BLOCK) for start in starts]
     if whole < len(left):
         parts.append((whole, len(left), len(left) - whole))
-    return [(left[a:b].unflatten(0, (-1, k)), right[a:b].unflatten(0, (-1, k))) for a, b, k in parts]
+    return [(_cut(left[a:b], k), _cut(right[a:b], k)) for a, b, k in parts]
+
+
+def _cut(values: Tensor, rows: int) -> Tensor:
+    return torch.unflatten(values, 0, (-1, rows))
 
 
 def add_pairs(left: Tensor, picked: Tensor, right: Tensor, factors: Tensor, height: int) -> Tensor:

@@ -15,7 +15,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-__all__ = ["BLOCK", "CHUNK", "LARGEST_BATCH", "LARGEST_SIZE", "RATIO", "SHRINK", "TINY", "gamma", "rows_exactly", "slack_of"]
+__all__ = [
+    "BLOCK",
+    "CHUNK",
+    "LARGEST_BATCH",
+    "LARGEST_SIZE",
+    "RATIO",
+    "SHRINK",
+    "TINY",
+    "gamma",
+    "rows_exactly",
+    "slack_of",
+]
 
 SINGLE, DOUBLE = Fraction(1, 1 << 24), Fraction(1, 1 << 53)  # unit roundoffs
 BLOCK = 32  # Slots that float32 adds up before float64 takes over.

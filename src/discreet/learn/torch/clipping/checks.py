@@ -52,7 +52,7 @@ def check_arithmetic() -> None:
 def check_rows_apart(calls: list[Call], of_last_loss: list[tuple[Tensor | None, ...]]) -> None:
     """Refuse a layer where the loss of the last row has a gradient in the place of another row.
 
-    So it is if the first dimension counts something else, time say. What is not a number says nothing: 0 times infinity.
+    So it is if the first dimension counts something else, time say. No number says nothing: it is 0 times infinity.
     """
     for call, gradients in zip(calls, of_last_loss, strict=True):
         if any(each is not None and bool(each[:-1].nan_to_num(0.0, 0.0, 0.0).any()) for each in gradients):

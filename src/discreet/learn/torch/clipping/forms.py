@@ -99,7 +99,7 @@ class Pairs:
     def _parts(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Cut the rows so that the inner products of a part fit into a few megabytes."""
         step = max(1, (1 << 20) // self.right.shape[1] ** 2)
-        cut = [whole.split(step) for whole in (self.left, self.picked, self.right)]
+        cut = [torch.split(whole, step) for whole in (self.left, self.picked, self.right)]
         return list(zip(*cut, strict=True))
 
 

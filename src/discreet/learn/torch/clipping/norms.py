@@ -21,14 +21,17 @@ def squares_up(values: Tensor) -> Tensor:
     """
     size = values.shape[1]
     whole = size - size % bounds.CHUNK
-    chunks = _squares(values[:, :whole].unflatten(1, (-1, bounds.CHUNK))).sum(1) if whole else 0.0
-    rest = _squares(values[:, whole:]) if whole < size else 0.0
-    total = torch.as_tensor(chunks + rest, dtype=torch.float64)
-    return total.mul_(_UP).add_(size * bounds.TINY)
+    total = torch.full((len(values),), size * bounds.TINY, dtype=torch.float64)
+    if whole:
+        total += _squares(torch.unflatten(values[:, :whole], 1, (-1, bounds.CHUNK))).sum(1)
+    if whole < size:
+        total += _squares(values[:, whole:])
+    return total.mul_(_UP)
 
 
 def _squares(values: Tensor) -> Tensor:
-    return torch.linalg.vector_norm(values, dim=-1).double().square_()
+    lengths: Tensor = torch.linalg.vector_norm(values, dim=-1)
+    return lengths.double().square_()
 
 
 def pairs_squares_up(left: Tensor, picked: Tensor, right: Tensor) -> Tensor:

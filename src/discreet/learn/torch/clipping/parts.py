@@ -80,7 +80,7 @@ def _forming_is_cheaper(rows: int, positions: int, height: int, width: int) -> b
 def _picked_form(dense: list[Positions], picks: list[Picks]) -> Pairs:
     height, rows = picks[0].height, len(picks[0].right)
     left = _joined([part.left for part in dense]) if dense else picks[0].right.new_zeros(rows, 0, height)
-    right = _joined([part.right for part in (*dense, *picks)])
+    right = _joined([*(part.right for part in dense), *(part.right for part in picks)])
     return Pairs(left, _joined([part.picked for part in picks]), right, height)
 
 
@@ -100,5 +100,5 @@ def _added(tensors: list[Tensor]) -> Tensor:
 
 
 def _aligned(values: Tensor) -> Tensor:
-    """Copy what does not start on a cache line: kernels may add up in another order there. `slots.py` checks aligned."""
+    """Copy what starts off a cache line: kernels may add in another order there, and `slots.py` checks aligned ones."""
     return values if values.data_ptr() % 64 == 0 else values.clone()

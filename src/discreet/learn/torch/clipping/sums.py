@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, up
+from discreet.exact import Number
 from discreet.learn.torch.clipping import bounds
 from discreet.learn.torch.clipping.checks import check_arithmetic, check_losses, check_model, check_rows_apart
 from discreet.learn.torch.clipping.factors import factors_down, share_down
@@ -57,7 +57,9 @@ class ClippedSums:
         self._tape = Tape(model, physical_batch)
         self._checked: set[object] = set()
         self._total = torch.zeros(sum(each.numel() for each in self.parameters), dtype=torch.float64)
-        self._views = dict(zip(self.parameters, self._total.split([p.numel() for p in self.parameters]), strict=True))
+        self._views = dict(
+            zip(self.parameters, torch.split(self._total, [p.numel() for p in self.parameters]), strict=True)
+        )
         self._batches = 0
         self._count = 0
 
@@ -158,7 +160,11 @@ class ClippedSums:
     def _make_room(self) -> None:
         """Whole numbers up to 2^53 add exactly in float64; refuse a sum that could leave them."""
         self._batches += 1
-        most = Fraction(self._batches * self.physical_batch) * (self.clip.bound * 2 + Fraction(self.grid)) / Fraction(self.grid)
+        most = (
+            Fraction(self._batches * self.physical_batch)
+            * (self.clip.bound * 2 + Fraction(self.grid))
+            / Fraction(self.grid)
+        )
         if most >= 1 << 53:
             raise Refused(
                 "the step has too many records for an exact sum",

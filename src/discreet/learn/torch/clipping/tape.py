@@ -9,6 +9,7 @@ from typing import Any, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 from torch.utils._pytree import tree_flatten, tree_map_only
 
 from discreet.errors import Refused
@@ -113,8 +114,17 @@ class Tape:
 
 
 def owned(module: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the trainable parameters that a module owns itself, not through its children."""
-    return {name: value for name, value in module.named_parameters(recurse=False) if value.requires_grad}
+    """Return the trainable parameters that a module owns itself, not through its children.
+
+    What a parametrisation (weight norm, say) is made of belongs to the layer that it serves: it never sees a record.
+    """
+    if isinstance(module, ParametrizationList):
+        return {}
+    own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
+    if is_parametrized(module):
+        inner = module.parametrizations.named_parameters(prefix="parametrizations", remove_duplicate=False)  # type: ignore[union-attr]
+        own.update(inner)
+    return {name: value for name, value in own.items() if value.requires_grad}
 
 
 def tensors(tree: Any) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Any other layer: run it again, row by row under `torch.func`, and differentiate with respect to its own parameters."""
+"""Any other layer: run it again row by row under `torch.func`, and differentiate by its own parameters."""
 
 from __future__ import annotations
 
