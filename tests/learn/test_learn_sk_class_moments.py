@@ -97,10 +97,10 @@ class TestMutants:
             subject(REPLACE_ONE, weight=weight)
 
     def test_the_centre_forgotten(self) -> None:
-        """Plain squares cost p + 1 a column, nearly three times what is charged."""
+        """Plain squares with the noise of centred ones: a row at a bound moves them by too much."""
         moments = subject(ADD_REMOVE)
-        plain = moments.count_weight + moments.weight + 1
-        assert plain > moments.loss
+        variances = (moments.count_variance, moments.sum_variance, moments.square_variance)
+        assert _loss([1, REACH**2, REACH**4], variances) > moments.mu_squared
 
     def test_classes_read_from_the_data(self) -> None:
         """Standing of a class by its place among those that occur: one row renames the others."""

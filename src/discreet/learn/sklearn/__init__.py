@@ -7,11 +7,12 @@ from typing import Any
 
 import discreet.learn.needs_sklearn  # noqa: F401 - says what to install, if that is missing
 
-__all__ = ["GaussianNB", "MinMaxScaler", "PrivacySpent", "StandardScaler"]
+__all__ = ["GaussianNB", "MinMaxScaler", "PCA", "PrivacySpent", "StandardScaler"]
 
 _HOMES = {
     "GaussianNB": "naive_bayes",
     "MinMaxScaler": "scaler",
+    "PCA": "pca",
     "PrivacySpent": "spent",
     "StandardScaler": "scaler",
 }
