@@ -59,7 +59,7 @@ def test_noise_follows_the_rounded_gaussian_of_the_plan(waiting: int) -> None:
 
 
 def test_no_vector_is_handed_out_twice() -> None:
-    with NoiseAhead(small_plan()) as noise:
+    with NoiseAhead(small_plan(), ahead=1) as noise:
         vectors = [noise.next() for _ in range(50)]
     assert len({vector.tobytes() for vector in vectors}) == 50
     assert not any(np.shares_memory(one, other) for one, other in pairwise(vectors))
@@ -75,9 +75,17 @@ def test_no_more_wait_than_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> No
         assert len(drawn) == 4
 
 
+@pytest.mark.parametrize(("parameters", "started"), [(50, 0), (20_000, 1)])
+def test_short_vectors_need_no_thread(parameters: int, started: int) -> None:
+    before = threads()
+    with NoiseAhead(small_plan(parameters)) as noise:
+        noise.next()
+        assert threads() == before + started
+
+
 def test_closing_ends_the_thread() -> None:
     before = threads()
-    noise = NoiseAhead(small_plan())
+    noise = NoiseAhead(small_plan(), ahead=1)
     noise.next()
     assert threads() == before + 1
     noise.close()
@@ -89,7 +97,7 @@ def test_closing_ends_the_thread() -> None:
 
 def test_a_row_that_is_forgotten_ends_its_thread() -> None:
     before = threads()
-    noise = NoiseAhead(small_plan())
+    noise = NoiseAhead(small_plan(), ahead=1)
     noise.next()
     del noise
     gc.collect()
@@ -101,7 +109,7 @@ def test_what_fails_in_the_thread_is_raised_where_noise_is_asked_for(monkeypatch
         raise NoiseOverflow("planted")
 
     monkeypatch.setattr(ahead, "draw", fail)
-    with NoiseAhead(small_plan()) as noise:
+    with NoiseAhead(small_plan(), ahead=1) as noise:
         for _ in range(2):
             with pytest.raises(NoiseOverflow, match="planted"):
                 noise.next()

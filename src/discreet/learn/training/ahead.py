@@ -20,6 +20,7 @@ from discreet.learn.training.plan import TrainingPlan
 __all__ = ["NoiseAhead"]
 
 Integers: TypeAlias = NDArray[np.int64]
+_SHORT = 1 << 13  # Numbers; so many take a tenth of a millisecond, as much as waking a thread.
 _PATIENCE = 0.1  # Seconds after which a waiting thread looks again whether it should stop.
 
 
@@ -27,16 +28,18 @@ _PATIENCE = 0.1  # Seconds after which a waiting thread looks again whether it s
 class NoiseAhead:
     """A row of fresh noise vectors for the steps of one plan. Each is handed out once and never again.
 
-    `ahead` vectors at most wait for their step; with 0 each is drawn when it is asked for. In a forked child the
+    `ahead` vectors at most wait for their step; with 0 each is drawn when it is asked for. If nothing is said, one
+    waits, and none where vectors are so short that drawing is quicker than handing over. In a forked child the
     vectors that the parent drew are dropped, because the parent will use them: the child draws its own. What fails in
     the thread is raised by `next`.
     """
 
-    def __init__(self, plan: TrainingPlan, *, ahead: int = 1) -> None:
-        if not 0 <= integer(ahead, name="ahead") <= 1024:
+    def __init__(self, plan: TrainingPlan, *, ahead: int | None = None) -> None:
+        waiting = int(plan.parameters > _SHORT) if ahead is None else integer(ahead, name="ahead")
+        if not 0 <= waiting <= 1024:
             raise InvalidParameter("ahead must lie between 0 and 1024 vectors")
         self.plan = plan
-        self._ahead = ahead
+        self._ahead = waiting
         self._drawing: _Drawing | None = None
         self._closed = False
 
