@@ -1,0 +1,10 @@
+"""Convex fits with a proven bound on what one row tells: exact gradients, certified minima, noisy sums."""
+
+from __future__ import annotations
+
+from discreet.learn.convex.calibrated import Calibration, delta_bound
+from discreet.learn.convex.curvature import Curvature
+from discreet.learn.convex.objective import ObjectivePerturbation
+from discreet.learn.convex.scores import Scores
+
+__all__ = ["Calibration", "Curvature", "ObjectivePerturbation", "Scores", "delta_bound"]
