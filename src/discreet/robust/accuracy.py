@@ -28,6 +28,7 @@ class EstimateAccuracy:
     """
 
     standard_error: float  # of sampling and of the noise
+    shift: float = 0.0  # from the estimate to the middle of the interval, where the estimate was shrunk
 
     @property
     def noise(self) -> None:
@@ -35,9 +36,12 @@ class EstimateAccuracy:
 
     def interval(self, value: Fraction, confidence: Fraction) -> Interval:
         reach = Fraction(normal_model.quantile((1 + float(confidence)) / 2) * self.standard_error)
-        return value - reach, value + reach
+        middle = value + Fraction(self.shift)
+        return middle - reach, middle + reach
 
 
-def accuracy_of(standard_error: float) -> Accuracy:
+def accuracy_of(standard_error: float, shift: float = 0.0) -> Accuracy:
     """Return the accuracy of an estimate, or that none can be told."""
-    return EstimateAccuracy(standard_error=standard_error) if math.isfinite(standard_error) else _DROWNED
+    if not math.isfinite(standard_error) or not math.isfinite(shift):
+        return _DROWNED
+    return EstimateAccuracy(standard_error=standard_error, shift=shift)

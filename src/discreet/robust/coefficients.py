@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
-from discreet.mechanisms.accuracy import NoInterval
+from discreet.mechanisms.accuracy import Accuracy, NoInterval
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
@@ -22,7 +22,7 @@ __all__ = ["NO_INTERVAL", "check_rows", "coefficients_release", "labels", "predi
 
 NO_INTERVAL = NoInterval(
     reason="how noise on the moments moves the coefficients depends on the data: no interval follows from public "
-    "facts. `robust.regression` keeps a part of its budget for one"
+    "facts. A part of the budget pays for one: inference_share, inference=True, or `robust.regression`"
 )
 
 
@@ -42,13 +42,15 @@ class Regression(Protocol):
     def event(self) -> Event: ...
 
 
-def coefficients_release(mechanism: Regression, fit: Sequence[float]) -> Release[tuple[Fraction, ...]]:
+def coefficients_release(
+    mechanism: Regression, fit: Sequence[float], accuracy: Accuracy = NO_INTERVAL
+) -> Release[tuple[Fraction, ...]]:
     """Release a fit within the frame in the units of the data."""
     return Release(
         value=mechanism.design.original(fit),
         event=mechanism.event,
         relation=mechanism.relation,
-        accuracy=NO_INTERVAL,
+        accuracy=accuracy,
         labels=labels(mechanism.design),
         delta=mechanism.noise.delta,
     )

@@ -10,16 +10,18 @@ from typing import final
 import numpy as np
 
 from discreet.errors import InvalidParameter
+from discreet.mechanisms.accuracy import Accuracy
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.fields import read_relation, read_share, settle
 from discreet.mechanisms.mean import check_size
 from discreet.mechanisms.release import Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
-from discreet.robust.coefficients import check_rows, coefficients_release
+from discreet.robust.coefficients import NO_INTERVAL, check_rows, coefficients_release
 from discreet.robust.design import Design, Integers, Records
+from discreet.robust.inference import Floats, ResidualSquares, Seen, read_inference, read_penalties, residual_squares
 from discreet.robust.lens import Lens, bounded, lengths
-from discreet.robust.moments import Measured, Moments
+from discreet.robust.moments import Moments
 from discreet.robust.shrinking import shrunken, whitening
 from discreet.robust.tails import Tails
 
@@ -53,6 +55,8 @@ class RefinedRegression:
     size: int | None = None  # the public number of records, under replace-one
     shares: tuple[Fraction, ...] = _SHARES  # of what is left for moments, one a round
     tails_share: Fraction = Fraction(3, 20)  # of the budget, for the lengths of rows and residuals
+    inference_share: Fraction = Fraction(0)  # of the budget, for intervals; without it there are none
+    penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
@@ -64,13 +68,17 @@ class RefinedRegression:
             size=check_size(self.relation, self.size),
             shares=shares,
             tails_share=read_share(self.tails_share, name="tails_share"),
+            inference_share=read_inference(self.inference_share),
+            penalties=read_penalties(self.penalties, self.design.dimension),
         )
+        if self.tails_share + self.inference_share >= 1:
+            raise InvalidParameter("tails_share and inference_share must leave something for the fit")
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property
     def moments(self) -> tuple[Moments, ...]:
         """What each round measures. The last one needs the residuals more than it needs X'X."""
-        whole = (1 - self.tails_share) / self.noise.squared_multiplier
+        whole = (1 - self.tails_share - self.inference_share) / self.noise.squared_multiplier
         weights = [1] * (len(self.shares) - 1) + [4 if self.relation is Relation.ADD_REMOVE else 2]
         return tuple(
             Moments(
@@ -93,37 +101,54 @@ class RefinedRegression:
         )
 
     @property
+    def squares(self) -> ResidualSquares | None:
+        """What is measured once there is a fit, for intervals."""
+        return residual_squares(self.design.dimension, self.relation, self.noise, self.inference_share)
+
+    @property
     def event(self) -> events.GDP:
         first, *rest = self.moments
         later = [round.event.mu_squared + self.tails.event.mu_squared for round in rest]
-        return events.GDP(mu_squared=first.event.mu_squared + sum(later))
+        last = self.squares.event.mu_squared if self.squares is not None else 0
+        return events.GDP(mu_squared=first.event.mu_squared + sum(later) + last)
 
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
         rows = self.design.rows(records)
         check_rows(rows, self.size)
-        return coefficients_release(self, self._fit(rows))
+        seen, last, fit = self._fit(rows)
+        return coefficients_release(self, fit.tolist(), self._accuracy(rows, seen, last, fit))
 
-    def _fit(self, rows: Integers) -> tuple[float, ...]:
+    def _fit(self, rows: Integers) -> tuple[Seen, Moments, Floats]:
+        """Return the last look, what measured in it, and the fit that follows."""
         first, *rest = self.moments
-        lens, radius, reach = Lens.plain(self.design.dimension), self.design.dimension**0.5, 1.0
-        measured = first.measure(*bounded(*lens.look(rows), radius, reach, first.radius))
+        lens, radius = Lens.plain(self.design.dimension), self.design.dimension**0.5
+        seen = Seen(lens, radius, 1.0, first.measure(*bounded(*lens.look(rows), radius, 1.0, first.radius)))
         # The first coordinate is 1 in every row, so its square counts them.
-        count = float(self.size) if self.size is not None else max(float(measured.gram[0, 0]) * radius**2, 1.0)
+        counted = max(float(seen.measured.gram[0, 0]) * radius**2, 1.0)
+        count = float(self.size) if self.size is not None else counted
         for moments in rest:
-            lens = _closer(lens, measured, radius, reach, count)
+            lens = self._closer(seen, count)
             coordinates, residuals = lens.look(rows)
             radius, reach = self.tails.chosen((lengths(coordinates), np.abs(residuals)), self._spared(moments))
-            measured = moments.measure(*bounded(coordinates, residuals, radius, reach, moments.radius))
-        return tuple(_closer(lens, measured, radius, reach, count).fit.tolist())
+            near = bounded(coordinates, residuals, radius, reach, moments.radius)
+            seen = Seen(lens, radius, reach, moments.measure(*near))
+        return seen.penalised(self.penalties), rest[-1], self._closer(seen, count).fit
+
+    def _accuracy(self, rows: Integers, seen: Seen, last: Moments, fit: Floats) -> Accuracy:
+        if self.squares is None:
+            return NO_INTERVAL
+        look = Lens(seen.lens.turn, fit).look(rows)
+        measured = self.squares.measure(*bounded(*look, seen.radius, seen.reach, last.radius), last.radius)
+        return seen.errors(self.design, fit, measured, self.squares.deviation)
+
+    def _closer(self, seen: Seen, count: float) -> Lens:
+        """Return the next look: coordinates turned once more, and the fit corrected by what was measured."""
+        lens = seen.lens
+        step = lens.turn @ shrunken(seen.penalised(self.penalties).measured) * (seen.reach / seen.radius)
+        return Lens(lens.turn @ whitening(seen.measured, count) / seen.radius, lens.fit + step)
 
     def _spared(self, moments: Moments) -> float:
         """Return how many rows may be shortened: as many as move a moment by about the noise on it."""
         factor = 0.5 if self.relation is Relation.ADD_REMOVE else 1.0
         return factor * self.design.dimension / math.sqrt(moments.mu_squared)
-
-
-def _closer(lens: Lens, measured: Measured, radius: float, reach: float, count: float) -> Lens:
-    """Return the next look: coordinates turned once more, and the fit corrected by what was measured."""
-    step = lens.turn @ shrunken(measured) * (reach / radius)
-    return Lens(lens.turn @ whitening(measured, count) / radius, lens.fit + step)

@@ -33,6 +33,7 @@ Questions: TypeAlias = tuple[Question[Line], ...]
 
 _HALVINGS = 10  # For the intercept and for the scale of the targets.
 _RESIDUAL_HALVINGS = 7
+_ARRIVED = 0.05  # Of the way, that may be left in the flattest direction.
 _LEAST_RESIDUAL = 1 / 64  # Of the spread of the targets.
 
 
@@ -194,7 +195,8 @@ class RegressionGradientDescent:
         assert line.square is not None
         values, vectors = np.linalg.eigh(line.matrix)
         pulls = float(self.rate) * values / self.divisor
-        if pulls.max() >= 2 or pulls.min() <= 0:
+        # A descent that has not arrived is not around its goal, and says nothing of how far it is.
+        if pulls.max() >= 2 or pulls.min() <= 0 or (1 - pulls.min()) ** self.iterations > _ARRIVED:
             return np.full_like(line.matrix, math.inf)
         jump = float(self.rate) * line.noises[-1] / self.divisor
         stationary = (vectors * (jump**2 / (1 - (1 - pulls) ** 2))) @ vectors.T

@@ -24,7 +24,7 @@ from discreet.robust.psi import Huber, Psi
 from discreet.robust.regression_schedules import RegressionNewton, RegressionSchedule
 from discreet.robust.spending import noise_for, public_rows, quoted, reader_of
 
-__all__ = ["regression"]
+__all__ = ["regression", "usual_leverage"]
 
 _HUBER = Huber()
 _NEWTON = RegressionNewton()
@@ -139,7 +139,7 @@ def _columns(
     return _Columns(
         grids=grids,
         units=_units(grids, units),
-        leverage=_leverage(len(grids)) if leverage is None else positive(leverage, name="leverage"),
+        leverage=usual_leverage(len(grids)) if leverage is None else positive(leverage, name="leverage"),
     )
 
 
@@ -169,7 +169,7 @@ def _units(grids: Sequence[Grid], units: Sequence[Number] | None) -> tuple[Fract
     return tuple(positive(unit, name="x_units") for unit in units)
 
 
-def _leverage(columns: int) -> Fraction:
+def usual_leverage(columns: int) -> Fraction:
     """Return the usual length of a row of columns spread evenly between their bounds, to a thousandth."""
     return Fraction(math.isqrt(10**6 * (3 + columns) // 3), 1000)
 

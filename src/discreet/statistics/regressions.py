@@ -24,7 +24,7 @@ from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.columns import reader_for
 from discreet.statistics.paying import Bounds, noise_from, pay, public_size
 
-__all__ = ["AUTO_METHOD", "METHODS", "regression"]
+__all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
 
 Method: TypeAlias = Literal["auto", "refined", "noisy_statistics", "adassp", "tukey"]
 Regression: TypeAlias = RefinedRegression | NoisyStatistics | AdaSSP | TukeyRegression
@@ -79,10 +79,13 @@ def regression(
     return mechanism.release(read())
 
 
+def worth_rounds(design: Design, noise: GaussianNoise, people: int | None) -> bool:
+    """Tell by public facts only: rounds pay, except where so few people leave nothing but noise to go by."""
+    return people is None or people**2 >= (_WORTH_ROUNDS * design.dimension) ** 2 * noise.squared_multiplier
+
+
 def _automatic(design: Design, noise: GaussianNoise, people: int | None) -> str:
-    """Choose by public facts only: rounds pay, except where so few people leave nothing but noise to go by."""
-    few = people is not None and people**2 < (_WORTH_ROUNDS * design.dimension) ** 2 * noise.squared_multiplier
-    return "noisy_statistics" if few else "refined"
+    return "refined" if worth_rounds(design, noise, people) else "noisy_statistics"
 
 
 def _chosen(method: str) -> type[RefinedRegression] | type[NoisyStatistics] | type[AdaSSP]:

@@ -7,13 +7,25 @@ from typing import Any
 
 import discreet.learn.needs_sklearn  # noqa: F401 - says what to install, if that is missing
 
-__all__ = ["GaussianNB", "MinMaxScaler", "PCA", "PrivacySpent", "StandardScaler"]
+__all__ = [
+    "PCA",
+    "GaussianNB",
+    "LinearRegression",
+    "MinMaxScaler",
+    "PrivacySpent",
+    "Ridge",
+    "RobustRegressor",
+    "StandardScaler",
+]
 
 _HOMES = {
     "GaussianNB": "naive_bayes",
+    "LinearRegression": "linear",
     "MinMaxScaler": "scaler",
     "PCA": "pca",
     "PrivacySpent": "spent",
+    "Ridge": "linear",
+    "RobustRegressor": "robust",
     "StandardScaler": "scaler",
 }
 

@@ -17,6 +17,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.bounds import Frame, declared_bounds, read_bounds
 from discreet.learn.sklearn.classes import class_codes, read_classes
+from discreet.learn.sklearn.cross_validation import refuse_cross_validation
 from discreet.learn.sklearn.spent import PrivacySpent
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.column import Column
@@ -26,7 +27,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.statistics.columns import as_column
 
-__all__ = ["PrivateEstimator", "PrivatePredictor", "Table"]
+__all__ = ["PrivateEstimator", "PrivatePredictor", "Table", "split"]
 
 
 @final
@@ -42,11 +43,16 @@ class Table:
 
     def columns(self) -> list[Any]:
         """Read the features, a column each; whatever stands there is a value or is missing. This is private."""
-        return [as_column(column) for column in _split(self._X)]
+        return [as_column(column) for column in split(self._X)]
 
     def steps(self) -> NDArray[np.int64]:
         """Return the rows clamped and moved, in steps of 1 / HALF from -HALF to HALF. This is private."""
         return self.frame.steps(self.columns())
+
+    def values(self) -> NDArray[np.float64]:
+        """Return the rows clamped to their bounds, in the units of the data. This is private."""
+        placed = zip(self.frame.grids, self.columns(), strict=True)
+        return np.column_stack([grid.indices(column) * float(grid.step) for grid, column in placed])
 
     def target(self) -> Column:
         """Read the target as a column. This is private."""
@@ -139,6 +145,7 @@ class PrivateEstimator:
         """Charge the session, if there is one, and remember what was spent; nothing may be read before."""
         relation = self._relation()
         if self.session is not None:
+            refuse_cross_validation()
             self.session.charge(event, relation=relation, purpose=f"fit of {type(self).__name__}")
         self.privacy_spent_ = PrivacySpent(event=event, relation=relation, delta=delta)
 
@@ -176,7 +183,7 @@ class PrivatePredictor(PrivateEstimator):
         return super().score(X, y, sample_weight=sample_weight)  # type: ignore[misc, no-any-return]
 
 
-def _split(X: Any) -> Iterable[Any]:
+def split(X: Any) -> Iterable[Any]:
     """Split a table into columns without looking at values."""
     kind = type(X).__module__.partition(".")[0]
     if kind in _TABLES:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.text import exponent
 from discreet.robust.design import HALF, Integers, centred
 
 __all__ = ["BoundedArray", "Bounds", "Frame", "Pair", "declared_bounds", "read_bounds", "read_pair"]
@@ -123,4 +124,10 @@ def read_pair(pair: Any, name: str) -> Pair:
     first, last = exact(low, name=f"low of {name}"), exact(high, name=f"high of {name}")
     if not first < last:
         raise InvalidParameter(f"{name} must be a pair (low, high) with low below high")
-    return first, last
+    return _on_a_grid(first, last)
+
+
+def _on_a_grid(low: Fraction, high: Fraction) -> Pair:
+    """Round bounds outwards to nine digits of their width: those of floats have more, and then no grid has both."""
+    step = Fraction(10) ** (exponent(high - low) - 9)
+    return (low / step).__floor__() * step, (high / step).__ceil__() * step

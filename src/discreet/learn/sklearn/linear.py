@@ -1,0 +1,156 @@
+"""Private linear regression: least squares, found in the way that fits what is publicly known, and ridge."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final, Self, TypeAlias
+
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from discreet.exact import Number, nonnegative
+from discreet.learn.sklearn.base import Table
+from discreet.learn.sklearn.bounds import Bounds
+from discreet.learn.sklearn.regressor import Coefficients, LinearModel, read_method, records
+from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.fields import read_flag
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.robust.adassp import AdaSSP
+from discreet.robust.design import Design
+from discreet.robust.noisy_statistics import NoisyStatistics
+from discreet.robust.refined import RefinedRegression
+from discreet.robust.tukey_em import TukeyRegression
+from discreet.statistics.regressions import worth_rounds
+
+__all__ = ["LinearRegression", "Ridge", "automatic", "looking"]
+
+LeastSquares: TypeAlias = RefinedRegression | NoisyStatistics | AdaSSP | TukeyRegression
+
+METHODS: Final = ("auto", "refined", "noisy_statistics", "adassp", "tukey")
+_INFERENCE: Final = Fraction(1, 10)  # Of the budget, for intervals.
+
+
+class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
+    """Ordinary least squares with privacy, and intervals for its coefficients.
+
+    Features and target are clamped to declared bounds. `method="auto"` chooses by public facts alone, the number of
+    features, epsilon, delta and `public_size`: rounds that narrow the bounds ("refined"), or one look
+    ("noisy_statistics") where so few people leave nothing but noise to go by. "adassp" and "tukey" are there to be
+    asked for; the latter may decline, and then predicts the middle of the target's bounds. A tenth of the budget goes
+    into intervals unless `inference=False`.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        bounds: Bounds | None = None,
+        target_bounds: tuple[Number, Number] | None = None,
+        method: str = "auto",
+        inference: bool = True,
+        relation: str | Relation = "add-remove",
+        public_size: int | None = None,
+        session: Payer | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.method = method
+        self.inference = inference
+        self.relation = relation
+        self.public_size = public_size
+        self.session = session
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Pay, read and fit."""
+        table, design = self._facts(X, y)
+        mechanism, method = self._mechanism(table, design)
+        self._pay(mechanism.event, delta=self._delta(table.people))
+        released: Coefficients = mechanism.release(records(table))
+        return self._settle(table, released, method)
+
+    def _mechanism(self, table: Table, design: Design) -> tuple[LeastSquares, str]:
+        method, relation, noise = read_method(self.method, METHODS), self._relation(), self._gaussian(table.people)
+        share = _share(self.inference)
+        if method == "auto":
+            method = automatic(design, noise, table.people)
+        if method == "tukey":
+            delta = self._delta(table.people)
+            return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta), method
+        if method == "adassp":
+            return AdaSSP(design=design, relation=relation, noise=noise, size=table.size), method
+        return looking(method, design, relation, noise, table.size, share), method
+
+
+class Ridge(LinearModel, RegressorMixin, BaseEstimator):
+    """Least squares with privacy and a penalty of `alpha` times the squares of the coefficients, in the data's units.
+
+    As in scikit-learn the intercept is not penalised. Intervals are for the penalised coefficients, not for those of
+    least squares.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        alpha: Number = 1.0,
+        bounds: Bounds | None = None,
+        target_bounds: tuple[Number, Number] | None = None,
+        inference: bool = True,
+        relation: str | Relation = "add-remove",
+        public_size: int | None = None,
+        session: Payer | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.bounds = bounds
+        self.target_bounds = target_bounds
+        self.inference = inference
+        self.relation = relation
+        self.public_size = public_size
+        self.session = session
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Pay, read and fit."""
+        table, design = self._facts(X, y)
+        noise, share = self._gaussian(table.people), _share(self.inference)
+        method = automatic(design, noise, table.people)
+        penalties = _penalties(nonnegative(self.alpha, name="alpha"), design)
+        mechanism = looking(method, design, self._relation(), noise, table.size, share, penalties)
+        self._pay(mechanism.event, delta=self._delta(table.people))
+        return self._settle(table, mechanism.release(records(table)), method)
+
+    def _covers(self) -> str:
+        return super()._covers() + " It is the penalised coefficient that is covered."
+
+
+def automatic(design: Design, noise: GaussianNoise, people: int | None) -> str:
+    """Choose by public facts only."""
+    return "refined" if worth_rounds(design, noise, people) else "noisy_statistics"
+
+
+def looking(
+    method: str,
+    design: Design,
+    relation: Relation,
+    noise: GaussianNoise,
+    size: int | None,
+    share: Fraction,
+    penalties: tuple[Fraction, ...] = (),
+) -> RefinedRegression | NoisyStatistics:
+    """Make the mechanism that looks in rounds, or the one that looks once."""
+    kind = RefinedRegression if method == "refined" else NoisyStatistics
+    return kind(design=design, relation=relation, noise=noise, size=size, inference_share=share, penalties=penalties)
+
+
+def _share(inference: bool) -> Fraction:
+    return _INFERENCE if read_flag(inference, name="inference") else Fraction(0)
+
+
+def _penalties(alpha: Fraction, design: Design) -> tuple[Fraction, ...]:
+    """Return the penalties within the frame, where a coefficient is larger by the half width of its feature."""
+    return Fraction(0), *(alpha / ((high - low) / 2) ** 2 for low, high in design.features)

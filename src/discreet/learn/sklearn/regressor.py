@@ -1,0 +1,135 @@
+"""What linear regressors share: bounds of the target, coefficients with their errors, and predictions within bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet.adaptive.no_answer import NoAnswer
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number
+from discreet.learn.sklearn.base import PrivatePredictor, Table
+from discreet.learn.sklearn.bounds import Pair, read_pair
+from discreet.learn.sklearn.summary import Summary, SummaryRow
+from discreet.mechanisms.accuracy import NoInterval
+from discreet.mechanisms.fields import read_confidence
+from discreet.mechanisms.release import Release
+from discreet.robust.design import Columns, Design
+
+__all__ = ["Coefficients", "LinearModel", "read_method", "records"]
+
+Coefficients: TypeAlias = Release[tuple[Fraction, ...]] | Release[NoAnswer]
+
+_COVERS = (
+    "Intervals are for the source of the rows, sampling and noise together: of many such fits to many rows, that share "
+    "covers."
+)
+_DECLINED = "The fit declined: its test failed. The coefficients are public constants, and the price is the same."
+
+
+class LinearModel(PrivatePredictor):
+    """A mixin of linear regressors. Predictions are moved into the bounds of the target, which are public."""
+
+    target_bounds: Any
+    release_: Coefficients
+    coef_: NDArray[np.float64]
+    intercept_: float
+    method_: str
+    declined_: bool
+
+    def _facts(self, X: Any, y: Any) -> tuple[Table, Design]:
+        """Read the public facts of a regression."""
+        table = self._table(X, y, y_numeric=True)
+        return table, Design(features=table.frame.bounds, response=self._target_pair())
+
+    def _target_pair(self) -> Pair:
+        if self.target_bounds is None:
+            raise Refused(
+                "this needs target_bounds=(low, high)",
+                reason="the target is clamped to bounds that must not be read from the data: they set the noise",
+                way_out="declare what is publicly known of the target (units, a questionnaire, the law); or ask a "
+                "session for private_bounds of its column and declare the answer; wide bounds cost little, since fits "
+                'with method="refined" narrow them in rounds',
+            )
+        return read_pair(self.target_bounds, "target_bounds")
+
+    def _settle(self, table: Table, released: Coefficients, method: str) -> Self:
+        """Keep a release as scikit-learn names it."""
+        value = released.value
+        low, high = self._target_pair()
+        self.declined_ = isinstance(value, NoAnswer)
+        found = ((low + high) / 2, *[Fraction(0)] * len(table.frame.bounds)) if isinstance(value, NoAnswer) else value
+        self.frame_, self.release_, self.method_ = table.frame, released, method
+        self.intercept_, self.coef_ = float(found[0]), np.array([float(part) for part in found[1:]])
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predict for features clamped to their bounds; predictions stay within those of the target."""
+        check_is_fitted(self)
+        values = validate_data(self, X, reset=False, dtype=np.float64)
+        inside = np.clip(values, *self.frame_.limits.T)
+        low, high = self._target_pair()
+        found: NDArray[np.float64] = np.clip(inside @ self.coef_ + self.intercept_, float(low), float(high))
+        return found
+
+    def intervals_(self, confidence: Number = 0.95) -> NDArray[np.float64]:
+        """Return an interval (low, high) for each coefficient, the intercept first; refuse where none can be told."""
+        check_is_fitted(self)
+        found = self._intervals(read_confidence(confidence))
+        if found is None:
+            raise Refused("there are no intervals for this fit", reason=self._reason())
+        return np.array([[float(low), float(high)] for low, high in found])
+
+    def summary(self, confidence: Number = 0.95) -> Summary:
+        """Return a table of the coefficients, the intercept first, with their errors and the price."""
+        check_is_fitted(self)
+        level = read_confidence(confidence)
+        value, found = self.release_.value, self._intervals(level)
+        cells = [Fraction(self.intercept_), *map(Fraction, self.coef_)] if isinstance(value, NoAnswer) else value
+        ends: Sequence[tuple[Fraction, Fraction] | None] = [None] * len(cells) if found is None else found
+        return Summary(
+            title=f"{type(self).__name__} ({self.method_})",
+            cost=str(self.privacy_spent_),
+            confidence=level,
+            rows=tuple(
+                SummaryRow(name=name, coefficient=cell, interval=pair)
+                for name, cell, pair in zip(self._names(), cells, ends, strict=True)
+            ),
+            covers=self._reason() if found is None else self._covers(),
+        )
+
+    def _covers(self) -> str:
+        return _COVERS
+
+    def _intervals(self, confidence: Fraction) -> Sequence[tuple[Fraction, Fraction]] | None:
+        if self.declined_ or isinstance(self.release_.accuracy, NoInterval):
+            return None
+        return tuple(self.release_.interval(confidence))
+
+    def _reason(self) -> str:
+        accuracy = self.release_.accuracy
+        if self.declined_ or not isinstance(accuracy, NoInterval):
+            return _DECLINED
+        return f"No intervals: {accuracy.reason}."
+
+    def _names(self) -> list[str]:
+        given = getattr(self, "feature_names_in_", None)
+        features = [f"x{place}" for place in range(self.n_features_in_)] if given is None else given.tolist()
+        return ["intercept", *features]
+
+
+def records(table: Table) -> Columns:
+    """Read the columns of a table and its target. This is private."""
+    return Columns([*table.columns(), table.target()])
+
+
+def read_method(method: Any, known: tuple[str, ...]) -> str:
+    """Read the name of a method."""
+    if method not in known:
+        raise InvalidParameter(f"method must be one of {', '.join(known)}")
+    return str(method)

@@ -1,0 +1,42 @@
+"""Every estimator behaves as scikit-learn's checks want, but for what privacy forbids: the same answer twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from discreet.learn import sklearn as private
+
+TWICE = "determinism: two fits have different noise, and the check compares them"
+USUAL: dict[str, Any] = {"epsilon": 1000, "delta": "1e-6", "bounds": (-10, 10)}
+REGRESSION = dict.fromkeys(
+    ("check_regressor_data_not_an_array", "check_supervised_y_2d", "check_regressors_int", "check_fit_idempotent"),
+    TWICE,
+)
+
+# (estimator, what it fails, each with its reason). Reasons are determinism, or accuracy on unbounded data.
+ESTIMATORS: tuple[tuple[Any, dict[str, str]], ...] = (
+    (private.LinearRegression(**USUAL, target_bounds=(-300, 300)), REGRESSION),
+    (private.Ridge(**USUAL, target_bounds=(-300, 300)), REGRESSION),
+    (private.RobustRegressor(**USUAL, target_bounds=(-300, 300)), REGRESSION),
+)
+REASONS = ("determinism: ", "accuracy on unbounded data: ")
+
+
+@pytest.mark.parametrize(("estimator", "failing"), ESTIMATORS, ids=lambda part: type(part).__name__)
+@pytest.mark.filterwarnings("ignore")
+def test_estimators_pass_the_checks_of_scikit_learn(estimator: Any, failing: dict[str, str]) -> None:
+    assert all(reason.startswith(REASONS) for reason in failing.values())
+    results = check_estimator(estimator, expected_failed_checks=failing, on_skip=None, on_fail=None)
+    failed = {result["check_name"]: str(result["exception"]) for result in results if result["status"] == "failed"}
+    assert not failed
+    checked = {result["check_name"] for result in results}
+    assert set(failing) <= checked, "a check is excused that does not exist"
+
+
+def test_every_estimator_is_checked() -> None:
+    named = {type(estimator).__name__ for estimator, _ in ESTIMATORS}
+    estimators = {name for name in private.__all__ if hasattr(getattr(private, name), "fit")}
+    assert named >= estimators & {"LinearRegression", "Ridge", "RobustRegressor"}
