@@ -181,8 +181,33 @@ BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
     "branches on values": (
         lambda: Between(lambda x: x if bool((x.abs() > 1000).any()) else 2 * x), PLAIN, "mixed at",
     ),
+    "trims to the longest": (
+        lambda: nn.Sequential(nn.Embedding(2, 8), Trimming(), nn.Linear(8, 3)), WORDS, "depends on|mixed at",
+    ),
+    "cross-row backward": (lambda: Between(lambda x: Centred.apply(x)), PLAIN, "mixed at"),
+    "negative companions": (lambda: Between(lambda x: x + (x < -1e6).any().float()), PLAIN, "mixed at"),
     "cannot run": (lambda: nn.Linear(7, 3), PLAIN, "could not run"),
 }  # fmt: skip
+
+
+class Trimming(nn.Module):
+    """Keeps as many positions as the longest row has, and weighs by that."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        longest = int((x[:, :, 0] > x[:, :, 0].mean()).sum(1).max())
+        return x[:, :longest].mean(dim=1)
+
+
+class Centred(torch.autograd.Function):
+    """Gradients are centred over the batch on their way back."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return gradient - gradient.mean(0)
 
 
 class Writing(nn.Module):

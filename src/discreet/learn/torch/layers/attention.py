@@ -18,14 +18,19 @@ __all__ = ["Attention", "Constant"]
 
 @final
 class Constant(nn.Module):
-    """A parameter as one copy for each row of the batch, so that each row has its own gradient."""
+    """A parameter as one copy for each row of the batch, so that each row has its own gradient.
+
+    For parameters that a module would own directly (a class token, positions, a scale): `self.token = Constant(
+    nn.Parameter(torch.zeros(8)))`, and in forward `self.token(x)`, of shape (rows of x, 8). A module that owns a
+    parameter and has layers inside is run again row by row, which this spares.
+    """
 
     def __init__(self, value: Tensor) -> None:
         super().__init__()
         self.value: Tensor = value
 
     def forward(self, rows: Tensor) -> Tensor:
-        return self.value.flatten().expand(len(rows), -1)
+        return self.value.expand(len(rows), *self.value.shape)
 
 
 @final
@@ -114,14 +119,14 @@ class Attention(PlainKeys):
         q, k, v = (project(part) for project, part in zip(self.separate, (query, key, value), strict=True))
         if self.in_bias is None:
             return q, k, v
-        first, second, third = self.in_bias(query).unsqueeze(1).chunk(3, dim=-1)
+        first, second, third = self.in_bias(query)[:, None].chunk(3, dim=-1)
         return q + first, k + second, v + third
 
     def _with_extra_rows(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
         added = 0
         if self.extra_key is not None and self.extra_value is not None:
-            k = torch.cat([k, self.extra_key(k).unsqueeze(1)], dim=1)
-            v = torch.cat([v, self.extra_value(v).unsqueeze(1)], dim=1)
+            k = torch.cat([k, self.extra_key(k).flatten(0, 1)], dim=1)
+            v = torch.cat([v, self.extra_value(v).flatten(0, 1)], dim=1)
             added += 1
         if self.add_zero_attn:
             k, v = (functional.pad(part, (0, 0, 0, 1)) for part in (k, v))

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet import noise
+from discreet.errors import Refused
 
 __all__ = ["SecretDropout", "drop", "nothing_dropped"]
 
@@ -39,12 +40,26 @@ def drop(x: Tensor, p: float, training: bool, dimensions: int | None = None) -> 
         return x
     if p == 1:
         return x * 0.0
+    _require_first_run(x)
     keep = 1 - Fraction(str(p))
     shape = x.shape if dimensions is None else (*x.shape[:dimensions], *(1,) * (x.dim() - dimensions))
     if _all_kept.get():
         return x * torch.full(shape, 1 / float(keep), dtype=x.dtype, device=x.device)
     coins = torch.from_numpy(noise.bernoulli(keep, tuple(shape)))
     return x * coins.to(device=x.device, dtype=x.dtype).div_(float(keep))
+
+
+def _require_first_run(x: Tensor) -> None:
+    """Coins are drawn once: a layer that is run again, row by row or in a backward pass, would meet other ones."""
+    again = torch._C._functorch.is_functorch_wrapped_tensor(x)
+    if again or torch._C._current_graph_task_id() != -1:
+        raise Refused(
+            "dropout would be drawn a second time for the same rows",
+            reason="it lies inside a checkpointed part, or inside a module that owns parameters directly and so is run "
+            "again row by row",
+            way_out="leave dropout out of checkpoint(); hold a parameter of your own in discreet.learn.torch.layers."
+            "Constant, and call that with the batch: self.token = Constant(nn.Parameter(torch.zeros(8)))",
+        )
 
 
 @final

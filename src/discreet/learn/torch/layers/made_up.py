@@ -13,7 +13,7 @@ from torch import Tensor
 from discreet import noise
 from discreet.errors import InvalidParameter
 
-__all__ = ["MadeUp", "mapped", "tensors"]
+__all__ = ["KINDS", "MadeUp", "mapped", "tensors"]
 
 Tree = Any  # A tensor, or a tuple, list or dict of trees.
 
@@ -53,10 +53,8 @@ class MadeUp:
         return mapped(lambda leaf: leaf[chosen].clone(), self.public)
 
     def others(self, count: int, kind: int) -> Tree:
-        """Companions: made-up ones, zeros as padding is, large ones, or not-a-number."""
-        rows = self.rows(count)
-        changes: tuple[Callable[[Tensor], Tensor], ...] = (torch.clone, torch.zeros_like, _large, _not_a_number)
-        return mapped(changes[kind % len(changes)], rows)
+        """Companions: made-up ones, zeros as padding is, large ones, not-a-number, and very large negative ones."""
+        return mapped(_CHANGES[kind % KINDS], self.rows(count))
 
 
 def _drawn(leaf: Tensor, count: int) -> Tensor:
@@ -71,5 +69,19 @@ def _large(leaf: Tensor) -> Tensor:
     return leaf * 1e4 if leaf.is_floating_point() else leaf
 
 
+def _hugely_negative(leaf: Tensor) -> Tensor:
+    return leaf * -1e30 if leaf.is_floating_point() else leaf
+
+
 def _not_a_number(leaf: Tensor) -> Tensor:
     return torch.full_like(leaf, float("nan")) if leaf.is_floating_point() else leaf
+
+
+_CHANGES: tuple[Callable[[Tensor], Tensor], ...] = (
+    torch.clone,
+    torch.zeros_like,
+    _large,
+    _not_a_number,
+    _hugely_negative,
+)
+KINDS = len(_CHANGES)

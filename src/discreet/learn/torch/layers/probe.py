@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.layers import findings
-from discreet.learn.torch.layers.made_up import MadeUp, Tree, mapped
+from discreet.learn.torch.layers.made_up import KINDS, MadeUp, Tree, mapped
 from discreet.learn.torch.layers.watching import Loss, Run, bits, watch
 
 __all__ = ["Probed", "probe"]
@@ -112,7 +112,7 @@ class _Trial:
                     raise findings.coupled(path, "its gradient")
 
     def companions(self, base: Run) -> None:
-        for kind, chosen in enumerate([*self._halves(), *self._halves()][: max(4, 2 * (self.size - 1).bit_length())]):
+        for kind, chosen in enumerate(self._halves_for_all_kinds()):
             others = self.made_up.others(self.size, kind)
             try:
                 run = self.run(mapped(lambda row, other, keep=chosen: _mixed(row, other, keep), base.batch, others))
@@ -131,6 +131,11 @@ class _Trial:
         for order in [*orders, torch.zeros(self.size, dtype=torch.int64)]:
             run = self.run(mapped(lambda leaf, order=order: leaf[order], base.batch))
             self._same(base, run, findings.by_place, order, torch.arange(self.size))
+
+    def _halves_for_all_kinds(self) -> list[Tensor]:
+        """Each half at least once, and at least one for each kind of companions."""
+        halves = list(self._halves())
+        return [*halves, *halves[: max(0, KINDS - len(halves))], *halves[: max(0, KINDS - 2 * len(halves))]]
 
     def _halves(self) -> Iterator[Tensor]:
         """Sets of slots so that for each two slots one set has the first and not the second."""

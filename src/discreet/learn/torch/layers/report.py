@@ -10,7 +10,7 @@ from typing import Literal, final
 from torch import nn
 
 from discreet.errors import Refused
-from discreet.learn.torch.layers.handling import has_rule
+from discreet.learn.torch.clipping.rules import has_rule
 from discreet.learn.torch.layers.troubles import DROPOUTS, FUSED, Trouble, trouble_of
 
 __all__ = ["Handling", "Layer", "LayerReport"]
