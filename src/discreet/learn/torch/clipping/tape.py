@@ -68,8 +68,10 @@ class Tape:
         self.calls: list[Call] = []
         self._rows = rows
         self._paused = False
+        self._autocast = torch.is_autocast_enabled("cpu")
+        # First of all hooks: a hook of the user's may return something else than the layer computed.
         self._handles = [
-            module.register_forward_hook(self._hook(name, trained), with_kwargs=True)
+            module.register_forward_hook(self._hook(name, trained), with_kwargs=True, prepend=True)
             for name, module in model.named_modules()
             if (trained := owned(module))
         ]
@@ -96,6 +98,7 @@ class Tape:
         def record(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
             if self._paused or not torch.is_grad_enabled():
                 return output
+            self._check_autocast()
             args, kwargs = tree_map_only(Tensor, Tensor.detach, (args, kwargs))
             if isinstance(module, nn.Embedding):
                 args, kwargs, output = _spread(args, kwargs, output, self._rows)
@@ -103,6 +106,14 @@ class Tape:
             return output
 
         return record
+
+    def _check_autocast(self) -> None:
+        if torch.is_autocast_enabled("cpu") != self._autocast:
+            raise Refused(
+                "the model runs under torch.autocast now, and did not when it was made private, or the other way round",
+                reason="whether rows stay apart bit for bit was tried on other kernels",
+                way_out="make it private and train it alike: both under autocast or neither",
+            )
 
     def _append(self, name: str, module: nn.Module, trained: Any, args: Any, kwargs: Any, output: Any) -> None:
         leaves, _ = tree_flatten(output)
@@ -117,13 +128,17 @@ def owned(module: nn.Module) -> dict[str, nn.Parameter]:
     """Return the trainable parameters that a module owns itself, not through its children.
 
     What a parametrisation (weight norm, say) is made of belongs to the layer that it serves: it never sees a record.
+    Neither do lists and dictionaries of parameters, which belong to the module that holds them.
     """
-    if isinstance(module, ParametrizationList):
+    if isinstance(module, ParametrizationList | nn.ParameterList | nn.ParameterDict):
         return {}
     own = dict(module.named_parameters(recurse=False, remove_duplicate=False))
     if is_parametrized(module):
         inner = module.parametrizations.named_parameters(prefix="parametrizations", remove_duplicate=False)  # type: ignore[union-attr]
         own.update(inner)
+    for name, child in module.named_children():
+        if isinstance(child, nn.ParameterList | nn.ParameterDict):
+            own.update(child.named_parameters(prefix=name, remove_duplicate=False))
     return {name: value for name, value in own.items() if value.requires_grad}
 
 

@@ -50,7 +50,7 @@ def parts_of(call: Call, gradients: tuple[Tensor | None, ...]) -> dict[str, Part
 def _rule(module: nn.Module) -> Rule | None:
     """A subclass whose forward is its own may compute anything, and a parametrised layer is such a subclass."""
     kind = next((kind for kind in _RULES if isinstance(module, kind)), None)
-    if kind is None or type(module).forward is not kind.forward:
+    if kind is None or type(module).forward is not kind.forward or "forward" in vars(module):
         return None
     own = isinstance(module, _ConvNd) and type(module)._conv_forward is not kind._conv_forward  # type: ignore[attr-defined]
     return None if own or not _plain(module) else _RULES[kind]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -53,8 +53,21 @@ def _for_all_rows(of_row: Any, own: dict[str, Tensor], inputs: Any, outer: Any, 
 
 def _matched(call: Call, values: dict[str, Tensor], inputs: Any, outer: list[Tensor]) -> Tensor:
     args, kwargs = inputs
-    said, _ = tree_flatten(functional_call(call.module, values, args, kwargs))
+    named = {f"layer.{name}": value for name, value in values.items()}
+    # Not tied: where a child owns the same parameter, the child's calls are on the tape themselves.
+    said, _ = tree_flatten(functional_call(_Forward(call.module), named, args, kwargs, tie_weights=False))
     return torch.stack([(said[at][0] * other).sum() for at, other in zip(call.places, outer, strict=True)]).sum()
+
+
+class _Forward(nn.Module):
+    """Runs a layer without its hooks: what the tape has went through them already."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.layer.forward(*args, **kwargs)
 
 
 def _moves(call: Call, leaf: Any, rows: int) -> bool:
