@@ -22,6 +22,7 @@ __all__ = [
     "LARGEST_SIZE",
     "RATIO",
     "SHRINK",
+    "SMALLEST",
     "TINY",
     "gamma",
     "rows_exactly",
@@ -35,6 +36,7 @@ RATIO = 2.0**10  # How far the terms of a row may cancel (size / norm) before it
 LARGEST_BATCH = 1 << 14  # slots
 LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contributes nothing: c g would underflow.
 SHRINK = 1 - 2.0**-22  # More than float64 arithmetic and the rounding of a factor to float32 can add to it.
+SMALLEST = 2.0**-100  # A row whose factor is smaller contributes nothing.
 TINY = 2.0**-125  # More than one square below the range of float32 is worth.
 _WORK = 1 << 26  # rows^2 positions that one float64 sum may have
 

@@ -30,16 +30,16 @@ def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, si
     sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; 0 elsewhere
     """
     norms = squares.sqrt()
-    wished = _wished(clip, threshold, share, norms)
-    # Float64 and the rounding to float32 err by less than SHRINK takes off. A factor that stays below one is not
-    # touched by `minimum`, and 1 itself is exact.
-    limited = torch.minimum(wished, sizes.sqrt().reciprocal_().mul_(share * bounds.RATIO))
-    return torch.where(torch.isfinite(norms), limited.mul_(bounds.SHRINK), 0.0).float()
+    limit = sizes.sqrt().reciprocal_().mul_(share * bounds.SHRINK * bounds.RATIO)
+    factors = torch.minimum(_wished(clip, threshold, share * bounds.SHRINK, norms), limit)
+    # Below SMALLEST float32 would no longer round by a relative error.
+    return torch.where(torch.isfinite(norms) & (factors >= bounds.SMALLEST), factors, 0.0).float()
 
 
-def _wished(clip: Clip, threshold: float, share: float, norms: Tensor) -> Tensor:
+def _wished(clip: Clip, threshold: float, shrunk: float, norms: Tensor) -> Tensor:
+    """Return the factor of the rule; what float64 and the rounding to float32 add is less than SHRINK takes off."""
     if isinstance(clip, Automatic):
-        return share / (norms + float(clip.gamma))
+        return shrunk / (norms + float(clip.gamma))
     if isinstance(clip, AdaptiveClip):
-        return share / norms.clamp(min=threshold)
-    return (share / norms).clamp_(max=1.0)
+        return shrunk / norms.clamp(min=threshold)
+    return torch.where(norms <= shrunk, 1.0, shrunk / norms)

@@ -7,6 +7,7 @@ bit of what clipping computes from it must agree. What the model itself computes
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -45,13 +46,18 @@ def _pattern(like: Tensor) -> Tensor:
     return filled
 
 
-def check_slots(forms: list[Form], squares: Tensor) -> None:
+def check_slots(forms: Iterable[Form]) -> None:
     """Refuse a physical batch in which rows that are all the same get different gradients or norms."""
-    formed = [form.values for form in forms if isinstance(form, Rows)]
-    for values in (*formed, squares):
-        bits = values.view(torch.int32 if values.dtype == torch.float32 else torch.int64)
-        if not bool((bits == bits[:1]).all()):
-            raise _uneven(len(values))
+    for form in forms:
+        formed = [form.values] if isinstance(form, Rows) else []
+        for values in (*formed, form.squares_up(), form.sizes()):
+            if values is not None and not _rows_agree(values):
+                raise _uneven(len(values))
+
+
+def _rows_agree(values: Tensor) -> bool:
+    bits = values.view(torch.int32 if values.dtype == torch.float32 else torch.int64)
+    return bool((bits == bits[:1]).all())
 
 
 def _uneven(rows: int) -> Refused:

@@ -122,8 +122,7 @@ class ClippedSums:
         last[-1] = 1.0
         check_rows_apart(calls, _outer_gradients(losses, calls, last))
         check_used_through_layers(losses, calls, self._names)
-        forms = self._forms(*alike(calls, gradients))
-        check_slots(list(forms.values()), sum_of([form.squares_up() for form in forms.values()]))
+        check_slots(self._forms(*alike(calls, gradients)).values())
 
     def _forms(self, calls: list[Call], gradients: Gradients) -> dict[nn.Parameter, Form]:
         """Collect by parameter what its calls contribute, and join it."""
