@@ -30,9 +30,10 @@ def pay(session: Payer | None, plan: TrainingPlan, name: str, folder: RunFolder 
     The ledger knows a run with a folder by a key: killed between the charge and its note in the folder, the run is
     found there and costs nothing more.
     """
-    if session is not None and (folder is None or not folder.charged):
-        session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **_key(session, folder))
-    if folder is not None and session is not None:
+    if session is None or (folder is not None and folder.charged):
+        return
+    session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **_key(session, folder))
+    if folder is not None:
         folder.mark_charged()
 
 
