@@ -36,6 +36,12 @@ def hooked() -> nn.LSTM:
     return layer
 
 
+def hooked_parameter() -> nn.Linear:
+    layer = nn.Linear(2, 2)
+    layer.weight.register_hook(lambda gradient: gradient * 0)
+    return layer
+
+
 REFUSED = {
     "BatchNorm1d": (lambda: nn.BatchNorm1d(32), r"GroupNorm\(8, 32\).*fix\(model\)"),
     "BatchNorm2d": (lambda: nn.BatchNorm2d(6), r"GroupNorm\(1, 6\)"),
@@ -43,7 +49,7 @@ REFUSED = {
     "InstanceNorm": (lambda: nn.InstanceNorm2d(4, track_running_stats=True), "track_running_stats=False"),
     "lazy": (lambda: nn.LazyLinear(3), "call the model once"),
     "lazy BatchNorm": (lambda: nn.LazyBatchNorm1d(), "call the model once"),
-    "weight_norm": (lambda: parametrizations.weight_norm(nn.Linear(2, 2)), "remove the parametrisation"),
+    "old weight_norm": (lambda: weight_norm(nn.Linear(2, 2)), "remove the parametrisation"),
     "spectral_norm": (lambda: parametrizations.spectral_norm(nn.Linear(2, 2)), "remove the parametrisation"),
     "old spectral_norm": (lambda: spectral_norm(nn.Linear(2, 2)), "remove the parametrisation"),
     "Embedding, max_norm": (lambda: nn.Embedding(3, 2, max_norm=1.0), "without max_norm"),
@@ -57,6 +63,7 @@ REFUSED = {
     "scripted": (lambda: torch.jit.script(nn.Linear(2, 2)), "before torch.jit"),
     "compiled": (lambda: torch.compile(nn.Linear(2, 2)), "before torch.compile"),
     "quantised": (lambda: torch.ao.nn.quantized.Linear(2, 2), "quantise what was trained"),
+    "hooked parameter": (hooked_parameter, "into the optimizer"),
     "complex": (lambda: nn.Linear(2, 2, dtype=torch.complex64), "two real parameters"),
     "no values": (lambda: nn.Linear(2, 2, device="meta"), "ordinary tensors"),
 }
@@ -155,7 +162,7 @@ def test_fix_mends_what_is_refused_and_says_so():
     kept = [model[0].weight, model[1].weight, model[1].bias, model[2].weight]
     done = fix(model)
     assert done[0] == "1: BatchNorm2d -> GroupNorm(8, 32)"
-    assert len(done) == 5
+    assert len(done) == 4  # weight_norm as a parametrisation has no buffers, and may stay.
     assert all(any(p is old for p in model.parameters()) for old in kept)
     assert prepare(model).changes == ()
     assert not list(model.buffers())

@@ -49,7 +49,7 @@ class Guard:
     """
 
     def __init__(self, model: nn.Module, optimizer: Optimizer) -> None:
-        self._model = model
+        self._model, self._optimizer = model, optimizer
         self._ours = False
         self._hook = optimizer.register_step_pre_hook(self._check_step)
         self.renew()
@@ -67,6 +67,7 @@ class Guard:
                 reason="what was learnt another way is not covered by this run's guarantee",
                 way_out="load weights before make_private; private.projection and private.ema work on weights for free",
             )
+        check_optimizer(self._model, self._optimizer)
         self.check_buffers()
 
     def check_buffers(self) -> None:

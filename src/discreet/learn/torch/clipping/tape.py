@@ -71,7 +71,7 @@ class Tape:
         self._autocast = torch.is_autocast_enabled("cpu")
         # First of all hooks: a hook of the user's may return something else than the layer computed.
         self._handles = [
-            module.register_forward_hook(self._hook(name, trained), with_kwargs=True, prepend=True)
+            module.register_forward_hook(self._hook(name, module, trained), with_kwargs=True, prepend=True)
             for name, module in model.named_modules()
             if (trained := owned(module))
         ]
@@ -94,9 +94,10 @@ class Tape:
         finally:
             self._paused = before
 
-    def _hook(self, name: str, trained: dict[str, nn.Parameter]) -> Any:
+    def _hook(self, name: str, hooked: nn.Module, trained: dict[str, nn.Parameter]) -> Any:
         def record(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-            if self._paused or not torch.is_grad_enabled():
+            # A deep copy of the model has this hook too, and other parameters.
+            if self._paused or not torch.is_grad_enabled() or module is not hooked:
                 return output
             self._check_autocast()
             args, kwargs = tree_map_only(Tensor, Tensor.detach, (args, kwargs))

@@ -12,7 +12,7 @@ from torch.nn.utils import parametrize, remove_spectral_norm, remove_weight_norm
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
 
-from discreet.learn.torch.layers.troubles import groups_for
+from discreet.learn.torch.layers.troubles import groups_for, keeps_buffers
 
 __all__ = ["fix"]
 
@@ -21,7 +21,7 @@ def fix(model: nn.Module) -> tuple[str, ...]:
     """Mend in place what can be mended without asking, and return what was done, line by line.
 
     BatchNorm becomes GroupNorm with the same weight and bias (the very same parameters); InstanceNorm forgets its
-    running statistics; parametrisations are removed and leave the weight they last computed, which is a *new*
+    running statistics; spectral_norm and its kin are removed and leave the weight they last computed, which is a *new*
     parameter: build the optimizer after that. The model computes something else than before, so fix it before training,
     not after.
     """
@@ -60,7 +60,7 @@ def _instance_norms(model: nn.Module) -> Iterator[str]:
 def _parametrisations(model: nn.Module) -> Iterator[str]:
     for path, module in list(model.named_modules()):
         where = path or "the model"
-        if parametrize.is_parametrized(module):
+        if keeps_buffers(module):
             for name in list(module.parametrizations):
                 parametrize.remove_parametrizations(module, name, leave_parametrized=True)
                 yield f"{where}.{name}: parametrisation removed; build the optimizer after this"

@@ -11,6 +11,7 @@ from torch import nn
 
 from discreet.errors import Refused
 from discreet.learn.torch.clipping.rules import has_rule
+from discreet.learn.torch.clipping.tape import owned
 from discreet.learn.torch.layers.troubles import DROPOUTS, FUSED, Trouble, trouble_of
 
 __all__ = ["Handling", "Layer", "LayerReport"]
@@ -108,7 +109,7 @@ def _rows(model: nn.Module) -> Iterator[Layer]:
 
 def _row(path: str, module: nn.Module) -> Layer | None:
     trouble = trouble_of(module)
-    own = list(module.parameters(recurse=isinstance(module, FUSED)))
+    own = _own(module)
     count = 0 if _uncounted(trouble) else sum(p.numel() for p in own)
     if trouble is not None:
         return Layer(path, type(module).__name__, count, "refused", f"{trouble.reason}. Way out: {trouble.way_out}")
@@ -117,6 +118,13 @@ def _row(path: str, module: nn.Module) -> Layer | None:
         return Layer(path, type(module).__name__, count, handling, _MEANING[handling])
     note = _change(module)
     return None if note is None else Layer(path, type(module).__name__, 0, "changed", note)
+
+
+def _own(module: nn.Module) -> list[nn.Parameter]:
+    """What a layer is answerable for: its trained parameters as clipping sees them, and its frozen ones."""
+    if isinstance(module, FUSED):
+        return list(module.parameters())
+    return [*owned(module).values(), *(p for p in module.parameters(recurse=False) if not p.requires_grad)]
 
 
 def _change(module: nn.Module) -> str | None:

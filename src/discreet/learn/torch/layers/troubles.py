@@ -15,7 +15,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
 
-__all__ = ["DROPOUTS", "FUSED", "Trouble", "groups_for", "trouble_of"]
+__all__ = ["DROPOUTS", "FUSED", "Trouble", "groups_for", "keeps_buffers", "trouble_of"]
 
 # One fused function hides what their weights are multiplied by; `prepare` builds them from Linear cells.
 FUSED: tuple[type[nn.Module], ...] = (
@@ -79,14 +79,19 @@ def _running_instance_norm(module: nn.Module) -> Trouble | None:
     )
 
 
+def keeps_buffers(module: nn.Module) -> bool:
+    """Whether a parametrisation of this layer keeps something of its own, as spectral_norm does."""
+    return parametrize.is_parametrized(module) and any(True for _ in module.parametrizations.buffers())  # type: ignore[union-attr]
+
+
 def _parametrised(module: nn.Module) -> Trouble | None:
-    hooks = module._forward_pre_hooks.values()
-    old = any(isinstance(hook, WeightNorm | SpectralNorm) for hook in hooks)
-    if not old and not parametrize.is_parametrized(module):
+    """A parametrisation without buffers goes through the fallback; one with buffers changes them while it runs."""
+    old = any(isinstance(hook, WeightNorm | SpectralNorm) for hook in module._forward_pre_hooks.values())
+    if not old and not keeps_buffers(module):
         return None
     return Trouble(
-        "its weight is computed from other parameters (weight_norm, spectral_norm or another parametrisation), "
-        "where no row of the batch is seen",
+        "its weight is computed before it runs, from what it keeps in buffers or by a hook (spectral_norm, old "
+        "weight_norm)",
         f"remove the parametrisation: {_BY_FIX}; build the optimizer after that",
     )
 
@@ -168,6 +173,15 @@ def _quantised(module: nn.Module) -> Trouble | None:
     return Trouble("it is quantised, and such layers cannot be trained", "train first, quantise what was trained")
 
 
+def _hooked_parameters(module: nn.Module) -> Trouble | None:
+    if not any(p._backward_hooks or p._post_accumulate_grad_hooks for p in module.parameters(recurse=False)):
+        return None
+    return Trouble(
+        "hooks on its parameters change or use gradients, and would never run: rows' gradients are not formed there",
+        "remove them; what should be done with a noisy gradient belongs into the optimizer",
+    )
+
+
 def _numbers(module: nn.Module) -> Trouble | None:
     own = [p for p in module.parameters(recurse=False) if p.requires_grad]
     if any(p.is_complex() for p in own):
@@ -189,5 +203,6 @@ _CHECKS: tuple[Callable[[nn.Module], Trouble | None], ...] = (
     _own_fused,
     _random,
     _hooked,
+    _hooked_parameters,
     _numbers,
 )

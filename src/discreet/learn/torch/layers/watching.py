@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import Refused
+from discreet.learn.torch.clipping.tape import owned
 from discreet.learn.torch.layers.dropout import SecretDropout, nothing_dropped
 from discreet.learn.torch.layers.made_up import Tree
 
@@ -56,8 +57,9 @@ def watch(model: nn.Module, loss: Loss, batch: Tree) -> Run:
         x, y = batch
         losses = loss(call_model(model, x), y)
         _require_tensor(losses)
-        gradients = _gradients(losses, calls)
-    return Run(batch, losses, tuple(calls), gradients)
+        ran = tuple(calls)  # A checkpointed part runs again in the backward pass; that is no other call.
+        gradients = _gradients(losses, ran)
+    return Run(batch, losses, ran, gradients)
 
 
 def call_model(model: nn.Module, x: Tree) -> Any:
@@ -82,7 +84,7 @@ def _require_tensor(losses: object) -> None:
         )
 
 
-def _gradients(losses: Tensor, calls: list[Call]) -> tuple[Tensor | None, ...]:
+def _gradients(losses: Tensor, calls: tuple[Call, ...]) -> tuple[Tensor | None, ...]:
     outputs = [call.output for call in calls]
     wanted = [output for output in outputs if output.requires_grad]
     if not losses.requires_grad or not wanted:
@@ -96,9 +98,10 @@ def _recorded(model: nn.Module) -> Iterator[list[Call]]:
     calls: list[Call] = []
     with ExitStack() as hooks:
         for path, module in model.named_modules():
-            trained = any(p.requires_grad for p in module.parameters(recurse=False))
-            if trained or isinstance(module, SecretDropout):
-                handle = module.register_forward_hook(_recorder(path or "the model", calls), with_kwargs=True)
+            if owned(module) or isinstance(module, SecretDropout):
+                handle = module.register_forward_hook(
+                    _recorder(path or "the model", calls), with_kwargs=True, prepend=True
+                )
                 hooks.callback(handle.remove)
         yield calls
 
