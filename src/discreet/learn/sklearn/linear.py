@@ -11,6 +11,7 @@ from discreet.exact import Number, nonnegative
 from discreet.learn.sklearn.base import Table
 from discreet.learn.sklearn.bounds import Bounds
 from discreet.learn.sklearn.regressor import Coefficients, LinearModel, read_method, records
+from discreet.learn.sklearn.robust import m_estimate
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.fields import read_flag
 from discreet.privacy.payer import Payer
@@ -18,15 +19,18 @@ from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.design import Design
 from discreet.robust.noisy_statistics import NoisyStatistics
+from discreet.robust.private_regression import PrivateRegression
 from discreet.robust.refined import RefinedRegression
+from discreet.robust.regression_schedules import RegressionNewton
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.regressions import worth_rounds
 
 __all__ = ["LinearRegression", "Ridge", "automatic", "looking"]
 
-LeastSquares: TypeAlias = RefinedRegression | NoisyStatistics | AdaSSP | TukeyRegression
+LeastSquares: TypeAlias = RefinedRegression | PrivateRegression | NoisyStatistics | AdaSSP | TukeyRegression
 
-METHODS: Final = ("auto", "refined", "noisy_statistics", "adassp", "tukey")
+METHODS: Final = ("auto", "refined", "robust", "noisy_statistics", "adassp", "tukey")
+_FEW: Final = 35  # People times mu, for each coefficient; with fewer, Huber fits were the better ones when measured.
 _INFERENCE: Final = Fraction(1, 10)  # Of the budget, for intervals.
 
 
@@ -34,10 +38,11 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
     """Ordinary least squares with privacy, and intervals for its coefficients.
 
     Features and target are clamped to declared bounds. `method="auto"` chooses by public facts alone, the number of
-    features, epsilon, delta and `public_size`: rounds that narrow the bounds ("refined"), or one look
-    ("noisy_statistics") where so few people leave nothing but noise to go by. "adassp" and "tukey" are there to be
-    asked for; the latter may decline, and then predicts the middle of the target's bounds. A tenth of the budget goes
-    into intervals unless `inference=False`.
+    features, epsilon, delta and `public_size`: least squares in rounds that narrow the bounds ("refined"), or, where
+    few people leave little but noise to go by, a Huber fit by noisy Newton steps ("robust"), which aims at the same
+    line if residuals are symmetric. "noisy_statistics" looks once; "adassp" and "tukey" are as published, the latter
+    may decline, and then predicts the middle of the target's bounds. A tenth of the budget goes into intervals unless
+    `inference=False`; "adassp" and "tukey" have none.
     """
 
     def __init__(
@@ -68,20 +73,29 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         table, design = self._facts(X, y)
         mechanism, method = self._mechanism(table, design)
         self._pay(mechanism.event, delta=self._delta(table.people))
-        released: Coefficients = mechanism.release(records(table))
+        released: Coefficients
+        if isinstance(mechanism, PrivateRegression):
+            released = mechanism.release((table.values(), table.target()))
+        else:
+            released = mechanism.release(records(table))
         return self._settle(table, released, method)
 
     def _mechanism(self, table: Table, design: Design) -> tuple[LeastSquares, str]:
+        """Make the mechanism from public facts."""
         method, relation, noise = read_method(self.method, METHODS), self._relation(), self._gaussian(table.people)
         share = _share(self.inference)
         if method == "auto":
             method = automatic(design, noise, table.people)
-        if method == "tukey":
-            delta = self._delta(table.people)
-            return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta), method
-        if method == "adassp":
-            return AdaSSP(design=design, relation=relation, noise=noise, size=table.size), method
-        return looking(method, design, relation, noise, table.size, share), method
+        match method:
+            case "tukey":
+                delta = self._delta(table.people)
+                return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta), method
+            case "adassp":
+                return AdaSSP(design=design, relation=relation, noise=noise, size=table.size), method
+            case "robust":
+                return m_estimate(design, relation, noise, RegressionNewton(inference=bool(share))), method
+            case _:
+                return looking(method, design, relation, noise, table.size, share), method
 
 
 class Ridge(LinearModel, RegressorMixin, BaseEstimator):
@@ -118,7 +132,7 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         """Pay, read and fit."""
         table, design = self._facts(X, y)
         noise, share = self._gaussian(table.people), _share(self.inference)
-        method = automatic(design, noise, table.people)
+        method = "refined" if worth_rounds(design, noise, table.people) else "noisy_statistics"
         penalties = _penalties(nonnegative(self.alpha, name="alpha"), design)
         mechanism = looking(method, design, self._relation(), noise, table.size, share, penalties)
         self._pay(mechanism.event, delta=self._delta(table.people))
@@ -129,8 +143,9 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
 
 
 def automatic(design: Design, noise: GaussianNoise, people: int | None) -> str:
-    """Choose by public facts only."""
-    return "refined" if worth_rounds(design, noise, people) else "noisy_statistics"
+    """Choose by public facts only: how many people there are for each coefficient, times mu."""
+    few = people is not None and people**2 < (_FEW * design.dimension) ** 2 * noise.squared_multiplier
+    return "robust" if few else "refined"
 
 
 def looking(

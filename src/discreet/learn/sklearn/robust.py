@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, Final, Self
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from discreet.errors import InvalidParameter
-from discreet.exact import Number, exact_or_none, positive
+from discreet.exact import Number, exact_or_none
 from discreet.learn.sklearn.base import Table
 from discreet.learn.sklearn.bounds import Bounds
 from discreet.learn.sklearn.regressor import LinearModel, read_method
+from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.fields import read_flag
-from discreet.mechanisms.grid import Grid
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.design import Design
@@ -21,9 +22,10 @@ from discreet.robust.psi import Huber, Psi
 from discreet.robust.regression_schedules import RegressionGradientDescent, RegressionNewton, RegressionSchedule
 from discreet.robust.regressions import usual_leverage
 
-__all__ = ["RobustRegressor"]
+__all__ = ["RobustRegressor", "m_estimate"]
 
 METHODS: Final = ("newton", "gradient_descent")
+_HUBER: Final = Huber()
 
 
 class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
@@ -74,18 +76,14 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         return self._settle(table, mechanism.release((table.values(), table.target())), f"{name}, {self.method}")
 
     def _mechanism(self, table: Table, design: Design) -> PrivateRegression:
-        grids = table.frame.grids
-        given = exact_or_none(self.leverage, name="leverage")
-        return PrivateRegression(
-            psi=Huber() if self.psi is None else self.psi,
-            x_grids=grids,
-            y_grid=Grid.between(*design.response),
-            relation=self._relation(),
-            noise=self._gaussian(table.people),
-            schedule=self._schedule(table.people),
-            leverage=usual_leverage(len(grids)) if given is None else positive(given, name="leverage"),
-            units=tuple((grid.high - grid.low) / 2 for grid in grids),
+        return m_estimate(
+            design,
+            self._relation(),
+            self._gaussian(table.people),
+            self._schedule(table.people),
+            psi=_HUBER if self.psi is None else self.psi,
             scale=exact_or_none(self.scale, name="scale"),
+            leverage=exact_or_none(self.leverage, name="leverage"),
         )
 
     def _schedule(self, people: int | None) -> RegressionSchedule:
@@ -97,3 +95,28 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
                 'method="gradient_descent" needs public_size, a public number of rows or a guess of it'
             )
         return RegressionGradientDescent(iterations=self.iterations, divisor=people, inference=inference)
+
+
+def m_estimate(
+    design: Design,
+    relation: Relation,
+    noise: GaussianNoise,
+    schedule: RegressionSchedule,
+    *,
+    psi: Psi = _HUBER,
+    scale: Fraction | None = None,
+    leverage: Fraction | None = None,
+) -> PrivateRegression:
+    """Make the mechanism from public facts; columns are divided by half the width of their bounds."""
+    *features, target = design.grids
+    return PrivateRegression(
+        psi=psi,
+        x_grids=tuple(features),
+        y_grid=target,
+        relation=relation,
+        noise=noise,
+        schedule=schedule,
+        leverage=usual_leverage(len(features)) if leverage is None else leverage,
+        units=tuple((grid.high - grid.low) / 2 for grid in features),
+        scale=scale,
+    )
