@@ -109,7 +109,7 @@ def test_noise_follows_its_law() -> None:
     drawn = [moments.measure(np.zeros((0, size), np.int64)) for _ in range(50)]
     assert all((one.gram == one.gram.T).all() for one in drawn)
     upper = np.triu_indices(size, 1)
-    diagonals = [np.diag(one.gram) - one.count * moments.centre for one in drawn]
+    diagonals = [np.diag(one.gram) - one.rows * moments.centre for one in drawn]
     samples = (
         (diagonals, moments.gram_variance),
         ([one.gram[upper] for one in drawn], moments.gram_variance / 2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import sqrt
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -14,11 +15,12 @@ from discreet.exact import Number, positive_integer
 from discreet.learn.sklearn.base import Table
 from discreet.learn.sklearn.bounds import BoundedArray
 from discreet.learn.sklearn.centring import Centring
+from discreet.learn.sklearn.private_ranges import choice_epsilon, shared_mu_squared
 from discreet.learn.sklearn.row_moments import RowMoments, RowSums, covariance, covariance_error
+from discreet.learn.sklearn.rows_alone import combined
 from discreet.learn.sklearn.scaling import Floats, PrivateTransformer
 from discreet.mechanisms.fields import read_share
 from discreet.mechanisms.vector_mean import clip_to_ball
-from discreet.privacy import calibrate
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -104,29 +106,17 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _mechanisms(self, table: Table, delta: Fraction) -> _Mechanisms:
         if self.coverage is None:
             return _Mechanisms(None, 1 / self._gaussian(table.people).squared_multiplier)
-        coverage = read_share(self.coverage, name="coverage")
-
-        def made(mu_squared: Fraction) -> _Mechanisms:
-            centring = Centring(
-                dimension=self.n_features_in_,
-                relation=self._relation(),
-                size=table.size,
-                coverage=coverage,
-                mu_squared=_MEAN * mu_squared,
-                # A choice of bounded range is zCDP of epsilon^2 / 8, Gaussian privacy of mu^2 / 2. [DR19]
-                epsilon=Fraction((4 * float(_RADIUS * mu_squared)) ** 0.5).limit_denominator(1 << 30),
-            )
-            return _Mechanisms(centring, (1 - _MEAN - _RADIUS) * mu_squared)
-
-        return made(
-            calibrate(
-                lambda mu_squared: self._event(made(mu_squared)),
-                epsilon=self._epsilon(),
-                delta=delta,
-                relation=self._relation(),
-                increasing=True,
-            )
+        coverage, relation = read_share(self.coverage, name="coverage"), self._relation()
+        mu_squared = shared_mu_squared(self._epsilon(), delta, relation, share=_RADIUS, choices=1)
+        centring = Centring(
+            dimension=self.n_features_in_,
+            relation=relation,
+            size=table.size,
+            coverage=coverage,
+            mu_squared=_MEAN * mu_squared,
+            epsilon=choice_epsilon(_RADIUS * mu_squared, 1),
         )
+        return _Mechanisms(centring, (1 - _MEAN - _RADIUS) * mu_squared)
 
     def _event(self, mechanisms: _Mechanisms) -> Event:
         # The cost of the moments is that of mu, whatever radius will be found.
@@ -136,7 +126,8 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _unit(self) -> float:
         """Return the size of a step in the units of the data: FINEST of them reach every corner of the bounds."""
         _, half = self._middle_and_half()
-        return float(np.linalg.norm(half)) / (FINEST - 1 - self.n_features_in_**0.5)
+        # Rounding moves a row by at most half the root of the number of columns.
+        return float(np.linalg.norm(half)) / (FINEST - 1 - sqrt(self.n_features_in_))
 
     def _rows(self, table: Table) -> NDArray[np.int64]:
         """Place rows about the middle of the bounds, one step for all columns."""
@@ -153,7 +144,7 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.explained_variance_ = variances[order]
         self.explained_variance_ratio_ = variances[order] / max(variances.sum(), np.finfo(float).tiny)
         self.explained_variance_error_ = covariance_error(measured, _CONFIDENCE, moments.centre) * unit**2
-        self.mean_ = middle + unit * (centre + measured.total / max(measured.count, 1.0))
+        self.mean_ = middle + unit * (centre + measured.total / max(measured.rows, 1.0))
         self.radius_ = moments.radius * unit
         self.n_components_ = kept
 
@@ -165,24 +156,13 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Return coordinates along the components, clamped to the radius. Rows stay as private as they were."""
         moved = self._moved(X)
         middle, half = self._middle_and_half()
-        turned = _turned(middle + half * moved - self.mean_, self.components_)
+        turned = combined(middle + half * moved - self.mean_, self.components_.T)
         return BoundedArray.clamped(turned, -self.radius_, self.radius_)
 
     def inverse_transform(self, X: Any) -> Floats:
         """Return the rows that have these coordinates and no others."""
         found: Floats = np.asarray(X, dtype=np.float64) @ self.components_ + self.mean_
         return found
-
-
-def _turned(rows: Floats, components: Floats) -> Floats:
-    """Multiply one column after the other: a row's coordinates must not depend on where in the table it stands.
-
-    A product of matrices may round the same row in two ways, by its place; then one person more would move others.
-    """
-    found = np.zeros((len(rows), len(components)))
-    for column, entries in zip(rows.T, components.T, strict=True):
-        found += column[:, None] * entries
-    return found
 
 
 def _upright(components: Floats) -> Floats:

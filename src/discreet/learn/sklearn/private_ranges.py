@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, final
 
 from discreet.errors import InvalidParameter
@@ -13,10 +14,10 @@ from discreet.learn.sklearn.bounds import Frame, Pair
 from discreet.mechanisms.fields import read_relation, read_share, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
-from discreet.privacy import events
+from discreet.privacy import calibrate, events
 from discreet.privacy.relation import Relation
 
-__all__ = ["PrivateRanges"]
+__all__ = ["PrivateRanges", "choice_epsilon", "shared_mu_squared"]
 
 
 @final
@@ -71,3 +72,24 @@ class PrivateRanges:
 
     def _quantile(self, grid: Grid, at: Fraction) -> Quantile:
         return Quantile(quantile=at, epsilon=self.epsilon, grid=grid, relation=self.relation)
+
+
+def choice_epsilon(mu_squared: Fraction, times: int) -> Fraction:
+    """Return the epsilon of each of so many choices that together weigh as much as Gaussian privacy of mu.
+
+    A choice of bounded range is zCDP of epsilon^2 / 8, Gaussian privacy of mu^2 / 2. [DR19]
+    """
+    return Fraction(2 * (float(mu_squared) / times) ** 0.5).limit_denominator(1 << 30)
+
+
+@lru_cache(maxsize=1024)
+def shared_mu_squared(
+    epsilon: Fraction, delta: Fraction, relation: Relation, *, share: Fraction, choices: int
+) -> Fraction:
+    """Return the largest mu^2 of which a share pays for choices and the rest for Gaussian noise, within a budget."""
+
+    def event(mu_squared: Fraction) -> events.Composed:
+        each = events.BoundedRange(choice_epsilon(share * mu_squared, choices))
+        return events.Composed([events.Repeated(each, choices), events.GDP(mu_squared=(1 - share) * mu_squared)])
+
+    return calibrate(event, epsilon=epsilon, delta=delta, relation=relation, increasing=True)

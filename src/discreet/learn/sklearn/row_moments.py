@@ -27,7 +27,7 @@ Integers: TypeAlias = NDArray[np.int64]
 class RowSums(NamedTuple):
     """Noisy moments in steps, with the standard deviations of their noise."""
 
-    count: float
+    rows: float
     total: Floats
     gram: Floats
     count_deviation: float
@@ -122,7 +122,7 @@ class RowMoments:
         total = total + noise.rounded_gaussian(size=self.dimension, variance=self.total_variance)
         gram = gram + self._symmetric_noise() + count * self.centre * np.eye(self.dimension, dtype=np.int64)
         return RowSums(
-            count=float(count),
+            rows=float(count),
             total=total.astype(np.float64),
             gram=gram.astype(np.float64),
             count_deviation=sqrt(self.count_variance) if self.relation is Relation.ADD_REMOVE else 0.0,
@@ -142,7 +142,7 @@ class RowMoments:
 
 def covariance(measured: RowSums) -> Floats:
     """Return the covariance that noisy moments tell, in squared steps."""
-    count = max(measured.count, 1.0)
+    count = max(measured.rows, 1.0)
     mean = measured.total / count
     found: Floats = measured.gram / count - np.outer(mean, mean)
     return found
@@ -157,7 +157,7 @@ def covariance_error(measured: RowSums, confidence: float, centre: float) -> flo
     2 exp(-t^2 / 2). What is left is the triangle inequality. Rounding adds half a step to each entry.
     """
     size, t = len(measured.total), sqrt(2 * log(6 / (1 - confidence)))
-    count, off = max(measured.count, 1.0), measured.count_deviation * t
+    count, off = max(measured.rows, 1.0), measured.count_deviation * t
     if off >= count:
         return float("inf")
     least = count - off

@@ -15,11 +15,11 @@ from discreet.learn.sklearn.base import Table
 from discreet.learn.sklearn.bounds import BoundedArray, read_pair
 from discreet.learn.sklearn.class_laws import pooled
 from discreet.learn.sklearn.class_moments import ClassMoments, ClassSums, coarser
-from discreet.learn.sklearn.private_ranges import PrivateRanges
+from discreet.learn.sklearn.private_ranges import PrivateRanges, choice_epsilon, shared_mu_squared
 from discreet.learn.sklearn.scaling import Floats, PrivateTransformer
 from discreet.mechanisms.fields import read_flag, read_share
 from discreet.privacy import calibrate
-from discreet.privacy.events import BoundedRange, Composed, Event, Repeated
+from discreet.privacy.events import BoundedRange, Composed, Repeated
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
@@ -87,22 +87,15 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
     def _mechanisms(self, table: Table, delta: Fraction) -> tuple[ClassMoments, PrivateRanges | None]:
         if self.coverage is None:
             return self._moments(1 / self._gaussian(table.people).squared_multiplier), None
-        coverage = read_share(self.coverage, name="coverage")
-
-        def both(mu_squared: Fraction) -> tuple[ClassMoments, PrivateRanges]:
-            ranges = PrivateRanges(
-                widest=table.frame,
-                coverage=coverage,
-                epsilon=_range_epsilon(_RANGES * mu_squared, self.n_features_in_),
-                relation=self._relation(),
-            )
-            return self._moments((1 - _RANGES) * mu_squared), ranges
-
-        def event(mu_squared: Fraction) -> Event:
-            return Composed([mechanism.event for mechanism in both(mu_squared)])
-
-        largest = calibrate(event, epsilon=self._epsilon(), delta=delta, relation=self._relation(), increasing=True)
-        return both(largest)
+        choices = 2 * self.n_features_in_
+        mu_squared = shared_mu_squared(self._epsilon(), delta, self._relation(), share=_RANGES, choices=choices)
+        ranges = PrivateRanges(
+            widest=table.frame,
+            coverage=read_share(self.coverage, name="coverage"),
+            epsilon=choice_epsilon(_RANGES * mu_squared, choices),
+            relation=self._relation(),
+        )
+        return self._moments((1 - _RANGES) * mu_squared), ranges
 
     def _moments(self, mu_squared: Fraction) -> ClassMoments:
         return ClassMoments(
@@ -211,11 +204,3 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
         """Turn scaled rows back."""
         found: Floats = (np.asarray(X, dtype=np.float64) - self.min_) / self.scale_
         return found
-
-
-def _range_epsilon(mu_squared: Fraction, columns: int) -> Fraction:
-    """Return the epsilon of each of two choices a column that together weigh as much as Gaussian privacy mu.
-
-    A choice of bounded range is zCDP of epsilon^2 / 8, Gaussian privacy of mu^2 / 2. [DR19]
-    """
-    return Fraction((2 * float(mu_squared) / columns) ** 0.5).limit_denominator(1 << 30)

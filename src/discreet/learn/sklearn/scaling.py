@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.learn.sklearn.base import PrivateEstimator, Table
-from discreet.robust.design import HALF
+from discreet.learn.sklearn.base import PrivateEstimator, split
+from discreet.learn.sklearn.validation import floats
 
 __all__ = ["PrivateTransformer"]
 
@@ -19,14 +19,16 @@ Floats: TypeAlias = NDArray[np.float64]
 class PrivateTransformer(PrivateEstimator):
     """A private estimator that turns rows into rows, each by itself."""
 
+    keeps_rows_alone = True
+
     def _moved(self, X: Any) -> Floats:
         """Return rows clamped and moved to [-1, 1]; with a session nothing about the values can end in an error."""
         if self.session is None:
             return self._seen(X)
         check_is_fitted(self)
         validate_data(self, X, "no_validation", skip_check_array=True, reset=False)  # Names and number of columns.
-        moved: Floats = Table(self.frame_, None, None, X, None).steps() / HALF
-        return moved
+        values = np.stack([floats(column) for column in split(X)], axis=1)
+        return np.nan_to_num(self.frame_.scaled(values), nan=0.0)  # What is missing counts as the middle.
 
     def _middle_and_half(self) -> tuple[Floats, Floats]:
         """Return the middle of the bounds of each column, and half their distance."""

@@ -1,0 +1,256 @@
+"""Choose parameters privately: every candidate is fitted on some rows, and one is chosen by the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from discreet import noise
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number, positive_integer
+from discreet.learn.sklearn.base import PrivatePredictor, split
+from discreet.learn.sklearn.bounds import Pair, read_pair
+from discreet.learn.sklearn.quotes import Prepaid, prepared, private_parameters, quote, together
+from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness
+from discreet.mechanisms.fields import read_share
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.privacy import calibrate
+from discreet.privacy.events import Event, Parallel
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.statistics.columns import as_column
+
+__all__ = ["PrivateSearch"]
+
+Bools: TypeAlias = NDArray[np.bool_]
+
+_CHOICE = Fraction(1, 10)  # Of epsilon, where a row may count for the fits and for the choice.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """All fits with their prices, and the choice among them."""
+
+    fits: tuple[Any, ...]  # unfitted estimators
+    prices: tuple[list[Event], ...]
+    chooser: PermuteAndFlip
+
+    @property
+    def event(self) -> Event:
+        """What everything costs. A row is in the fits or in the choice, by a coin of its own.
+
+        Under add-remove that makes two cells of a partition. Under replace-one, where a replaced row keeps its coin but
+        cells are billed as if it might not, both are paid for by everybody.
+        """
+        if self.chooser.relation is Relation.ADD_REMOVE:
+            return Parallel([self.dearest, self.chooser.event])
+        return self.dearest
+
+    @property
+    def dearest(self) -> Event:
+        """What the fits cost, with the choice where everybody pays for it."""
+        fits = [event for price in self.prices for event in price]
+        return together(fits if self.chooser.relation is Relation.ADD_REMOVE else [*fits, self.chooser.event])
+
+
+class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
+    """Fit an estimator with each of some parameters, and keep the fit that predicts best, for one known price.
+
+    `candidates` is a grid as for GridSearchCV, or a list of settings. A secret coin puts a share `holdout` of the rows
+    aside, to choose by. The epsilons of the estimator, and of the steps of a pipeline, only say how they compare: they
+    are scaled so that everything together costs `epsilon` and `delta`.
+
+    Guarantee   (epsilon, delta), for all fits and the choice together; known, and charged, before anything is read.
+    Theorem     Given the coins, a row is in all fits or in the choice. The fits compose; the choice is permute-and-flip
+                on the number of right predictions (or how near they are), which a row moves one way, by at most one.
+                What holds given any coins holds for the mixture. [MS20, DMNS06]
+    Utility     the chosen fit predicts at most (1 / epsilon) ln(candidates / b) rows worse than the best, with chance
+                1 - b; each fit has about 1 / sqrt(candidates) of the budget, so few candidates are better than many.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        candidates: Any,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        holdout: Number = 0.1,
+        target_bounds: Any = None,
+        relation: str | Relation = "add-remove",
+        public_size: int | None = None,
+        session: Payer | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.candidates = candidates
+        self.epsilon = epsilon
+        self.delta = delta
+        self.holdout = holdout
+        self.target_bounds = target_bounds
+        self.relation = relation
+        self.public_size = public_size
+        self.session = session
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Price, charge, fit all candidates and choose one."""
+        if self.session is None:
+            X, y = self._checked(X, y, y_numeric=False)
+        else:
+            self._look(X, y)
+        settings = self._settings()
+        within = None if is_classifier(self.estimator) else self._within()
+        aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
+        plan = self._plan(settings, rows=int(len(X) - aside.sum()))
+        self._pay(plan.event, delta=self._delta_or_none() or Fraction(0))
+        fits = self._fitted(plan, X, y, aside)
+        self.best_index_ = plan.chooser.release(self._scores(fits, X, y, aside, within)).value
+        self.best_params_ = settings[self.best_index_]
+        self.best_estimator_ = self._ours(fits[self.best_index_])
+        return self
+
+    def _settings(self) -> list[dict[str, Any]]:
+        given = self.candidates
+        if isinstance(given, Mapping):
+            given = list(ParameterGrid(given))
+        if not isinstance(given, Sequence) or not all(isinstance(one, Mapping) for one in given) or not given:
+            raise InvalidParameter("candidates must be a grid {name: [values]} or a list of {name: value}")
+        return [dict(one) for one in given]
+
+    def _within(self) -> Pair:
+        """Return the bounds of the target, said here or by the estimator."""
+        values = self.estimator.get_params(deep=True)
+        own = [values[key] for key in private_parameters(self.estimator, "target_bounds")]
+        declared = [pair for pair in (self.target_bounds, *own) if pair is not None]
+        if not declared:
+            raise Refused(
+                "choosing among regressors needs target_bounds=(low, high)",
+                reason="an error counts by its share of what is possible at all",
+                way_out="declare what is publicly known of the target",
+            )
+        return read_pair(declared[0], "target_bounds")
+
+    def _delta_or_none(self) -> Fraction | None:
+        return None if self.delta is None else self._delta(self.public_size)
+
+    def _plan(self, settings: list[dict[str, Any]], *, rows: int) -> _Plan:
+        relation, delta = self._relation(), self._delta_or_none()
+        spent = self._epsilon()
+        chooser = PermuteAndFlip(
+            epsilon=spent if relation is Relation.ADD_REMOVE else spent * _CHOICE,
+            sensitivity=Fraction(BEST),
+            candidates=len(settings),
+            relation=relation,
+            # A row comes with its own points, none of them negative: it moves all scores one way.
+            monotone=relation is Relation.ADD_REMOVE,
+        )
+        size = rows if relation is Relation.REPLACE_ONE else 1
+
+        def plan(factor: Fraction) -> _Plan:
+            fits = tuple(self._candidate(setting, factor, delta, len(settings)) for setting in settings)
+            prices = tuple(quote(fit, rows=size, columns=self.n_features_in_) for fit in fits)
+            return _Plan(fits=fits, prices=prices, chooser=chooser)
+
+        _ = plan(Fraction(1))  # Refuses parameters that no budget helps.
+        return plan(
+            calibrate(
+                lambda factor: plan(factor).dearest,
+                epsilon=spent,
+                delta=delta or 0,
+                relation=relation,
+                increasing=True,
+            )
+        )
+
+    def _candidate(self, setting: dict[str, Any], factor: Fraction, delta: Fraction | None, many: int) -> Any:
+        estimator = clone(self.estimator).set_params(**setting)
+        steps = max(1, len(private_parameters(estimator, "session")))
+        # Half of delta is left for what turns Gaussian noise, or a composition, into an epsilon.
+        each = None if delta is None else delta / (2 * many * steps)
+        return prepared(estimator, factor=factor, delta=each, relation=self.relation, **self._trained())
+
+    def _trained(self) -> dict[str, int | None]:
+        """Return about how many rows are fitted, as a parameter, where that is publicly known."""
+        if self._relation() is Relation.REPLACE_ONE:
+            return {"public_size": None}  # It is the number of rows that are there.
+        if self.public_size is None:
+            return {}
+        rows = positive_integer(self.public_size, name="public_size")
+        return {"public_size": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
+
+    def _fitted(self, plan: _Plan, X: Any, y: Any, aside: Bools) -> list[Any]:
+        """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""
+        rows, target = self._read(X, ~aside), _picked(y, ~aside)
+        fits = []
+        for fit, price in zip(plan.fits, plan.prices, strict=True):
+            payer = Prepaid(list(price))
+            names = private_parameters(fit, "session")
+            fits.append(fit.set_params(**dict.fromkeys(names, payer)).fit(rows, target))
+        return fits
+
+    def _scores(self, fits: list[Any], X: Any, y: Any, aside: Bools, within: Pair | None) -> list[int]:
+        """Return how well each fit does on the rows that were put aside. This is private."""
+        rows, target = self._read(X, aside), _picked(y, aside)
+        if within is None:
+            return [rightness(fit, rows, target) for fit in fits]
+        return [nearness(fit, rows, floats(target), within) for fit in fits]
+
+    def _read(self, X: Any, chosen: Bools) -> NDArray[np.float64]:
+        """Read some rows as floats, NaN where there is no number. This is private."""
+        return np.stack([floats(column)[chosen] for column in split(X)], axis=1)
+
+    def _ours(self, fit: Any) -> Any:
+        """Hand the fit the session of this search: whoever fits or scores it again is charged or refused."""
+        return fit.set_params(**dict.fromkeys(private_parameters(fit, "session"), self.session))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes of the chosen fit."""
+        classes: NDArray[Any] = self.best_estimator_.classes_
+        return classes
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict by the chosen fit."""
+        check_is_fitted(self)
+        found: NDArray[Any] = self.best_estimator_.predict(self._like_fitted(X))
+        return found
+
+    @available_if(lambda search: hasattr(search.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the chance of each class by the chosen fit."""
+        check_is_fitted(self)
+        found: NDArray[np.float64] = self.best_estimator_.predict_proba(self._like_fitted(X))
+        return found
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Score the chosen fit as scikit-learn does; refused with a session."""
+        if self.session is not None:
+            return super().score(X, y, sample_weight)
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(self._like_fitted(X), y, sample_weight=sample_weight))
+
+    def _like_fitted(self, X: Any) -> NDArray[np.float64]:
+        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags = inner.classifier_tags
+        tags.regressor_tags = inner.regressor_tags
+        tags.target_tags = inner.target_tags
+        return tags
+
+
+def _picked(y: Any, chosen: Bools) -> list[Any]:
+    """Pick some values of a target, whatever kind of column it is. This is private."""
+    return [value for value, wanted in zip(as_column(y).objects(), chosen.tolist(), strict=True) if wanted]

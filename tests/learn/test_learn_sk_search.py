@@ -1,0 +1,252 @@
+"""Private search: one price, known before; no exact score of private rows leaves it, nor scikit-learn's own search."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from learn.sk_purse import Purse, Watched
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+import discreet as dp
+from discreet.errors import InvalidParameter, Refused
+from discreet.learn.sklearn.base import PrivatePredictor
+from discreet.learn.sklearn.naive_bayes import GaussianNB
+from discreet.learn.sklearn.pca import PCA
+from discreet.learn.sklearn.quotes import Prepaid, prepared, quote
+from discreet.learn.sklearn.rows_alone import combined, keeps_rows_alone
+from discreet.learn.sklearn.scaler import MinMaxScaler, StandardScaler
+from discreet.learn.sklearn.search import PrivateSearch
+from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness
+from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.privacy import Relation, epsilon
+from discreet.privacy.events import Composed, Parallel, PureDP
+
+MADE = np.random.default_rng(2)
+LABELS = MADE.integers(0, 2, size=4000)
+ROWS = MADE.normal(size=(4000, 3)) + LABELS[:, None] * [2.0, 0.0, 0.0]
+
+
+def bayes(**fields: Any) -> GaussianNB:
+    return GaussianNB(**({"epsilon": 1, "delta": 1e-6, "bounds": (-5, 7), "classes": [0, 1]} | fields))
+
+
+def search(estimator: Any = None, candidates: Any = None, **fields: Any) -> PrivateSearch:
+    given = {"var_smoothing": [1e-4, 100]} if candidates is None else candidates
+    known = {"epsilon": 1, "delta": 1e-6, "holdout": 0.2}
+    return PrivateSearch(bayes() if estimator is None else estimator, given, **(known | fields))
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_the_better_candidate_is_chosen_within_the_budget(relation: str) -> None:
+    """The right label of a rare class is only found with a small floor; the difference is dozens of rows."""
+    skewed = np.where(MADE.random(4000) < 0.8, 0, LABELS)
+    rows = MADE.normal(size=(4000, 3)) + skewed[:, None] * [3.0, 0.0, 0.0]
+    fit = search(relation=relation).fit(rows, skewed)
+    assert fit.best_params_ == {"var_smoothing": 1e-4}
+    assert fit.best_index_ == 0
+    assert 0.98 < fit.privacy_spent_.epsilon <= 1
+    assert (fit.predict(rows) == skewed).mean() > 0.9
+    assert fit.predict_proba(rows).shape == (4000, 2)
+    assert fit.classes_.tolist() == [0, 1]
+
+
+def test_the_price_is_charged_once_and_covers_every_fit_and_the_choice() -> None:
+    purse = Purse()
+    fit = search(session=purse).fit(Watched(ROWS, purse), Watched(LABELS, purse))
+    ((event, relation, purpose),) = purse.charges
+    assert (relation, purpose) == (Relation.ADD_REMOVE, "fit of PrivateSearch")
+    assert isinstance(event, Parallel)
+    fits, choice = event.events
+    assert isinstance(fits, Composed)
+    assert len(fits.events) == 2
+    assert choice == PureDP(1)
+    assert epsilon(event, 1e-6, relation=relation) <= 1
+    # The mistake of charging the best fit alone.
+    assert epsilon(fits.events[0], 1e-6, relation=relation) < 0.75
+    assert fit.best_estimator_.session is purse
+    empty = Purse(is_empty=True)
+    with pytest.raises(dp.BudgetExceeded):
+        search(session=empty).fit(Watched(ROWS, empty), Watched(LABELS, empty))
+
+
+def test_a_pipeline_is_searched_and_its_epsilons_only_compare() -> None:
+    steps = make_pipeline(
+        StandardScaler(epsilon=1, bounds=(-5, 7)), PCA(epsilon=1, coverage=None), GaussianNB(epsilon=2, classes=[0, 1])
+    )
+    fit = search(steps, {"pca__n_components": [1, 3]}).fit(ROWS, LABELS)
+    assert fit.best_params_["pca__n_components"] in (1, 3)
+    scaler, _, last = (step for _, step in fit.best_estimator_.steps)
+    assert last.epsilon == 2 * scaler.epsilon
+    assert fit.privacy_spent_.epsilon <= 1
+
+
+def test_pure_privacy_is_split_exactly() -> None:
+    purse = Purse()
+    steps = make_pipeline(MinMaxScaler(epsilon=1, bounds=(-5, 7)), _Threshold(epsilon=1, bounds=(0, 1)))
+    fit = search(steps, {"_threshold__column": [0, 1]}, delta=None, session=purse).fit(ROWS, LABELS)
+    assert fit.privacy_spent_.delta == 0
+    assert fit.privacy_spent_.epsilon == pytest.approx(1, rel=1e-3)
+
+
+class _Threshold(PrivatePredictor, ClassifierMixin, BaseEstimator):
+    """Predict by a public threshold; it pays, and could as well have read."""
+
+    keeps_rows_alone = True
+
+    def __init__(
+        self, *, epsilon, delta=None, bounds=None, relation="add-remove", public_size=None, session=None, column=0
+    ):
+        self.epsilon, self.delta, self.bounds, self.relation = epsilon, delta, bounds, relation
+        self.public_size, self.session, self.column = public_size, session, column
+
+    def fit(self, X: Any, y: Any) -> _Threshold:
+        table = self._table(X, y)
+        self._pay(PureDP(self._epsilon()))
+        self.frame_, self.classes_ = table.frame, np.array([0, 1])
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return (self._seen(X)[:, self.column] > 0).astype(int)
+
+
+class _Dearer(_Threshold):
+    """An estimator whose price depends on what it sees, which no search accepts."""
+
+    def fit(self, X: Any, y: Any) -> _Dearer:
+        table = self._table(X, y)
+        self._pay(PureDP(self._epsilon() * (2 if len(X) > 1 else 1)))
+        self.frame_, self.classes_ = table.frame, np.array([0, 1])
+        return self
+
+
+def test_a_fit_that_spends_something_else_than_quoted_is_refused() -> None:
+    with pytest.raises(Refused, match="something else"):
+        search(_Dearer(epsilon=1, bounds=(-5, 7)), {"column": [0, 1]}).fit(ROWS, LABELS)
+    with pytest.raises(Refused, match="no session"):
+        search(DummyClassifier(), {"strategy": ["prior"]}).fit(ROWS, LABELS)
+
+
+def test_quotes_see_no_data_and_prepaid_takes_what_was_quoted() -> None:
+    (event,) = quote(bayes(), rows=1, columns=3)
+    assert event == bayes().fit(ROWS, LABELS).privacy_spent_.event
+    payer = Prepaid([event])
+    payer.charge(event, relation=Relation.ADD_REMOVE, purpose="")
+    with pytest.raises(Refused):
+        payer.charge(event, relation=Relation.ADD_REMOVE, purpose="")
+    twin = prepared(bayes(), factor=Fraction(1, 2), delta=Fraction(1, 10**9), public_size=7)
+    assert (twin.epsilon, twin.delta, twin.public_size) == (Fraction(1, 2), Fraction(1, 10**9), 7)
+
+
+class TestGridSearch:
+    """scikit-learn catches what scoring raises and goes on; it must not on the data of a session."""
+
+    def test_a_search_of_scikit_learn_fails_loudly_and_charges_nothing(self) -> None:
+        purse = Purse()
+        grid = GridSearchCV(bayes(session=purse), {"var_smoothing": [1e-4, 1]}, cv=2)
+        with pytest.raises(ValueError, match="PrivateSearch"):
+            grid.fit(ROWS, LABELS)
+        assert not purse.charges
+
+    @pytest.mark.parametrize("scoring", [None, "accuracy"])
+    def test_cross_validation_fails_loudly(self, scoring: str | None) -> None:
+        purse = Purse()
+        with pytest.raises(ValueError, match="refused on the data of a session"):
+            cross_val_score(bayes(session=purse), ROWS, LABELS, cv=2, scoring=scoring)
+        with pytest.raises(Refused):
+            cross_val_predict(bayes(session=purse), ROWS, LABELS, cv=2)
+        assert not purse.charges
+
+    def test_a_pipeline_with_a_session_inside_fails_too(self) -> None:
+        purse = Purse()
+        steps = make_pipeline(StandardScaler(epsilon=1, delta=1e-6, bounds=(-5, 7), session=purse), bayes(bounds=None))
+        with pytest.raises(ValueError, match="PrivateSearch"):
+            cross_val_score(steps, ROWS, LABELS, cv=2)
+
+    def test_without_a_session_it_is_the_callers_own_matter(self) -> None:
+        assert cross_val_score(bayes(), ROWS, LABELS, cv=2).mean() > 0.7
+
+    def test_the_scores_of_a_search_with_a_session_are_refused(self) -> None:
+        fit = search(session=Purse()).fit(ROWS, LABELS)
+        with pytest.raises(Refused):
+            fit.score(ROWS, LABELS)
+        assert search().fit(ROWS, LABELS).score(ROWS, LABELS) > 0.7
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_scores_move_by_what_the_choice_pays_for_on_all_neighbours(relation: Relation) -> None:
+    """Three rules and all tables of up to two rows: one row moves every score by 0 to BEST, and all one way."""
+    rules = [_Threshold(epsilon=1, bounds=(-1, 1), column=j).fit(np.zeros((2, 3)), np.array([0, 1])) for j in range(3)]
+    records = [(x, y, 0.5, label) for x, y in product((-1.0, 1.0, np.nan), repeat=2) for label in (0, 1, 7)]
+
+    def scores(table: Any) -> Any:
+        rows = np.array([record[:3] for record in table]).reshape(-1, 3)
+        return np.array([rightness(rule, rows, [record[3] for record in table]) for rule in rules])
+
+    for kept in ([], [records[0]]):
+        without, told = scores(kept), [scores([*kept, record]) for record in records]
+        for one, other in product(told, told if relation is Relation.REPLACE_ONE else [without]):
+            assert np.abs(one - other).max() <= BEST
+            assert relation is Relation.REPLACE_ONE or (one - other).min() >= 0
+    assert PermuteAndFlip(epsilon=1, sensitivity=BEST, candidates=3, relation=relation).sensitivity == BEST
+
+
+def test_points_for_nearness_are_bounded_and_total() -> None:
+    class Constant:
+        def predict(self, rows: Any) -> Any:
+            return np.full(len(rows), 3.0)
+
+    rows = np.zeros((5, 1))
+    rows[4] = np.nan
+    targets = floats([3.0, 13.0, -1e9, None, 3.0])
+    # Right; far above and far below, both a share of the width off; nothing; a row with a gap.
+    assert nearness(Constant(), rows, targets, (Fraction(0), Fraction(10))) == BEST + round(0.3 * BEST) + round(
+        0.7 * BEST
+    )
+
+
+def test_arithmetic_that_keeps_rows_alone_is_the_product_to_the_last_bit_of_each_row() -> None:
+    rows, weights = MADE.normal(size=(301, 7)), MADE.normal(size=(7, 3))
+    whole = combined(rows, weights)
+    assert whole == pytest.approx(rows @ weights)
+    for start, stop in ((0, 1), (5, 8), (100, 301)):
+        assert (combined(rows[start:stop], weights) == whole[start:stop]).all()
+    assert keeps_rows_alone(make_pipeline(StandardScaler(epsilon=1), bayes()))
+    assert not keeps_rows_alone(make_pipeline(StandardScaler(epsilon=1), DummyClassifier()))
+
+
+def test_rows_with_gaps_are_no_error_with_a_session() -> None:
+    odd = ROWS.copy()
+    odd[::7, 1] = np.nan
+    fit = search(session=Purse()).fit(odd, np.where(LABELS == 1, None, LABELS))
+    assert fit.best_index_ in (0, 1)
+
+
+def test_a_search_can_be_cloned_and_keeps_its_session() -> None:
+    purse = Purse()
+    twin = clone(search(session=purse))
+    assert twin.session is purse
+    assert twin.get_params()["estimator__var_smoothing"] == bayes().var_smoothing
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"candidates": []},
+        {"candidates": 3},
+        {"candidates": [3]},
+        {"holdout": 0},
+        {"holdout": 1},
+        {"epsilon": 0},
+        {"candidates": {"var_smoothing": [0]}},
+    ],
+)
+def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter):
+        search(**wrong).fit(ROWS, LABELS)
