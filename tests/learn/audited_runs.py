@@ -19,7 +19,7 @@ from discreet.learn.training import TrainingPlan
 from discreet.learn.training.sampling import cut
 
 torch.set_num_threads(1)
-LONG = 8.0  # The norm of a canary, in clips.
+LONG = 40.0  # The norm of a canary, in clips.
 
 
 def first_column(output: Tensor, _: Tensor) -> Tensor:
