@@ -74,7 +74,7 @@ class NoisyStep:
         return self.sums.take().to(torch.int64).add_(torch.from_numpy(self.noise.next())).double()
 
     def _set_gradients(self, gradient: Tensor) -> None:
-        parts = gradient.split([weight.numel() for weight in self.weights])
+        parts = torch.split_with_sizes(gradient, [weight.numel() for weight in self.weights])
         for weight, part in zip(self.weights, parts, strict=True):
             weight.grad = part.reshape(weight.shape).to(weight.dtype)
 
