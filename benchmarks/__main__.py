@@ -15,6 +15,7 @@ from benchmarks import (
     bench_attacks_identity,
     bench_audit,
     bench_corpus,
+    bench_estimators,
     bench_imports,
     bench_ledger,
     bench_noise,
@@ -69,6 +70,7 @@ TOPICS: Final = {
     "release": Topic(bench_release.measure, bench_release.tables, needs_data=True),
     "attacks": Topic(bench_attacks.measure, bench_attacks.tables, needs_data=True),
     "audit": Topic(bench_audit.measure, one(bench_audit.table)),
+    "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
 }
 
