@@ -11,6 +11,7 @@ __all__ = [
     "PCA",
     "GaussianNB",
     "LinearRegression",
+    "LogisticRegression",
     "MinMaxScaler",
     "PrivacySpent",
     "PrivateSearch",
@@ -22,6 +23,7 @@ __all__ = [
 _HOMES = {
     "GaussianNB": "naive_bayes",
     "LinearRegression": "linear",
+    "LogisticRegression": "logistic",
     "MinMaxScaler": "scaler",
     "PCA": "pca",
     "PrivacySpent": "spent",
