@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from math import isqrt
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -41,7 +41,9 @@ from discreet.privacy.payer import Payer
 
 __all__ = ["end_run", "make_private"]
 
-_RUNS: WeakKeyDictionary[nn.Module, PrivateTraining] = WeakKeyDictionary()
+_RUNS: WeakKeyDictionary[nn.Module, ref[PrivateTraining]] = (
+    WeakKeyDictionary()
+)  # A run holds its model, not vice versa.
 
 
 def make_private(
@@ -134,15 +136,16 @@ def make_private(
             callback=callback,
         )
         undone.pop_all()
-    _RUNS[model] = private
+    _RUNS[model] = ref(private)
     return private
 
 
 def end_run(model: nn.Module) -> None:
     """Close the run that trains this model now, if there is one: a cell of a notebook is run again."""
     earlier = _RUNS.pop(model, None)
-    if earlier is not None:
-        earlier.close()
+    private = None if earlier is None else earlier()
+    if private is not None:
+        private.close()
 
 
 def _slots(physical_batch: int | None, batch_size: int) -> int:

@@ -42,7 +42,7 @@ class RunFolder:
         self._path = path
         self._process = os.getpid()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        refuse_network(path.resolve() / _RUN)
+        _refuse_network(path)
         self._lock = _lock(path / _LOCK)
         try:
             self.run = self._begin(dict(identity))
@@ -136,6 +136,17 @@ class RunFolder:
 
 
 _ANOTHER = "name another folder for a new run, or make the same run again: same model, data set, plan and name"
+
+
+def _refuse_network(path: Path) -> None:
+    try:
+        refuse_network(path.resolve() / _RUN)
+    except Refused:
+        raise Refused(
+            f"the checkpoints of a run cannot live on a network file system, as {path.name} does",
+            reason="locks and forced writes do not hold between machines, so two could draw noise for the same steps",
+            way_out="use a folder on a local disk",
+        ) from None
 
 
 def _lock(path: Path) -> int:
