@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.layers.watching import call_model
-from discreet.learn.torch.trees import Tree, leaves, mapped, same_shape
+from discreet.learn.torch.trees import Tree, joined, leaves, mapped, same_shape
 
-__all__ = ["Augment", "Loss", "RowLosses", "as_pair", "check_losses", "count_views"]
+__all__ = ["Augment", "Loss", "RowLosses", "as_pair", "check_losses", "count_views", "row_views"]
 
 Loss: TypeAlias = Callable[..., Tensor]
 Augment: TypeAlias = Callable[[Tree], Sequence[Tree]]
@@ -37,13 +37,12 @@ class RowLosses:
         """Return one loss a row."""
         if self.augment is None:
             return self.of_view(batch)
-        views = tuple(self.augment(batch))
-        _check_views(views, batch, self.views)
-        return torch.stack([self.of_view(view) for view in views]).mean(dim=0)
+        first, *others = (self.of_view(view) for view in row_views(self.augment, batch, self.views))
+        return sum(others, start=first) / self.views
 
     def view(self, batch: Tree) -> Tree:
         """Return the first view of a batch, or the batch itself."""
-        return batch if self.augment is None else self.augment(batch)[0]
+        return batch if self.augment is None else row_views(self.augment, batch, self.views)[0]
 
     def of_view(self, view: Tree) -> Tensor:
         """Return one loss a row, of rows as they are."""
@@ -84,40 +83,50 @@ def check_losses(losses: object, rows: int) -> Tensor:
 
 
 def count_views(augment: Augment | None, blank: Tree) -> int:
-    """Return how many views an augmentation gives, and refuse one that mixes the rows of a batch."""
+    """Return how many views an augmentation gives of a row, and refuse one with a chance of its own."""
     if augment is None:
         return 1
-    filled = mapped(_counted_up, blank)
+    row = mapped(lambda part: _counted_up(part[:1]), blank)
     state = torch.get_rng_state()
-    plain = _views(augment, filled, state)
-    _check_views(plain, blank, len(plain))
-    others = _views(augment, mapped(_first_row_changed, filled), state)
-    for one, again, other in zip(plain, _views(augment, filled, state), others, strict=True):
-        if not _same_rows(one, again, 0):
-            raise Refused(
-                "the augmentation gives different views of the same batch",
-                reason="its chance must come from torch's own generator, which every run seeds afresh in secret",
-                way_out="draw with torch inside augment, not with random or numpy",
-            )
-        if not _same_rows(one, other, 1):
-            raise Refused(
-                "the augmentation mixes the rows of a batch",
-                reason="a view of one row must not depend on other rows, or removing one changes many gradients",
-                way_out="change every row by itself; mix-up and cut-mix cannot be used",
-            )
+    plain, again = _views(augment, row, state), _views(augment, row, state)
+    _check_views(plain, row, max(1, len(plain)))
+    if not all(_same(one, other) for one, other in zip(plain, again, strict=True)):
+        raise Refused(
+            "the augmentation gives different views of the same row",
+            reason="its chance must come from torch's own generator, which every run seeds afresh in secret",
+            way_out="draw with torch inside augment, not with random or numpy",
+        )
     return len(plain)
 
 
-def _views(augment: Augment, batch: Tree, state: Tensor) -> tuple[Tree, ...]:
+def row_views(augment: Augment, batch: Tree, count: int) -> tuple[Tree, ...]:
+    """Return views of a batch, made of one row at a time.
+
+    So no row can get into the view of another one, rows share no coin, and no view depends on where a row stands: the
+    proof moves a row to another slot, and its view, drawn in secret, goes with it.
+    """
+    rows = max(len(leaf) for leaf in leaves(batch) if isinstance(leaf, Tensor))
+    each = []
+    for at in range(rows):
+        row = mapped(lambda part, at=at: part[at : at + 1].clone(), batch)  # type: ignore[misc]
+        each.append(tuple(augment(row)))
+        _check_views(each[-1], row, count)
+    return tuple(joined(views) for views in zip(*each, strict=True))
+
+
+def _views(augment: Augment, row: Tree, state: Tensor) -> tuple[Tree, ...]:
     torch.set_rng_state(state)
-    return tuple(augment(mapped(torch.clone, batch)))
+    return tuple(augment(mapped(torch.clone, row)))
 
 
-def _check_views(views: tuple[Tree, ...], batch: Tree, count: int) -> None:
-    if not views or len(views) != count:
-        raise Refused("augment must return the same number of views of every batch, and at least one")
-    if not all(same_shape(views[0], view) for view in views) or not _as_many_rows(views[0], batch):
-        raise Refused("augment must return views that have one row for every row of the batch, all of one shape")
+def _check_views(views: tuple[Tree, ...], row: Tree, count: int) -> None:
+    if len(views) != count:
+        raise Refused("augment must return the same number of views of every row, and at least one")
+    if not all(same_shape(views[0], view) for view in views) or not _as_many_rows(views[0], row):
+        raise Refused(
+            "augment must return views that have one row for every row of the batch, all of one shape",
+            reason="it gets one row at a time, as a batch of one",
+        )
 
 
 def _as_many_rows(view: Tree, batch: Tree) -> bool:
@@ -126,20 +135,13 @@ def _as_many_rows(view: Tree, batch: Tree) -> bool:
 
 
 def _counted_up(tensor: Tensor) -> Tensor:
-    """Rows that differ from each other, of a tensor that may hold classes."""
+    """Values that differ from each other, of a tensor that may hold classes."""
     if not tensor.is_floating_point():
         return tensor
     steps = torch.arange(tensor.numel(), dtype=torch.float64).mul_(0.618).frac_()
     return steps.reshape(tensor.shape).to(tensor.dtype)
 
 
-def _first_row_changed(tensor: Tensor) -> Tensor:
-    changed = tensor.clone()
-    if tensor.is_floating_point():
-        changed[0] = 1 - changed[0]
-    return changed
-
-
-def _same_rows(one: Tree, other: Tree, start: int) -> bool:
+def _same(one: Tree, other: Tree) -> bool:
     pairs: list[tuple[Any, Any]] = list(zip(leaves(one), leaves(other), strict=True))
-    return all(torch.equal(a[start:], b[start:]) for a, b in pairs)
+    return all(torch.equal(a, b) for a, b in pairs)

@@ -26,6 +26,7 @@ from discreet.learn.torch.standing import Standing
 from discreet.learn.torch.told import Spent, StepDone
 from discreet.learn.torch.trees import Tree
 from discreet.learn.torch.turns import Handed, Turns
+from discreet.learn.torch.witness import Witness
 from discreet.learn.training import PoissonSampler
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
@@ -70,6 +71,7 @@ class PrivateTraining:
         self._closed = self._lent = False
         self._standing = self._resumed()
         self._guard = Guard(losses.model, parts.optimizer)
+        self._witness = Witness(losses)
 
     @property
     def model(self) -> nn.Module:
@@ -113,6 +115,7 @@ class PrivateTraining:
                 batch, inside = self._rows.batch(*piece)
                 self._renew_chance()
                 self._turns.hand_out(loop, Handed(torch.from_numpy(inside), place == len(pieces) - 1))
+                self._witness.expect(batch)
                 yield batch
                 self._turns.check(loop)
             if not pieces:
@@ -120,7 +123,7 @@ class PrivateTraining:
 
     def losses(self, batch: Tree) -> Tensor:
         """Return one loss for every row of a batch, averaged over its views if there is an augmentation."""
-        return self._losses.of(batch)
+        return self._witness.compute(batch)
 
     def step(self, losses: Tensor) -> None:
         """Take the losses of the batch at hand; with the last one of a logical batch comes the noisy step."""
@@ -128,7 +131,9 @@ class PrivateTraining:
         handed = self._turns.take()
         self._guard.check()
         self._probed.require(self.model)
-        self._parts.sums.add(check_losses(losses, len(handed.inside)), handed.inside)
+        losses = check_losses(losses, len(handed.inside))
+        self._witness.check(losses)
+        self._parts.sums.add(losses, handed.inside)
         self._turns.close()
         if handed.last:
             self._finish_step()
@@ -190,6 +195,7 @@ class PrivateTraining:
         self._parts.noise.close()
         self._parts.sums.close()
         self._guard.close()
+        self._witness.close()
         if self._folder is not None:
             self._folder.close()
 
