@@ -9,6 +9,8 @@ import discreet.learn.needs_sklearn  # noqa: F401 - says what to install, if tha
 
 __all__ = [
     "PCA",
+    "DPClassifier",
+    "DPRegressor",
     "GaussianNB",
     "LinearRegression",
     "LogisticRegression",
@@ -21,6 +23,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "DPClassifier": "neural",
+    "DPRegressor": "neural",
     "GaussianNB": "naive_bayes",
     "LinearRegression": "linear",
     "LogisticRegression": "logistic",
