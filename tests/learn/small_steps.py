@@ -88,13 +88,14 @@ class SmallStep:
 
     def centre(self, order: tuple[Row, ...]) -> tuple[Any, ...]:
         """The sum before noise, in grid steps: blocks in float16, one after the other, each rounded."""
-        rows = [self.clipped(row) for row in order]
+        clipped = {row: self.clipped(row) for row in set(order)}
+        rows = [clipped[row] for row in order]
         total = np.zeros(self.coordinates)
         for start in range(0, len(rows), self.block):
             block = np.zeros(self.coordinates, np.float16)
             for row in rows[start : start + self.block]:
                 block = (block + row).astype(np.float16)
-            exact = block.astype(float) / float(self.grid)
+            exact = block.astype(float) * float(1 / self.grid)  # A power of two.
             total += exact if self.wrong == "no grid" else np.rint(exact)
         return tuple(int(value) if value == int(value) else Fraction(value) for value in total)
 

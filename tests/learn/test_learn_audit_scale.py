@@ -33,11 +33,11 @@ class Shuffled:
         return cut(now, self.slots)
 
 
-def included(sampler: Any = None) -> Any:
+def included(sampler: Any = None, steps: int = STEPS) -> Any:
     """Run on four rows at a rate of one half, and tell from the batches who was in which step."""
-    private = run_on(torch.eye(4), noise_multiplier=1, public_size=4, batch_size=2, steps=STEPS, physical_batch=8)
+    private = run_on(torch.eye(4), noise_multiplier=1, public_size=4, batch_size=2, steps=steps, physical_batch=8)
     private._sampler = sampler or private._sampler
-    drawn = np.zeros((STEPS, 4), bool)
+    drawn = np.zeros((steps, 4), bool)
     for batch in private.batches():
         drawn[private._standing.begun - 1] |= batch[0].sum(0).numpy() > 0
         private.step(private.losses(batch))
@@ -54,7 +54,7 @@ def test_a_real_run_draws_independent_coins() -> None:
 
 @pytest.mark.statistical
 def test_a_real_run_with_a_shuffling_sampler_is_caught() -> None:
-    assert not right_coins(included(Shuffled(8)), 0.5)
+    assert not right_coins(included(Shuffled(8), 100), 0.5)
 
 
 def test_a_shuffling_loader_is_refused() -> None:

@@ -55,7 +55,7 @@ def test_the_least_noise_that_keeps_epsilon_is_chosen() -> None:
     assert replace(plan, noise_multiplier=plan.noise_multiplier * Fraction(999, 1000)).epsilon(plan.delta) > 3
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     clip=st.fractions(min_value=Fraction(1, 10**6), max_value=10**6),
     parameters=st.integers(1, 10**10),

@@ -45,7 +45,7 @@ def test_two_coordinates_claim_no_less_than_they_spend() -> None:
 
 
 def test_gradient_and_count_together_claim_no_less_than_they_spend() -> None:
-    data = worlds([(0.4,), (9.0,)], range(3))
+    data = worlds([(0.4,), (9.0,)], range(2))
     assert claims_hold(COUNTED, data)
     assert not claims_hold(replace(COUNTED, wrong="count is free"), data)
 
