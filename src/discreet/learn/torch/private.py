@@ -91,7 +91,7 @@ def make_private(
     scheduler         of torch, stepped after every noisy step
     ema               decay of averaged weights, such as 0.999; they are what is exported
     projection        L2Ball or Box, to which the weights are brought back
-    augment           takes a batch and returns K views of it; a row's losses are averaged over them, then clipped
+    augment           takes one row, as a batch of one, and returns K views; their losses are averaged, then clipped
     watch             public rows (x, y), whose loss may be shown
     callback          called with a StepDone after every noisy step
     """

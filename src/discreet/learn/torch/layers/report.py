@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import Literal, final
 
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from discreet.errors import Refused
 from discreet.learn.torch.clipping.rules import has_rule
 from discreet.learn.torch.clipping.tape import owned
-from discreet.learn.torch.layers.troubles import DROPOUTS, FUSED, Trouble, trouble_of
+from discreet.learn.torch.layers.troubles import DROPOUTS, FUSED, trouble_of
 
 __all__ = ["Handling", "Layer", "LayerReport"]
 
@@ -38,6 +39,7 @@ class Layer:
     parameters: int
     handling: Handling
     note: str
+    way_out: str = ""
 
 
 @final
@@ -56,23 +58,15 @@ class LayerReport:
     def refused(self) -> tuple[Layer, ...]:
         return tuple(layer for layer in self.layers if layer.handling == "refused")
 
-    @property
-    def trained(self) -> int:
-        """How many parameters are trained; one that is used in two places counts in both."""
-        return sum(
-            layer.parameters for layer in self.layers if layer.handling in ("book-keeping", "fallback", "replaced")
-        )
-
     def require(self) -> None:
         """Refuse if a layer is refused; all of them are named at once."""
         if not self.refused:
             return
         places = [f"{layer.path}: {layer.kind}" for layer in self.refused]
-        notes = [f"{layer.path}: {layer.note}" for layer in self.refused]
         raise Refused(
             f"{_counted(len(places), 'layer')} cannot be trained privately: {'; '.join(places)}",
-            reason="; ".join(note.partition(". Way out: ")[0] for note in notes),
-            way_out="; ".join(note.partition(". Way out: ")[2] for note in notes),
+            reason="; ".join(f"{layer.path}: {layer.note}" for layer in self.refused),
+            way_out="; ".join(f"{layer.path}: {layer.way_out}" for layer in self.refused),
         )
 
     def to_json(self) -> str:
@@ -80,9 +74,13 @@ class LayerReport:
 
     def __str__(self) -> str:
         heads = ("layer", "type", "parameters", "handled", "what to know")
-        rows = [(row.path, row.kind, f"{row.parameters:,}", row.handling, row.note) for row in self.layers]
+        rows = [(row.path, row.kind, f"{row.parameters:,}", row.handling, _told(row)) for row in self.layers]
         widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(4)]
         return "\n".join(_line(row, widths) for row in [heads, *rows])
+
+
+def _told(layer: Layer) -> str:
+    return f"{layer.note}; way out: {layer.way_out}" if layer.way_out else layer.note
 
 
 def _counted(number: int, word: str) -> str:
@@ -110,9 +108,9 @@ def _rows(model: nn.Module) -> Iterator[Layer]:
 def _row(path: str, module: nn.Module) -> Layer | None:
     trouble = trouble_of(module)
     own = _own(module)
-    count = 0 if _uncounted(trouble) else sum(p.numel() for p in own)
+    count = sum(p.numel() for p in own if not is_lazy(p))
     if trouble is not None:
-        return Layer(path, type(module).__name__, count, "refused", f"{trouble.reason}. Way out: {trouble.way_out}")
+        return Layer(path, type(module).__name__, count, "refused", trouble.reason, trouble.way_out)
     if own:
         handling = _handling(module, any(p.requires_grad for p in own))
         return Layer(path, type(module).__name__, count, handling, _MEANING[handling])
@@ -131,10 +129,6 @@ def _change(module: nn.Module) -> str | None:
     if type(module) in DROPOUTS:
         return "masks from the secure source"
     return "in-place switched off" if getattr(module, "inplace", False) is True else None
-
-
-def _uncounted(trouble: Trouble | None) -> bool:
-    return trouble is not None and trouble.reason == "it has no parameters yet"
 
 
 def _handling(module: nn.Module, trained: bool) -> Handling:

@@ -42,13 +42,14 @@ class Run:
     gradients: tuple[Tensor | None, ...]
 
     def seen(self) -> Iterator[tuple[str, str, Tensor]]:
-        """Everything that must depend on its own row only: layer, what it is, and the tensor."""
-        for call, gradient in zip(self.calls, self.gradients, strict=True):
+        """Everything that must depend on its own row only: layer, what it is, and the tensor, in the order of work."""
+        for call in self.calls:
             yield from ((call.path, "what goes into it", part) for part in call.inputs)
             yield call.path, "what comes out of it", call.output
+        yield "the loss", "its value", self.losses
+        for call, gradient in zip(reversed(self.calls), reversed(self.gradients), strict=True):
             if gradient is not None:
                 yield call.path, "the gradient of what comes out of it", gradient
-        yield "the loss", "its value", self.losses
 
 
 def watch(model: nn.Module, loss: Loss, batch: Tree) -> Run:
