@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
 from discreet.learn.sklearn.base import PrivatePredictor, Table
 from discreet.learn.sklearn.bounds import Bounds
-from discreet.learn.sklearn.class_moments import coarser
-from discreet.learn.sklearn.logistic_coordinates import Coordinates, labelled, standardised
-from discreet.learn.sklearn.logistic_fits import Fitted, by_newton, by_objective
+from discreet.learn.sklearn.logistic_fits import fitted
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
-from discreet.mechanisms.fields import read_flag
+from discreet.learn.sklearn.logistic_summary import Estimates
+from discreet.learn.sklearn.regressor import read_method
+from discreet.learn.sklearn.rows_alone import combined
+from discreet.learn.sklearn.summary import Summary
+from discreet.mechanisms.fields import read_confidence, read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.robust.lens import lengths
 
 __all__ = ["LogisticRegression"]
 
@@ -31,19 +32,26 @@ _METHODS = ("auto", "objective", "newton")
 class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     """Fit a logistic regression to rows within declared bounds.
 
-    Columns are centred and scaled by noisy means and spreads, long rows are shortened, and then
+    Columns are centred and scaled by noisy means and spreads, and long rows are shortened. Then
 
-    - "objective" (also "auto") adds a random slope to the loss and tells its minimum: the least noise;
-    - "newton" takes a few steps with noisy gradients and matrices: about twice the noise, but its cost is that of
-      Gaussian noise and composes exactly with what else a session spends.
+    - "objective", which "auto" takes, adds a random slope to the loss and tells the minimum: the least noise;
+    - "newton" takes a few steps with noisy gradients and matrices: about twice the noise, but what it spends is
+      Gaussian and composes exactly with what else a session spends.
 
     More than two classes are fitted one against the rest, each with its part of the budget. `regularisation` is a ridge
-    in units of the squared longest row; what privacy needs is the least.
+    in units of the squared longest row, where privacy sets the least. A part of the budget goes into intervals unless
+    `inference=False`.
+
+    Guarantee   (epsilon, delta), for everything that is measured together.
+    Theorem     See `discreet.learn.convex.calibrated`, and `Curvature` and `Scores` for "newton".
+    Utility     noise of about 1 / mu on the gradient in units of the longest row; mu is about epsilon / 4.
     """
 
+    keeps_rows_alone = True
     classes_: NDArray[Any]
     coef_: Floats
     intercept_: Floats
+    method_: str
 
     def __init__(
         self,
@@ -73,24 +81,25 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Charge for the whole fit, then read the rows."""
+        """Pay for the whole fit, then read the rows."""
         table = self._table(X, y)
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
-            raise InvalidParameter("classes must be at least two: one class leaves nothing to predict")
+            raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
         plan = self._plan(table, len(classes))
         self._pay(plan.event, delta=self._delta(table.people))
-        self.classes_, self.frame_ = classes, table.frame
-        self._learn(plan, table)
+        fits = fitted(plan, table.frame, table.steps(), table.codes(classes))
+        self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
+        self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]
+        self._estimates = Estimates(fits.estimates, fits.errors)
         return self
 
     def _plan(self, table: Table, classes: int) -> ObjectivePlan | NewtonPlan:
-        if self.method not in _METHODS:
-            raise InvalidParameter(f"method must be one of {', '.join(_METHODS)}")
         features, problems = len(table.frame.bounds), 1 if classes == 2 else classes
         intercept = read_flag(self.fit_intercept, name="fit_intercept")
         wish = None if self.regularisation is None else nonnegative(self.regularisation, name="regularisation")
-        if self.method == "newton":
+        inference = read_flag(self.inference, name="inference")
+        if read_method(self.method, _METHODS) == "newton":
             if wish is not None:
                 raise InvalidParameter('regularisation is for method="objective": "newton" has no ridge')
             return NewtonPlan(
@@ -107,77 +116,62 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
             features=features,
             problems=problems,
             has_intercept=intercept,
-            inference=read_flag(self.inference, name="inference"),
+            inference=inference,
             ridge=wish,
             people=table.people,
         )
 
-    def _learn(self, plan: ObjectivePlan | NewtonPlan, table: Table) -> None:
-        codes, steps = table.codes(self.classes_), table.steps()
-        coordinates, rows = _prepared(plan, table, codes, steps)
-        labels = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        fits = [_fit(plan, labelled(rows, codes, label)) for label in labels]
-        turned = np.array([coordinates.turn @ fit.coefficients for fit in fits])
-        self.intercept_, self.coef_ = turned[:, 0], turned[:, 1:]
-        self._estimates = np.array([coordinates.turn @ fit.estimate for fit in fits])
-        self._errors = np.array([_errors(coordinates, fit) for fit in fits])
-
     def decision_function(self, X: Any) -> Floats:
-        """Return the log-odds of the second class, or of each class against the rest."""
-        low, high = self.frame_.limits.T
-        values = (self._seen(X) * (high - low) + low + high) / 2
-        margins: Floats = values @ self.coef_.T + self.intercept_
+        """Return the log-odds of the second class, or of each class against the rest, for features in their bounds."""
+        check_is_fitted(self)
+        values = validate_data(self, X, reset=False, dtype=np.float64)
+        inside: Floats = np.clip(values, *self.frame_.limits.T)
+        margins = combined(inside, self.coef_.T) + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the chance of each class; one against the rest, they are scaled to add up to one."""
-        chances = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        """Return the chance of each class; where each was fitted against the rest, they are scaled to add up to one."""
+        chances = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -30, 30)))
         if chances.ndim == 1:
             return np.column_stack([1 - chances, chances])
-        total = chances.sum(axis=1, keepdims=True)
-        found: Floats = np.where(total > 0, chances / np.maximum(total, 1e-300), 1 / len(self.classes_))
+        found: Floats = chances / chances.sum(axis=1, keepdims=True)
         return found
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Return the logarithm of the chances."""
-        return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
+        """Return the logarithms of the chances."""
+        logs: Floats = np.log(self.predict_proba(X))
+        return logs
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class of each row."""
-        found: NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        """Return the likeliest class."""
+        margins = self.decision_function(X)
+        places = (margins > 0).astype(np.int64) if margins.ndim == 1 else margins.argmax(axis=1)
+        found: NDArray[Any] = self.classes_[places]
         return found
 
+    def intervals_(self, confidence: Number = 0.95) -> Floats:
+        """Return an interval (low, high) for each coefficient, the intercept first, class by class if there are more
+        than two; refuse where none can be told.
+        """
+        check_is_fitted(self)
+        if (reason := self._estimates.reason) is not None:
+            raise Refused("there are no intervals for this fit", reason=reason)
+        found = self._estimates.intervals(read_confidence(confidence))
+        return found[0] if len(self.classes_) == 2 else found
 
-def _prepared(
-    plan: ObjectivePlan | NewtonPlan, table: Table, codes: NDArray[np.int64], steps: NDArray[np.int64]
-) -> tuple[Coordinates, NDArray[np.int64]]:
-    """Measure columns and lengths, and return the coordinates, which are public, with the rows in them."""
-    preparation, inside = plan.preparation, codes >= 0
-    moments = preparation.moments
-    seen = moments.measure(coarser(steps, moments.reach), np.where(inside, 0, -1))
-    low, high = table.frame.limits.T
-    columns = standardised(seen, None if plan.has_intercept else -(low + high) / (high - low))
-    standard = columns.look(steps)
-    far = np.where(inside, lengths(standard), 0.0)
-    (longest,) = preparation.lengths.chosen((far,), _spared(plan, seen.counts[0]))
-    coordinates = Coordinates(table.frame, columns, longest, plan.has_intercept)
-    return coordinates, coordinates.rows(standard, inside)
+    def summary(self, confidence: Number = 0.95) -> Summary:
+        """Return a table of the coefficients, the intercept first, with their errors and the price.
 
-
-def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
-    """Return how many rows may be shortened: as many as move a gradient by about the noise on it."""
-    return min(0.5 * plan.features / math.sqrt(plan.preparation.mu_squared), 0.25 * max(count, 0.0))
-
-
-def _fit(plan: ObjectivePlan | NewtonPlan, data: Any) -> Fitted:
-    return by_objective(plan, data) if isinstance(plan, ObjectivePlan) else by_newton(plan, data)
-
-
-def _errors(coordinates: Coordinates, fit: Fitted) -> Floats:
-    """Return the standard errors of intercept and slopes, not a number where no budget was kept for them."""
-    if fit.covariance is None:
-        return np.full(len(coordinates.turn), np.nan)
-    if not np.isfinite(fit.covariance).all():
-        return np.full(len(coordinates.turn), np.inf)
-    turned = coordinates.turn @ fit.covariance @ coordinates.turn.T
-    return np.asarray(np.sqrt(np.maximum(np.diag(turned), 0.0)))
+        It tells the coefficients without the pull of the ridge; `coef_`, to predict with, are those with it.
+        """
+        check_is_fitted(self)
+        given = getattr(self, "feature_names_in_", None)
+        features = [f"x{place}" for place in range(self.n_features_in_)] if given is None else given.tolist()
+        labels = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        prefixes = [""] if len(labels) == 1 else [f"{label}: " for label in labels]
+        return self._estimates.summary(
+            title=f"{type(self).__name__} ({self.method_})",
+            cost=str(self.privacy_spent_),
+            confidence=read_confidence(confidence),
+            names=[prefix + name for prefix in prefixes for name in ("intercept", *features)],
+        )

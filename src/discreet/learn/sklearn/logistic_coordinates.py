@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.convex.gradient import RADIUS, Labelled
+from discreet.learn.convex.gradient import RADIUS
 from discreet.learn.sklearn.bounds import Frame
 from discreet.learn.sklearn.class_moments import ClassSums
 from discreet.mechanisms.vector_mean import clip_to_ball
@@ -25,7 +25,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 LEVELS: Final = tuple((2.0 ** np.arange(-2.0, 4.01, 0.25)).tolist())  # Of lengths of rows, over the root of their size.
-_CONSTANT: Final = 0.3  # The column of the intercept, next to the longest row of features.
+_CONSTANT: Final = 0.25  # The column of the intercept, next to the longest row of features.
 _LEAST: Final = 2.0**-11  # Of a variance, in the frame.
 _FAR: Final = 1 << 24  # Steps; its square, a thousand times, fits 64 bits.
 
@@ -112,8 +112,3 @@ class Coordinates:
             turned[0, 0] = self.constant / RADIUS
             turned[0, 1:] = -per_step * self.columns.centres - slopes * (low + high) / 2
         return turned
-
-
-def labelled(rows: Integers, codes: Integers, label: int) -> Labelled:
-    """Return one class against all others."""
-    return Labelled(rows, (codes == label).astype(np.int64))

@@ -1,57 +1,108 @@
-"""The fits of a private logistic regression: from rows in a ball to coefficients and their covariance."""
+"""The fits of a private logistic regression: from clamped rows to coefficients and their errors."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.learn.convex.gradient import FINE, Labelled
+from discreet.learn.sklearn.bounds import Frame
+from discreet.learn.sklearn.class_moments import coarser
+from discreet.learn.sklearn.logistic_coordinates import Coordinates, standardised
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
+from discreet.robust.lens import lengths
 
-__all__ = ["Fitted", "by_newton", "by_objective"]
+__all__ = ["Fit", "Fits", "fitted"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-_LARGEST = 2.0**19  # Of a coefficient; beyond it the steps of 2^-42 would not fit 63 bits.
+_LARGEST: Final = 2.0**19  # Of a coefficient; beyond it steps of 2^-42 would not fit 63 bits.
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Fitted:
-    """One fit in the coordinates of the ball; all of it is public."""
+class Fits:
+    """All problems, one row each, the intercept first, in the units of the data. All of it is public."""
 
     coefficients: Floats  # to predict with
-    estimate: Floats  # without the pull of the ridge, for inference
-    covariance: Floats | None  # of the estimate, by sampling and by noise
+    estimates: Floats  # without the pull of a ridge
+    errors: Floats | None  # standard errors of the estimates
 
 
-def by_objective(plan: ObjectivePlan, data: Labelled) -> Fitted:
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """One problem, in the coordinates of the ball. All of it is public."""
+
+    coefficients: Floats
+    estimate: Floats
+    covariance: Floats | None  # of the estimate, by sampling and by noise; infinite where it cannot be told
+
+
+def fitted(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers) -> Fits:
+    """Measure columns and lengths, then fit one problem after the other. It must have been paid for."""
+    coordinates, rows = _prepared(plan, frame, steps, codes)
+    labels = [1] if plan.problems == 1 else range(plan.problems)
+    fits = [_fit(plan, Labelled(rows, (codes == label).astype(np.int64))) for label in labels]
+    turn = coordinates.turn
+    errors = [_errors(turn, fit.covariance) for fit in fits if fit.covariance is not None]
+    return Fits(
+        coefficients=np.array([turn @ fit.coefficients for fit in fits]),
+        estimates=np.array([turn @ fit.estimate for fit in fits]),
+        errors=np.array(errors) if errors else None,
+    )
+
+
+def _prepared(
+    plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers
+) -> tuple[Coordinates, Integers]:
+    """Return the coordinates, which are public, and the rows in them. A row whose label is no class counts nothing."""
+    preparation, inside = plan.preparation, codes >= 0
+    moments = preparation.moments
+    seen = moments.measure(coarser(steps, moments.reach), np.where(inside, 0, -1))
+    low, high = frame.limits.T
+    columns = standardised(seen, None if plan.has_intercept else -(low + high) / (high - low))
+    standard = columns.look(steps)
+    far = np.where(inside, lengths(standard), 0.0)
+    (longest,) = preparation.lengths.chosen((far,), _spared(plan, float(seen.counts[0])))
+    coordinates = Coordinates(frame, columns, longest, plan.has_intercept)
+    return coordinates, coordinates.rows(standard, inside)
+
+
+def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
+    """Return how many rows may be shortened: as many as move a gradient by about its noise, or as sampling does."""
+    people = max(count, 0.0)
+    return min(max(plan.features / math.sqrt(plan.preparation.mu_squared), math.sqrt(people)), people / 4)
+
+
+def _fit(plan: ObjectivePlan | NewtonPlan, data: Labelled) -> Fit:
+    return _by_objective(plan, data) if isinstance(plan, ObjectivePlan) else _by_newton(plan, data)
+
+
+def _by_objective(plan: ObjectivePlan, data: Labelled) -> Fit:
     """Find the minimum with a random slope, and measure the matrix there if intervals are wanted."""
     objective, matrix = plan.objective, plan.curvature
     found = np.array([float(value) for value in objective.release(data)])
     if matrix is None:
-        return Fitted(found, found, None)
-    ridge, slope = float(objective.ridge), 1 / float(objective.mu_squared)
+        return Fit(found, found, None)
     curvature = matrix.measure(data.rows, _steps(found))
-    inverse, doubt = _inverse(curvature, matrix.deviation)
-    # At the minimum H (theta - truth) = score - slope - ridge theta, to first order.
-    pull = ridge * found
+    # At the minimum H (theta - truth) = score - slope - ridge theta, to first order: take the last term away.
+    pull = float(objective.ridge) * found
+    inverse, is_known = _inverse(curvature, matrix.deviation)
     estimate = found + inverse @ pull
-    moved = _blurred(matrix.deviation, estimate - found)
-    covariance = inverse @ (curvature + (slope + moved) * np.eye(len(found))) @ inverse
-    covariance = covariance + float(objective.output_variance) * 4.0**-FINE * np.eye(len(found))
-    return Fitted(found, estimate, np.full_like(covariance, math.inf) if doubt else covariance)
+    noise = 1 / float(objective.mu_squared) + _blurred(matrix.deviation, estimate - found)
+    last = float(objective.output_variance) * 4.0**-FINE
+    return Fit(found, estimate, _covariance(curvature, inverse, noise, last, is_known))
 
 
-def by_newton(plan: NewtonPlan, data: Labelled) -> Fitted:
+def _by_newton(plan: NewtonPlan, data: Labelled) -> Fit:
     """Take early steps over the matrix at zero, which no curvature exceeds, and a last one over that of the fit."""
-    place = np.zeros(plan.dimension)
-    gram = plan.gram
+    place, gram = np.zeros(plan.dimension), plan.gram
     first = _raised(gram.measure(data.rows, _steps(place)), gram.deviation)
     for scores in plan.early:
         place = place + np.linalg.solve(first, scores.measure(data, _steps(place)))
@@ -59,10 +110,9 @@ def by_newton(plan: NewtonPlan, data: Labelled) -> Fitted:
     curvature = matrix.measure(data.rows, _steps(place))
     move = np.asarray(np.linalg.solve(_raised(curvature, matrix.deviation), last.measure(data, _steps(place))))
     found = place + move
-    inverse, doubt = _inverse(curvature, matrix.deviation)
+    inverse, is_known = _inverse(curvature, matrix.deviation)
     noise = last.deviation**2 + _blurred(matrix.deviation, move)
-    covariance = inverse @ (curvature + noise * np.eye(len(found))) @ inverse
-    return Fitted(found, found, np.full_like(covariance, math.inf) if doubt else covariance)
+    return Fit(found, found, _covariance(curvature, inverse, noise, 0.0, is_known))
 
 
 def _steps(place: Floats) -> Integers:
@@ -74,21 +124,36 @@ def _blurred(deviation: float, move: Floats) -> float:
     return float(deviation**2 * (move @ move) / 2)
 
 
-def _least(deviation: float, size: int) -> float:
-    """Return about the length of the noise on a matrix: sqrt(2 size) deviations."""
+def _covariance(curvature: Floats, inverse: Floats, noise: float, last: float, is_known: bool) -> Floats:
+    """Return H^-1 (H + noise) H^-1: for a logistic model the scores vary as the matrix says."""
+    one = np.eye(len(curvature))
+    return inverse @ (curvature + noise * one) @ inverse + last * one if is_known else np.full_like(one, math.inf)
+
+
+def _length(deviation: float, size: int) -> float:
+    """Return about how long the noise on a matrix is: sqrt(2 size) deviations."""
     return deviation * math.sqrt(2 * size)
 
 
 def _raised(matrix: Floats, deviation: float) -> Floats:
     """Raise the eigenvalues that drown in the noise, so that no step is too long."""
     values, vectors = np.linalg.eigh(matrix)
-    raised: Floats = (vectors * np.maximum(values, max(2 * _least(deviation, len(values)), 1e-9))) @ vectors.T
+    raised: Floats = (vectors * np.maximum(values, max(2 * _length(deviation, len(values)), 1e-9))) @ vectors.T
     return raised
 
 
 def _inverse(matrix: Floats, deviation: float) -> tuple[Floats, bool]:
-    """Invert a noisy matrix; tell whether some eigenvalue is not told from nothing, so that no error is known."""
+    """Invert a noisy matrix, and tell whether all its eigenvalues stand out of the noise.
+
+    In one direction the noise has one deviation, so that an eigenvalue above its length is known to a part.
+    """
     values, vectors = np.linalg.eigh(matrix)
-    least = _least(deviation, len(values))
+    least = max(_length(deviation, len(values)), 3 * deviation)
     inverse: Floats = (vectors / np.maximum(values, least)) @ vectors.T
-    return inverse, bool(values.min() < least)
+    return inverse, bool(values.min() >= least)
+
+
+def _errors(turn: Floats, covariance: Floats) -> Floats:
+    if not np.isfinite(covariance).all():
+        return np.full(len(turn), math.inf)
+    return np.asarray(np.sqrt(np.maximum(np.diag(turn @ covariance @ turn.T), 0.0)))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, final
 
+from discreet.errors import InvalidParameter
 from discreet.learn.convex.calibrated import Calibration
 from discreet.learn.convex.curvature import Curvature
 from discreet.learn.convex.objective import ObjectivePerturbation
@@ -23,7 +24,7 @@ __all__ = ["NewtonPlan", "ObjectivePlan", "Preparation", "best_jacobian_share"]
 _MOMENTS: Final = Fraction(1, 8)  # Of all squares of mu.
 _LENGTHS: Final = Fraction(3, 100)
 _OUTPUT: Final = Fraction(1, 500)
-_CURVATURE: Final = Fraction(1, 12)
+_CURVATURE: Final = Fraction(1, 10)
 _JACOBIANS: Final = tuple(Fraction(part, 20) for part in (1, 2, 4, 6))
 _PREPARED: Final = 1 << 20
 
@@ -107,8 +108,17 @@ class ObjectivePlan:
         )
 
     @property
-    def event(self) -> events.Event:
-        assert self.sums_spent <= self.calibration.sums
+    def method(self) -> str:
+        return "objective"
+
+    @property
+    def problems(self) -> int:
+        return self.calibration.problems
+
+    @property
+    def event(self) -> events.ApproxDP:
+        if self.sums_spent > self.calibration.sums:
+            raise InvalidParameter("the sums of this plan spend more than was kept for them")
         return self.calibration.event
 
     @property
@@ -128,14 +138,14 @@ class ObjectivePlan:
             dimension=self.dimension,
             mu_squared=self.calibration.each,
             ridge=self.ridge,
-            output_mu_squared=self.calibration.mu_squared * _OUTPUT / self.calibration.problems,
+            output_mu_squared=self.calibration.mu_squared * _OUTPUT / self.problems,
             rows=self.rows,
         )
 
     @property
     def curvature(self) -> Curvature | None:
         """Of each problem."""
-        share = self.calibration.mu_squared * _CURVATURE / self.calibration.problems
+        share = self.calibration.mu_squared * _CURVATURE / self.problems
         return (
             Curvature(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
             if self.inference
@@ -146,7 +156,7 @@ class ObjectivePlan:
     def sums_spent(self) -> Fraction:
         """What preparation, ends of searches and matrices spend together, in squares of mu."""
         each = self.objective.output_mu_squared + (self.curvature.event.mu_squared if self.curvature else 0)
-        return self.preparation.spent + self.calibration.problems * each
+        return self.preparation.spent + self.problems * each
 
 
 def best_jacobian_share(choices: list[Calibration], people: int, features: int) -> Calibration:
@@ -183,6 +193,10 @@ class NewtonPlan:
     relation: Relation
     problems: int
     noise: GaussianNoise
+
+    @property
+    def method(self) -> str:
+        return "newton"
 
     @property
     def mu_squared(self) -> Fraction:
