@@ -12,8 +12,6 @@ from torch import Tensor, nn
 
 from discreet.learn.torch import PrivateTraining, make_private
 
-torch.set_num_threads(1)
-
 LOSS = nn.CrossEntropyLoss(reduction="none")
 
 

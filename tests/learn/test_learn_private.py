@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import io
+import os
 import pickle
 from contextlib import redirect_stdout
 from copy import copy, deepcopy
@@ -270,10 +272,10 @@ class TestMisuse:
         x, y = next(private.batches())
         with pytest.raises(Refused, match="no gradient"):
             private.step(LOSS(private.model(x), y).detach())
-        with pytest.raises(Refused, match="forward pass"):
-            private.step(LOSS(model_of()(x), y))
         with pytest.raises(InvalidParameter, match="tensor"):
             private.step(0.5)
+        with pytest.raises(Refused, match="forward pass"):
+            private.step(LOSS(model_of()(x), y))
 
     def test_losses_of_an_earlier_batch(self):
         private = run(steps=2, data=rows(64), public_size=64, batch_size=64)
@@ -558,3 +560,50 @@ def test_the_physical_batch_is_chosen_from_public_facts():
             public_size=10_000, batch_size=batch, steps=1,
         )  # fmt: skip
         assert private.plan.physical_batch == slots
+
+
+class TestLettingGo:
+    """A run ends when it is closed, dropped or copied into another process."""
+
+    def test_a_run_that_nobody_holds_gives_the_model_back(self):
+        model = model_of()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+        private = run(model, optimizer=optimizer)
+        private.fit(progress=False)
+        del private
+        gc.collect()
+        assert not any(module._forward_hooks for module in model.modules())
+        optimizer.step()
+
+    def test_a_forked_child_does_not_go_on(self):
+        private = run()
+        child = os.fork()
+        if child == 0:
+            code = 0
+            try:
+                next(private.batches())
+            except Refused:
+                code = 7
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+    def test_a_batch_whose_adding_failed_is_not_added_again(self, monkeypatch):
+        private = run(steps=2)
+        sums, add = private._parts.sums, private._parts.sums.add
+
+        def interrupted(losses, inside):
+            add(losses, inside)
+            raise KeyboardInterrupt
+
+        batches = private.batches()
+        losses = private.losses(next(batches))
+        monkeypatch.setattr(sums, "add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            private.step(losses)
+        with pytest.raises(Refused, match="no batch that waits"):
+            private.step(losses)
+        assert not sums.take().any()
+        monkeypatch.undo()
+        private.fit(progress=False)
+        assert (private.spent.steps, private.steps_taken) == (2, 1)

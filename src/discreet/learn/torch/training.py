@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -72,6 +74,8 @@ class PrivateTraining:
         self._standing = self._resumed()
         self._guard = Guard(losses.model, parts.optimizer)
         self._witness = Witness(losses)
+        self._process = os.getpid()
+        self._end = weakref.finalize(self, _let_go, parts, self._guard, self._witness, folder)
 
     @property
     def model(self) -> nn.Module:
@@ -133,8 +137,7 @@ class PrivateTraining:
         self._probed.require(self.model)
         losses = check_losses(losses, len(handed.inside))
         self._witness.check(losses)
-        self._parts.sums.add(losses, handed.inside)
-        self._turns.close()
+        self._add(losses, handed)
         if handed.last:
             self._finish_step()
 
@@ -188,16 +191,9 @@ class PrivateTraining:
 
     def close(self) -> None:
         """End the run: the model and the optimiser are free again, and another process may go on with its folder."""
-        if self._closed:
-            return
         self._closed = True
         self._turns.begin()
-        self._parts.noise.close()
-        self._parts.sums.close()
-        self._guard.close()
-        self._witness.close()
-        if self._folder is not None:
-            self._folder.close()
+        self._end()
 
     def __enter__(self) -> Self:
         return self
@@ -226,6 +222,16 @@ class PrivateTraining:
             self._folder.claim(min(self.plan.steps, number + self._every))
         self._standing.begun = number + 1
         self._parts.sums.reset()
+
+    def _add(self, losses: Tensor, handed: Handed) -> None:
+        """Add a batch once, whatever happens: interrupted, the logical step is given up and its loop is over."""
+        self._turns.close()
+        try:
+            self._parts.sums.add(losses, handed.inside)
+        except BaseException:
+            self._turns.begin()
+            self._parts.sums.reset()
+            raise
 
     def _finish_step(self) -> None:
         self._guard.check()
@@ -271,8 +277,23 @@ class PrivateTraining:
                 "this run is closed, or another one has taken its model over",
                 way_out="call make_private again; with the same checkpoint folder it goes on where it was",
             )
+        if os.getpid() != self._process:
+            raise Refused(
+                "this run belongs to the process that made it: a copy of it would draw other noise for the same steps",
+                way_out="train in one process; with a checkpoint folder another one can go on after this one is closed",
+            )
         if self._lent:
             raise Refused("the model has its averaged weights now: leave `with private.averaged()` before you go on")
+
+
+def _let_go(parts: NoisyStep, guard: Guard, witness: Witness, folder: RunFolder | None) -> None:
+    """Give model and optimiser back, and let another process train in the folder."""
+    parts.noise.close()
+    parts.sums.close()
+    guard.close()
+    witness.close()
+    if folder is not None:
+        folder.close()
 
 
 @contextmanager
