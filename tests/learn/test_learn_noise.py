@@ -54,8 +54,8 @@ def test_noise_follows_the_rounded_gaussian_of_the_plan(waiting: int) -> None:
     assert drawn.dtype == np.int64
     assert drawn.shape == (30_000,)
     assert fits(drawn, RoundedGaussianLaw(plan.variance))
-    assert not fits(drawn, RoundedGaussianLaw(plan.variance * 11 / 10))
-    assert not fits(drawn, RoundedGaussianLaw(plan.variance * 9 / 10))
+    assert not fits(drawn, RoundedGaussianLaw(plan.variance * 3 / 2))
+    assert not fits(drawn, RoundedGaussianLaw(plan.variance * 2 / 3))
 
 
 def test_no_vector_is_handed_out_twice() -> None:

@@ -8,6 +8,7 @@ from discreet.learn.training.following import FollowedClip
 from discreet.learn.training.grids import grid_for
 from discreet.learn.training.plan import TrainingPlan, plan_training
 from discreet.learn.training.sampling import NOBODY, PhysicalBatch, PoissonSampler
+from discreet.learn.training.streams import Stream, StreamPlan, plan_stream
 
 __all__ = [
     "NOBODY",
@@ -20,8 +21,11 @@ __all__ = [
     "PerLayer",
     "PhysicalBatch",
     "PoissonSampler",
+    "Stream",
+    "StreamPlan",
     "TrainingPlan",
     "grid_for",
+    "plan_stream",
     "plan_training",
     "read_clip",
 ]

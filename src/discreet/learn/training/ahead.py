@@ -54,6 +54,10 @@ class NoiseAhead:
             weakref.finalize(self, self._drawing.stop)
         return self._drawing.take()
 
+    def released(self, total: Integers) -> NDArray[np.float64]:
+        """Return a private sum with fresh noise, both whole numbers of grid steps that are added exactly."""
+        return (total + self.next()).astype(np.float64)
+
     def close(self) -> None:
         """Stop the thread and drop what it drew."""
         self._closed = True

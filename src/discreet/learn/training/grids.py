@@ -6,9 +6,13 @@ from fractions import Fraction
 from functools import lru_cache
 from math import isqrt
 
-__all__ = ["LARGEST_SLACK", "grid_for", "rounding_up", "sensitivity_up"]
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, nonnegative
+from discreet.mechanisms.text import significant_up
 
-LARGEST_SLACK = Fraction(
+__all__ = ["grid_for", "read_slack", "root_up", "rounding_up", "sensitivity_up"]
+
+_LARGEST_SLACK = Fraction(
     1, 2000
 )  # Of float errors, as a multiple of the bound: half of the thousandth that is allowed.
 _SHARE = Fraction(1, 2000)  # The other half is for rounding to the grid.
@@ -45,3 +49,14 @@ def root_up(value: int) -> Fraction:
     fine = 1 << 32
     root = isqrt(value * fine**2)
     return Fraction(root if root**2 == value * fine**2 else root + 1, fine)
+
+
+def read_slack(value: Number) -> Fraction:
+    """Read a proven float error, as a multiple of the bound; too large a one is refused."""
+    slack = nonnegative(value, name="slack")
+    if slack > _LARGEST_SLACK:
+        raise InvalidParameter(
+            f"the float error of these sums may reach {significant_up(slack)} of the clip, and 1/2000 is the most "
+            "that is allowed: use smaller blocks of rows"
+        )
+    return slack

@@ -12,7 +12,7 @@ from typing import Self, final
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer, up
 from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
-from discreet.learn.training.grids import LARGEST_SLACK, grid_for, sensitivity_up
+from discreet.learn.training.grids import grid_for, read_slack, sensitivity_up
 from discreet.learn.training.writing import pack, read_object, unpack_clip
 from discreet.mechanisms.fields import check_noise_variance, settle, small_delta
 from discreet.mechanisms.text import plain, significant_up
@@ -58,7 +58,7 @@ class TrainingPlan:
             delta=small_delta(self.delta, population=None),
             parameters=positive_integer(self.parameters, name="parameters"),
             physical_batch=positive_integer(self.physical_batch, name="physical_batch"),
-            slack=_read_slack(self.slack),
+            slack=read_slack(self.slack),
         )
         check_noise_variance(self.variance)
         if isinstance(self.clip, AdaptiveClip):
@@ -233,16 +233,6 @@ def _read_rate(value: Number) -> Fraction:
     if rate > 1:
         raise InvalidParameter("sampling_probability must be at most 1")
     return rate
-
-
-def _read_slack(value: Number) -> Fraction:
-    slack = nonnegative(value, name="slack")
-    if slack > LARGEST_SLACK:
-        raise InvalidParameter(
-            f"the float error of these sums may reach {significant_up(slack)} of the clip, and 1/2000 is the most "
-            "that is allowed: use smaller blocks of rows"
-        )
-    return slack
 
 
 def _words(clip: Clip) -> str:
