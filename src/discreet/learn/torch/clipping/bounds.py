@@ -14,6 +14,7 @@ that were touched, before and after:  C + 4 E.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import isqrt
 
 __all__ = [
     "BLOCK",
@@ -24,21 +25,22 @@ __all__ = [
     "SHRINK",
     "SMALLEST",
     "TINY",
+    "block_error",
     "gamma",
     "rows_exactly",
     "slack_of",
 ]
 
 SINGLE, DOUBLE = Fraction(1, 1 << 24), Fraction(1, 1 << 53)  # unit roundoffs
-BLOCK = 32  # Slots that float32 adds up before float64 takes over.
-CHUNK = 64  # Squares that float32 adds up before float64 takes over.
+BLOCK = 56  # Slots that float32 adds up before float64 takes over.
+CHUNK = 128  # Squares that float32 adds up before float64 takes over.
 RATIO = 2.0**10  # How far the terms of a row may cancel (size / norm) before its factor is lowered; see `slack_of`.
 LARGEST_BATCH = 1 << 14  # slots
 LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contributes nothing: c g would underflow.
 SHRINK = 1 - 2.0**-22  # More than float64 arithmetic and the rounding of a factor to float32 can add to it.
 SMALLEST = 2.0**-100  # A row whose factor is smaller contributes nothing.
 TINY = 2.0**-125  # More than one square below the range of float32 is worth.
-_WORK = 1 << 26  # rows^2 positions that one float64 sum may have
+_WORK = 1 << 24  # rows^2 positions that one float64 sum may have
 
 
 def gamma(terms: int, unit: Fraction = SINGLE) -> Fraction:
@@ -47,22 +49,39 @@ def gamma(terms: int, unit: Fraction = SINGLE) -> Fraction:
 
 
 def rows_exactly(positions: int) -> int:
-    """Return how many rows of so many positions one float64 sum may hold: rows^2 positions <= 2^26."""
+    """Return how many rows of so many positions one float64 sum may hold: rows^2 positions <= 2^24."""
     return max(1, int((_WORK // max(1, positions)) ** 0.5))
 
 
 def slack_of(physical_batch: int) -> Fraction:
     """Bound by how much, as a multiple of C, one record can change the sum beyond C; the rounding to the grid apart.
 
-    float32 blocks   A term passes one rounding for c g, one for the product and BLOCK - 1 for the sum, and the
-                     contributions of BLOCK slots have norms of at most C each: E = BLOCK gamma(BLOCK + 1) C.
+    float32 blocks   `block_error`.
     float64 sums     A term passes at most rows positions + 2 roundings; RATIO keeps the terms of a row below RATIO C
-                     together: E <= rows (rows positions + 2) RATIO 2^-53 C, and rows^2 positions <= 2^26.
+                     together: E <= rows (rows positions + 2) RATIO 2^-53 C, and rows^2 positions <= 2^24.
     adding blocks    At most LARGEST_BATCH sums, which are together below LARGEST_BATCH C (1 + E): 2^14 2^14 2^-53.
     underflow        A product below the range loses at most 2^-126, and c g before it meets an input of norm 2^40 as
-                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^60.
+                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^48.
     """
-    singles = BLOCK * gamma(BLOCK + 1)
     doubles = Fraction(RATIO) * (_WORK + 2 * LARGEST_BATCH) * DOUBLE * Fraction(5, 4)
     adding = 2 * Fraction(physical_batch * LARGEST_BATCH) * DOUBLE
-    return 4 * (singles + doubles + adding + Fraction(1, 1 << 20))
+    return 4 * (block_error(BLOCK) + doubles + adding + Fraction(1, 1 << 20))
+
+
+def block_error(rows: int) -> Fraction:
+    """Bound the error of a float32 sum of the contributions of so many rows, as a multiple of C.
+
+    A contribution passes one rounding for c g, one for the product, and as many additions as its leaf is deep in the
+    tree of the sum, which may be another tree in every coordinate. Over all trees with k leaves the squares of depths
+    add up to at most 1 + 4 + ... + (k-1)^2 + (k-1)^2, and depths to k (k + 1) / 2 - 1: a tree that is a chain is the
+    worst, by induction over the two sides of the root, because both are convex in k. So the squares of the roundings
+    n_i that the k terms of one coordinate pass add up to at most Q below, and by Cauchy and Schwarz
+
+        |error|^2 <= sum over coordinates (sum_i gamma(n_i) |v_i|)^2 <= gamma(1)^2 (1 + small) Q sum_i |v_i|^2,
+
+    with |v_i| <= C for each of k rows. gamma(n) <= n gamma(k + 1) / (k + 1) for n <= k + 1 has the small part inside.
+    """
+    depths = rows * (rows + 1) // 2 - 1
+    squares = (rows - 1) * rows * (2 * rows - 1) // 6 + (rows - 1) ** 2
+    worst = rows * (squares + 4 * depths + 4 * rows)
+    return (isqrt(worst) + 1) * gamma(rows + 1) / (rows + 1)

@@ -32,9 +32,9 @@ class Rows:
         """Return the same with zeros in the given rows, since 0 times infinity is no number."""
         return Rows(self.values.masked_fill(rows[:, None], 0.0))
 
-    def weighted(self, factors: Tensor) -> Tensor:
-        """Add up factor times gradient over all rows; float64, flat."""
-        return adding.add_rows(self.values, factors)
+    def add_to(self, total: Tensor, factors: Tensor, scale: float) -> None:
+        """Add the sum over rows of factor times gradient, times a power of two, to a flat float64 total."""
+        adding.add_rows(total, self.values, factors, scale)
 
 
 @final
@@ -46,10 +46,9 @@ class Outer:
     right: Tensor  # (rows, d), float32
 
     def squares_up(self) -> Tensor:
-        """Bound the squared norm of each row: |left|^2 |right|^2."""
-        right = norms.squares_up(self.right)
-        right.masked_fill_(right > bounds.LARGEST_SIZE**2, torch.inf)
-        return norms.squares_up(self.left).mul_(right)
+        """Bound the squared norm of each row: |left|^2 |right|^2, infinite if a side is too large to multiply."""
+        left, right = norms.squares_up(self.left), norms.squares_up(self.right)
+        return torch.where(torch.maximum(left, right) <= bounds.LARGEST_SIZE**2, left * right, torch.inf)
 
     def sizes(self) -> Tensor | None:
         """Return nothing: one product has nothing to cancel with."""
@@ -59,9 +58,9 @@ class Outer:
         """Return the same with zeros in the given rows."""
         return Outer(self.left.masked_fill(rows[:, None], 0.0), self.right.masked_fill(rows[:, None], 0.0))
 
-    def weighted(self, factors: Tensor) -> Tensor:
-        """Add up factor times gradient over all rows; float64, flat."""
-        return adding.add_outer(self.left * factors[:, None], self.right)
+    def add_to(self, total: Tensor, factors: Tensor, scale: float) -> None:
+        """Add the sum over rows of factor times gradient, times a power of two, to a flat float64 total."""
+        adding.add_outer(total, self.left * factors[:, None], self.right, scale)
 
 
 @final
@@ -92,9 +91,9 @@ class Pairs:
         zero = rows[:, None, None]
         return replace(self, left=self.left.masked_fill(zero, 0.0), right=self.right.masked_fill(zero, 0.0))
 
-    def weighted(self, factors: Tensor) -> Tensor:
-        """Add up factor times gradient over all rows; float64, flat."""
-        return adding.add_pairs(self.left, self.picked, self.right, factors, self.height)
+    def add_to(self, total: Tensor, factors: Tensor, scale: float) -> None:
+        """Add the sum over rows of factor times gradient, times a power of two, to a flat float64 total."""
+        adding.add_pairs(total, self.left, self.picked, self.right, factors, scale)
 
     def _parts(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Cut the rows so that the inner products of a part fit into a few megabytes."""

@@ -17,6 +17,7 @@ from discreet.learn.torch.clipping.factors import factors_down, share_down
 from discreet.learn.torch.clipping.forms import Form
 from discreet.learn.torch.clipping.graph import check_used_through_layers
 from discreet.learn.torch.clipping.grouping import grouped
+from discreet.learn.torch.clipping.keeping import keep_memory
 from discreet.learn.torch.clipping.parts import Part, combine
 from discreet.learn.torch.clipping.rules import parts_of
 from discreet.learn.torch.clipping.slots import alike, check_slots
@@ -56,12 +57,9 @@ class ClippedSums:
         self._share = share_down(self.clip, len(self._groups))
         self._tape = Tape(model, physical_batch)
         self._checked: set[object] = set()
-        self._total = torch.zeros(sum(each.numel() for each in self.parameters), dtype=torch.float64)
-        self._views = dict(
-            zip(self.parameters, torch.split(self._total, [p.numel() for p in self.parameters]), strict=True)
-        )
-        self._batches = 0
-        self._count = 0
+        self._total: Tensor | None = None  # whole grid steps; none before the first batch
+        self._batches = self._count = 0
+        keep_memory()
 
     @property
     def slack(self) -> Fraction:
@@ -84,14 +82,14 @@ class ClippedSums:
 
     def take(self) -> Tensor:
         """Return the sum in whole grid steps, flat in the order of `parameters`, and begin anew."""
-        total = self._total.clone()
+        total = self._zeros() if self._total is None else self._total
         self.reset()
         return total
 
     def reset(self) -> None:
         """Forget the tape, the sum and the count."""
         self._tape.clear()
-        self._total.zero_()
+        self._total = None
         self._batches = self._count = 0
 
     def close(self) -> None:
@@ -102,14 +100,15 @@ class ClippedSums:
         """Return the calls that the losses depend on, with the gradients of their outputs."""
         calls = self._tape.calls
         key = (torch.get_num_threads(), *((call.name, *(out.shape for out in call.outputs)) for call in calls))
-        found = _outer_gradients(losses, calls, torch.ones_like(losses))
+        checked = key in self._checked
+        found = _outer_gradients(losses, calls, torch.ones_like(losses), keep=not checked)
         used = [at for at, row in enumerate(found) if any(each is not None for each in row)]
         if not used:
             raise _no_forward()
         calls, gradients = [calls[at] for at in used], [found[at] for at in used]
         for call in calls:
             call.check_unchanged()
-        if key not in self._checked:
+        if not checked:
             self._check(losses, calls, gradients)
             self._checked.add(key)
         return calls, gradients
@@ -120,7 +119,7 @@ class ClippedSums:
             call.check_rows(self.physical_batch, found)
         last = torch.zeros_like(losses)
         last[-1] = 1.0
-        check_rows_apart(calls, _outer_gradients(losses, calls, last))
+        check_rows_apart(calls, _outer_gradients(losses, calls, last, keep=True))
         check_used_through_layers(losses, calls, self._names)
         check_slots(self._forms(*alike(calls, gradients)).values())
 
@@ -133,23 +132,33 @@ class ClippedSums:
         return {parameter: combine(several) for parameter, several in parts.items()}
 
     def _add(self, forms: dict[nn.Parameter, Form], inside: Tensor) -> None:
+        """Sum up one batch, round it to the grid, and add it to what is there: whole numbers, exactly."""
         self._make_room()
+        batch = self._zeros()
+        places = dict(zip(self.parameters, torch.split(batch, [p.numel() for p in self.parameters]), strict=True))
         for group in self._groups:
-            mine = {parameter: forms[parameter] for parameter in group if parameter in forms}
+            mine = [(forms[parameter], places[parameter]) for parameter in group if parameter in forms]
             if mine:
                 self._add_group(mine, inside)
+        batch.round_()
+        self._total = batch if self._total is None else self._total.add_(batch)
 
-    def _add_group(self, forms: dict[nn.Parameter, Form], inside: Tensor) -> None:
-        squares = sum_of([form.squares_up() for form in forms.values()])
-        sizes = [size for form in forms.values() if (size := form.sizes()) is not None]
+    def _zeros(self) -> Tensor:
+        return torch.zeros(sum(each.numel() for each in self.parameters), dtype=torch.float64)
+
+    def _add_group(self, places: list[tuple[Form, Tensor]], inside: Tensor) -> None:
+        """Clip what belongs together, and add it in its place."""
+        forms = [form for form, _ in places]
+        squares = sum_of([form.squares_up() for form in forms])
+        sizes = [size for form in forms if (size := form.sizes()) is not None]
         size = sum_of(sizes) if sizes else torch.zeros_like(squares)
         self._count_below(squares, inside)
         factors = factors_down(self.clip, self.threshold, self._share, squares, size).mul_(inside)
         dropped = ~torch.isfinite(squares)
         drop = bool(dropped.any())
-        for parameter, form in forms.items():
+        for form, place in places:
             clean = form.without(dropped) if drop else form
-            self._views[parameter].add_(clean.weighted(factors).mul_(1 / self.grid).round_())
+            clean.add_to(place, factors, 1 / self.grid)
 
     def _count_below(self, squares: Tensor, inside: Tensor) -> None:
         if isinstance(self.clip, AdaptiveClip):
@@ -180,13 +189,13 @@ def sum_of(tensors: list[Tensor]) -> Tensor:
     return total
 
 
-def _outer_gradients(losses: Tensor, calls: list[Call], weights: Tensor) -> Gradients:
-    """Differentiate the weighted losses with respect to the outputs of all calls."""
+def _outer_gradients(losses: Tensor, calls: list[Call], weights: Tensor, *, keep: bool) -> Gradients:
+    """Differentiate the weighted losses with respect to the outputs of all calls; keep the graph for a second time."""
     outputs = [output for call in calls for output in call.outputs]
     if not outputs or not losses.requires_grad:
         return []
     with torch.enable_grad():
-        found = iter(torch.autograd.grad(losses, outputs, weights, allow_unused=True, retain_graph=True))
+        found = iter(torch.autograd.grad(losses, outputs, weights, allow_unused=True, retain_graph=keep))
     return [tuple(next(found) for _ in call.outputs) for call in calls]
 
 

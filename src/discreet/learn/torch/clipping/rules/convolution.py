@@ -40,28 +40,22 @@ def _weight(left: Tensor, right: Tensor) -> Part:
 
 
 def _unfolded(module: _ConvNd, values: Tensor) -> Tensor:
+    """Return all patches, (rows, channels x kernel, places): a strided view, copied once."""
     kernel, stride, dilation = (_numbers(each) for each in (module.kernel_size, module.stride, module.dilation))
-    values, padding = _padded(module, values, len(kernel))
-    if len(kernel) == 2:
-        return functional.unfold(values, kernel, dilation, padding, stride)
-    values = functional.pad(values, [pad for each in reversed(padding) for pad in (each, each)])
+    values = _padded(module, values)
     for axis, (size, step, gap) in enumerate(zip(kernel, stride, dilation, strict=True), start=2):
         values = values.unfold(axis, gap * (size - 1) + 1, step)[..., ::gap]
-    # (rows, channels, places..., kernel...) -> (rows, channels * kernel, places)
     axes = len(kernel)
     order = (0, 1, *range(2 + axes, 2 + 2 * axes), *range(2, 2 + axes))
     places = prod(values.shape[2 : 2 + axes])
     return values.permute(order).reshape(len(values), -1, places)
 
 
-def _padded(module: _ConvNd, values: Tensor, axes: int) -> tuple[Tensor, tuple[int, ...]]:
-    """Pad as the layer does where that is more than zeros on both sides; return what is left to pad."""
-    none = (0,) * axes
-    if module.padding_mode != "zeros":
-        return functional.pad(values, module._reversed_padding_repeated_twice, module.padding_mode), none
-    if module.padding == "same":
-        return functional.pad(values, module._reversed_padding_repeated_twice), none
-    return values, none if module.padding == "valid" else _numbers(module.padding)
+def _padded(module: _ConvNd, values: Tensor) -> Tensor:
+    if module.padding == "valid" or not any(module._reversed_padding_repeated_twice):
+        return values
+    mode = "constant" if module.padding_mode == "zeros" else module.padding_mode
+    return functional.pad(values, module._reversed_padding_repeated_twice, mode)
 
 
 def _numbers(value: object) -> tuple[int, ...]:
