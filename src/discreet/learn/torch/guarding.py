@@ -9,10 +9,11 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 from torch.optim import LBFGS, Optimizer
+from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from discreet.errors import Refused
 
-__all__ = ["Guard", "check_optimizer"]
+__all__ = ["Guard", "check_optimizer", "check_scheduler"]
 
 
 def check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
@@ -37,6 +38,20 @@ def check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
             "the model has trainable parameters that the optimiser does not hold",
             reason="they would get noise and never learn",
             way_out="freeze them with parameter.requires_grad_(False), or give them to the optimiser",
+        )
+
+
+def check_scheduler(scheduler: object, optimizer: Optimizer) -> None:
+    """Refuse a scheduler that follows a loss, or that belongs to another optimiser."""
+    if isinstance(scheduler, ReduceLROnPlateau):
+        raise Refused(
+            "ReduceLROnPlateau follows a loss, and the losses of private rows are not for it to see",
+            reason="a learning rate that depends on them would tell about rows without being paid for",
+            way_out="use a schedule that is fixed beforehand, such as CosineAnnealingLR over the steps of the plan",
+        )
+    if getattr(scheduler, "optimizer", optimizer) is not optimizer:
+        raise Refused(
+            "the scheduler belongs to another optimiser", way_out="make it with the one given to make_private"
         )
 
 
@@ -65,7 +80,7 @@ class Guard:
             raise Refused(
                 "the weights were changed by something else than private.step",
                 reason="what was learnt another way is not covered by this run's guarantee",
-                way_out="load weights before make_private; private.projection and private.ema work on weights for free",
+                way_out="load weights before make_private; what projection=… and ema=… do to weights is free",
             )
         check_optimizer(self._model, self._optimizer)
         self.check_buffers()
