@@ -43,10 +43,8 @@ def report(table: Bounded, score: Callable[[Bounded, Any, Any], dict[str, float]
         found.append(score(table, fitted, held))
     seconds = (time.process_time() - start) / len(found)
     for metric in found[0]:
-        values = [scores[metric] for scores in found]
-        spread = float(np.std(values, ddof=1))
-        mean = float(np.mean(values))
-        emit(**labels, metric=metric, mean=mean, spread=spread, runs=len(found), seconds=round(seconds, 3))
+        scores = [round(one[metric], 6) for one in found]
+        emit(**labels, metric=metric, mean=float(np.mean(scores)), scores=scores, seconds=round(seconds, 3))
 
 
 def folder() -> Path:

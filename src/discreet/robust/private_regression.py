@@ -169,8 +169,10 @@ class PrivateRegression:
     def _accuracy(self, line: Line, turn: Floats) -> Accuracy:
         if not self.schedule.inference:
             return NOT_ASKED
-        found = turn @ self.schedule.covariance(line) @ turn.T
-        errors = [math.sqrt(value) if value >= 0 else math.inf for value in np.diag(found).tolist()]
+        inner = self.schedule.covariance(line)
+        if not np.isfinite(inner).all():
+            return accuracy_of(math.inf)
+        errors = [math.sqrt(value) if value >= 0 else math.inf for value in np.diag(turn @ inner @ turn.T).tolist()]
         if not all(map(math.isfinite, errors)):
             return accuracy_of(math.inf)
         return EachCell(cells=tuple(accuracy_of(error) for error in errors))

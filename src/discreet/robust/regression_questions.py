@@ -36,6 +36,7 @@ class Line:
     place: Place  # the bracket of the first coefficient, and the scale of the residuals
     matrix: Floats  # by which Newton steps divide: the last of Gram and curvature, its small eigenvalues raised
     matrix_noise: float = 0.0  # the deviation of the noise on its entries
+    raised: float = 1.0  # the factor by which its least eigenvalue was raised
     square: Floats | None = None
     noises: tuple[float, ...] = ()  # the deviations of the noise on the sums of scores
 
@@ -193,16 +194,18 @@ class GradientMove:
 
 def _with_matrix(state: Line, triangle: Triangle, answer: tuple[int, ...], deviation: float) -> Line:
     noise = deviation * triangle.unit
-    return replace(state, matrix=_raised(triangle.matrix(answer), noise), matrix_noise=noise)
+    matrix, factor = _raised(triangle.matrix(answer), noise)
+    return replace(state, matrix=matrix, matrix_noise=noise, raised=factor)
 
 
 def _moved(state: Line, move: Floats, noise: float) -> Line:
     return replace(state, coefficients=state.coefficients + move, noises=(*state.noises, noise))
 
 
-def _raised(matrix: Floats, noise: float) -> Floats:
-    """Raise the eigenvalues that drown in the noise, whose norm is about 2 sqrt(d) deviations at most."""
+def _raised(matrix: Floats, noise: float) -> tuple[Floats, float]:
+    """Raise the eigenvalues that drown in the noise, whose norm is about 2 sqrt(d) deviations at most; tell how far."""
     values, vectors = np.linalg.eigh(matrix)
     least = max(2 * noise * math.sqrt(len(matrix)), 1e-12)
     raised: Floats = (vectors * np.maximum(values, least)) @ vectors.T
-    return raised
+    lowest = float(values.min())
+    return raised, max(least / lowest, 1.0) if lowest > 0 else math.inf

@@ -33,6 +33,7 @@ Questions: TypeAlias = tuple[Question[Line], ...]
 
 _HALVINGS = 10  # For the intercept and for the scale of the targets.
 _RESIDUAL_HALVINGS = 7
+_MOST_RAISED = 2.0  # Then steps are half as long as they should be, and six of them leave 2 % of the way.
 _ARRIVED = 0.05  # Of the way, that may be left in the flattest direction.
 _LEAST_RESIDUAL = 1 / 64  # Of the spread of the targets.
 
@@ -148,6 +149,8 @@ class RegressionNewton:
     def covariance(self, line: Line) -> Floats:
         """Return H^-1 (Q + noise^2 + what the error before the last step and the noise in H leave) H^-1."""
         assert line.square is not None
+        if line.raised > _MOST_RAISED:
+            return np.full_like(line.matrix, math.inf)  # Steps are too short to have arrived.
         bread, one = np.linalg.inv(line.matrix), np.eye(len(line.matrix))
         before = bread @ (line.square + line.noises[-2] ** 2 * one) @ bread
         left = line.matrix_noise**2 * float(np.trace(before))
