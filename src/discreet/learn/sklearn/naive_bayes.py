@@ -83,8 +83,8 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
     def _settle(self, measured: ClassSums, floor: float) -> None:
         found = class_laws(measured, floor)
         middle, half = self._middle_and_half()
-        self.class_count_ = found.counts
-        self.class_prior_ = found.counts / found.counts.sum()
+        self.class_count_ = found.sizes
+        self.class_prior_ = found.sizes / found.sizes.sum()
         self.theta_ = middle + half * found.means
         self.var_ = half**2 * found.variances
 
