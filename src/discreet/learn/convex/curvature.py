@@ -24,9 +24,11 @@ __all__ = ["Curvature"]
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
-_COARSE: Final = 1 << 5  # Rows are rounded to 2^-10 of the longest: entries of a matrix need no more.
+_COARSE: Final = 1 << 6  # Rows are rounded to 2^-9 of the longest: entries of a matrix need no more.
 _SMALL: Final = RADIUS // _COARSE
-_BLOCK: Final = 1 << 20  # Rows; so many products of at most 2^31 add up exactly in floats.
+_SHORT: Final = 3  # Slopes are whole numbers of 2^-9, the steepest is 2^7.
+_STEEPEST: Final = int(STEEPEST * (1 << (TOP - PIECE))) + (1 << _SHORT >> 1) >> _SHORT
+_BLOCK: Final = 1 << 20  # Rows; so many products of at most 2^25 add up exactly in floats.
 
 
 @final
@@ -52,13 +54,13 @@ class Curvature:
             dimension=positive_integer(self.dimension, name="dimension"),
             mu_squared=positive(self.mu_squared, name="mu_squared"),
         )
+        check_noise_variance(self.variance)
         check_noise_variance(self.variance / 2)
 
     @property
     def squared_sensitivity(self) -> int:
         """Of the sum of whole numbers, in the Frobenius norm."""
-        largest = int(STEEPEST * (1 << (TOP - PIECE))) * _SMALL**2
-        return largest**2 * (1 if self.relation is Relation.ADD_REMOVE else 2)
+        return (_STEEPEST * _SMALL**2) ** 2 * (1 if self.relation is Relation.ADD_REMOVE else 2)
 
     @property
     def variance(self) -> Fraction:
@@ -71,7 +73,7 @@ class Curvature:
 
     @property
     def unit(self) -> float:
-        return 1 / (float(_SMALL) ** 2 * (1 << (TOP - PIECE)))
+        return 1 / (float(_SMALL) ** 2 * (1 << (TOP - PIECE - _SHORT)))
 
     @property
     def deviation(self) -> float:
@@ -83,7 +85,8 @@ class Curvature:
         total = np.zeros((self.dimension, self.dimension), dtype=np.int64)
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
-            weights = slopes_at(pieces(block.astype(np.float64), place)[0]).astype(np.float64)
+            slopes = slopes_at(pieces(block.astype(np.float64), place)[0])
+            weights = (slopes + (1 << _SHORT >> 1) >> _SHORT).astype(np.float64)
             small = clip_to_ball(np.rint(block / _COARSE).astype(np.int64), _SMALL).astype(np.float64)
             total += ((small * weights[:, None]).T @ small).astype(np.int64)
         return total

@@ -19,6 +19,7 @@ __all__ = ["ObjectivePerturbation"]
 
 _RIDGES = (Fraction(1, 1 << 20), Fraction(1 << 30))
 _FINEST = 60  # Bits of the slope's step.
+_WIDEST = 79  # Bits of a variance that samplers take.
 _PREPARED = 1 << 20
 
 
@@ -74,9 +75,10 @@ class ObjectivePerturbation:
 
     @property
     def bits(self) -> int:
-        """The slope is a multiple of 2^-bits, so fine that rounding moves it by half the tolerance at most."""
+        """The slope is a multiple of 2^-bits: rounding moves it by half the tolerance, or more if noise is too wide."""
         step = self.tolerance / (isqrt(self.dimension) + 1)
-        return min(max(int(1 / step).bit_length(), 1), _FINEST)
+        widest = (_WIDEST - int(1 / self.mu_squared).bit_length()) // 2
+        return max(min(int(1 / step).bit_length(), widest, _FINEST), 1)
 
     @property
     def reach(self) -> Fraction:

@@ -27,6 +27,7 @@ _OUTPUT: Final = Fraction(1, 500)
 _CURVATURE: Final = Fraction(1, 10)
 _JACOBIANS: Final = tuple(Fraction(part, 20) for part in (1, 2, 4, 6))
 _PREPARED: Final = 1 << 20
+_LEAST_RIDGE: Final = Fraction(1, 128)  # Nothing next to one row in a hundred; a smaller one is harder to certify.
 
 
 @final
@@ -102,7 +103,7 @@ class ObjectivePlan:
             features=features,
             has_intercept=has_intercept,
             calibration=chosen,
-            ridge=max(chosen.ridge, ridge or Fraction(0)),
+            ridge=max(chosen.ridge, ridge or Fraction(0), _LEAST_RIDGE),
             inference=inference,
             rows=max(_PREPARED, 4 * (people or 0)),
         )

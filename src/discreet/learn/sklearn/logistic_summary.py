@@ -21,10 +21,10 @@ _COVERS = (
     "Intervals are for the source of the rows if it is such a model, sampling and noise together: of many such fits to "
     "many rows, that share covers."
 )
-_NOT_ASKED = "No intervals: no budget was kept for them, say inference=True."
+_NOT_ASKED = "no budget was kept for them, say inference=True."
 _DROWNED = (
-    "No intervals: the noise hides how much the rows tell in some direction. Use more rows, a larger budget or fewer "
-    "columns, and leave out columns that follow from others."
+    "the noise hides how much the rows tell in some direction: use more rows, a larger budget or fewer columns, and "
+    "leave out columns that follow from others."
 )
 
 
@@ -64,5 +64,5 @@ class Estimates:
                 SummaryRow(name=name, coefficient=value, interval=pair)
                 for name, value, pair in zip(names, values, ends, strict=True)
             ),
-            covers=_COVERS if self.reason is None else self.reason,
+            covers=_COVERS if self.reason is None else f"No intervals: {self.reason}",
         )

@@ -1,0 +1,293 @@
+"""Logistic regression with privacy: what it spends, what it finds, and how sure that is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sk_purse import Purse, Watched
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression as Plain
+
+import discreet as dp
+from discreet.errors import InvalidParameter, Refused
+from discreet.learn.convex import delta_bound
+from discreet.learn.convex.gradient import RADIUS
+from discreet.learn.sklearn import LogisticRegression
+from discreet.learn.sklearn.bounds import read_bounds
+from discreet.learn.sklearn.logistic_coordinates import Columns, Coordinates
+from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
+from discreet.mechanisms.budget import GaussianNoise
+from discreet.privacy.events import GDP, ApproxDP
+from discreet.privacy.relation import Relation
+from discreet.robust.design import HALF
+
+BOTH = ["add-remove", "replace-one"]
+METHODS = ["objective", "newton"]
+TRUTH = np.array([0.5, 1.0, -1.0])
+
+
+def sample(n: int, seed: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 2))
+    return X, (rng.random(n) < 1 / (1 + np.exp(-TRUTH[0] - X @ TRUTH[1:]))).astype(np.int64)
+
+
+def estimator(**changes: Any) -> LogisticRegression:
+    given: dict[str, Any] = {"epsilon": 3, "delta": "1e-6", "bounds": (-5, 5), "classes": [0, 1]}
+    return LogisticRegression(**(given | changes))
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("method", METHODS)
+def test_coefficients_are_found(method: str, relation: str) -> None:
+    X, y = sample(6000)
+    found = estimator(method=method, relation=relation).fit(X, y)
+    exact = Plain(C=1e9).fit(X, y)
+    assert found.method_ == method
+    assert np.allclose(found.coef_, exact.coef_, atol=0.35)
+    assert found.intercept_ == pytest.approx(exact.intercept_, abs=0.35)
+    assert (found.predict(X) == exact.predict(X)).mean() > 0.9
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_much_budget_finds_the_exact_fit(method: str) -> None:
+    X, y = sample(3000)
+    found = estimator(method=method, epsilon=2000).fit(X, y)
+    assert np.allclose(found.coef_, Plain(C=1e9).fit(X, y).coef_, atol=0.08)
+
+
+@pytest.mark.statistical
+def test_three_classes_with_names_are_told_apart() -> None:
+    rng = np.random.default_rng(4)
+    centres = np.array([[2.0, 0.0], [-1.0, 2.0], [-1.0, -2.0]])
+    codes = rng.integers(0, 3, 4000)
+    X, names = centres[codes] + rng.normal(size=(4000, 2)), np.array(["ash", "elm", "oak"])
+    found = estimator(classes=["oak", "ash", "elm"], epsilon=15).fit(X, names[codes])
+    assert found.classes_.tolist() == ["ash", "elm", "oak"]
+    assert found.coef_.shape == (3, 2)
+    assert (found.predict(X) == names[codes]).mean() > 0.85
+    assert np.allclose(found.predict_proba(X).sum(axis=1), 1)
+    assert found.decision_function(X).shape == (4000, 3)
+    assert found.intervals_().shape == (3, 3, 2)
+    assert [row.name for row in found.summary().rows][:4] == ["ash: intercept", "ash: x0", "ash: x1", "elm: intercept"]
+
+
+def test_no_intercept_means_none() -> None:
+    X, y = sample(5000)
+    found = estimator(fit_intercept=False, epsilon=1000, bounds=[(-5, 5), (-6, 4)]).fit(X, y)
+    assert found.intercept_ == pytest.approx([0], abs=1e-12)
+    assert np.allclose(found.coef_, Plain(C=1e9, fit_intercept=False).fit(X, y).coef_, atol=0.08)
+
+
+def test_chances_and_margins_agree() -> None:
+    X, y = sample(500)
+    found = estimator().fit(X, y)
+    chances = found.predict_proba(X)
+    assert np.allclose(np.log(chances[:, 1] / chances[:, 0]), found.decision_function(X))
+    assert ((chances[:, 1] > 0.5) == (found.predict(X) == 1)).all()
+    assert np.allclose(np.exp(found.predict_log_proba(X)), chances)
+
+
+def test_predictions_clamp_as_the_fit_did() -> None:
+    X, y = sample(500)
+    found = estimator().fit(X, y)
+    assert found.decision_function([[50.0, -7.0]]) == pytest.approx(found.decision_function([[5.0, -5.0]]))
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("problems", [1, 4])
+@pytest.mark.parametrize("inference", [True, False])
+def test_the_parts_of_a_plan_stay_within_what_was_kept_for_them(relation: str, problems: int, inference: bool) -> None:
+    plan = ObjectivePlan.for_budget(
+        Fraction(1),
+        Fraction(1, 10**6),
+        relation=Relation(relation),
+        features=7,
+        problems=problems,
+        has_intercept=True,
+        inference=inference,
+        ridge=None,
+        people=1000,
+    )
+    spent = delta_bound(
+        Fraction(1),
+        kappa=plan.calibration.kappa,
+        sums=plan.sums_spent,
+        each=plan.objective.mu_squared,
+        problems=problems,
+        relation=Relation(relation),
+    )
+    assert plan.sums_spent <= plan.calibration.sums
+    assert plan.ridge >= plan.calibration.ridge
+    assert spent <= Fraction(1, 10**6)
+    assert plan.event == ApproxDP(epsilon=Fraction(1), delta=Fraction(1, 10**6))
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_steps_of_newton_spend_what_the_noise_says(relation: str) -> None:
+    noise = GaussianNoise.for_epsilon(1, "1e-6")
+    plan = NewtonPlan(features=5, has_intercept=True, relation=Relation(relation), problems=3, noise=noise)
+    assert plan.event.mu_squared <= 1 / noise.squared_multiplier
+    assert plan.event.mu_squared >= Fraction(99, 100) / noise.squared_multiplier
+
+
+def test_rows_stay_in_the_ball_and_depend_on_themselves_alone() -> None:
+    rng = np.random.default_rng(3)
+    steps = rng.integers(-HALF, HALF + 1, size=(300, 4))
+    columns = Columns(np.array([0.3, -0.9, 0.0, 0.1]), np.array([0.02, 0.5, 1e-3, 0.2]))
+    subject = Coordinates(read_bounds((-2, 5), 4), columns, 3.0, True)
+    rows = subject.rows(columns.look(steps), np.arange(300) % 7 > 0)
+    assert ((rows**2).sum(axis=1) <= RADIUS**2).all()
+    assert (rows[::7] == 0).all()
+    alone = [subject.rows(columns.look(steps[i : i + 1]), np.array([i % 7 > 0])) for i in range(300)]
+    assert (np.concatenate(alone) == rows).all()
+
+
+@pytest.mark.parametrize("has_intercept", [True, False])
+def test_coefficients_of_the_ball_mean_the_same_in_the_units_of_the_data(has_intercept: bool) -> None:
+    frame = read_bounds([(-2, 5), (0, 10)], 2)
+    low, high = frame.limits.T
+    origin = -(low + high) / (high - low)
+    columns = Columns(origin if not has_intercept else np.array([0.2, -0.1]), np.array([0.5, 0.25]))
+    subject = Coordinates(frame, columns, 50.0, has_intercept)
+    X = np.array([[1.0, 3.0], [4.5, 0.5]])
+    steps = np.rint((2 * X - low - high) / (high - low) * HALF).astype(np.int64)
+    theta = np.array([0.7, -1.3, 2.0][: 2 + has_intercept])
+    margins = subject.rows(columns.look(steps), np.array([True, True])) @ theta / RADIUS
+    intercept, *slopes = subject.turn @ theta
+    assert np.allclose(X @ slopes + intercept, margins, atol=1e-3)
+    assert has_intercept or intercept == 0
+
+
+def test_the_session_pays_once_and_before_anything_is_read() -> None:
+    X, y = sample(300)
+    purse = Purse()
+    found = estimator(session=purse).fit(Watched(X, purse), Watched(y, purse))
+    ((event, relation, _),) = purse.charges
+    assert event == found.privacy_spent_.event == ApproxDP(epsilon=Fraction(3), delta=Fraction(1, 10**6))
+    assert relation is Relation.ADD_REMOVE
+    broke = Purse(is_empty=True)
+    with pytest.raises(dp.BudgetExceeded):
+        estimator(session=broke).fit(Watched(X, broke), Watched(y, broke))
+
+
+def test_newton_charges_gaussian_noise() -> None:
+    X, y = sample(300)
+    purse = Purse()
+    found = estimator(session=purse, method="newton").fit(X, y)
+    assert isinstance(purse.charges[0][0], GDP)
+    assert found.privacy_spent_.epsilon <= 3.0001
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("rows", [0, 1])
+def test_hardly_any_rows_are_no_error_with_a_session(method: str, rows: int) -> None:
+    found = estimator(session=Purse(), method=method).fit(np.zeros((rows, 2)), np.zeros(rows, dtype=int))
+    assert np.isfinite(found.coef_).all()
+
+
+def test_odd_values_and_labels_are_no_error_with_a_session() -> None:
+    X, y = sample(400)
+    X[0], X[1, 0], y[2] = np.nan, np.inf, 77
+    found = estimator(session=Purse()).fit(X, y)
+    assert np.isfinite(found.coef_).all()
+    with pytest.raises(ValueError, match="NaN"):
+        estimator().fit(X, y)
+
+
+def test_a_copy_pays_from_the_same_purse() -> None:
+    purse = Purse()
+    assert clone(estimator(session=purse)).session is purse
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"epsilon": 0},
+        {"epsilon": "much"},
+        {"delta": 0},
+        {"delta": 2},
+        {"method": "magic"},
+        {"regularisation": -1},
+        {"regularisation": 1, "method": "newton"},
+        {"fit_intercept": "yes"},
+        {"classes": [1]},
+        {"relation": "friends"},
+        {"public_size": 0},
+    ],
+    ids=repr,
+)
+def test_nonsense_is_refused_before_anything_is_paid(wrong: dict[str, Any]) -> None:
+    purse = Purse()
+    with pytest.raises((InvalidParameter, Refused)):
+        estimator(**({"session": purse} | wrong)).fit(*sample(50))
+    assert not purse.charges
+
+
+def test_without_bounds_or_classes_it_says_how_to_go_on() -> None:
+    with pytest.raises(Refused, match="bounds"):
+        estimator(bounds=None).fit(*sample(50))
+    with pytest.raises(Refused, match="classes"):
+        estimator(classes=None).fit(*sample(50))
+
+
+def test_a_larger_ridge_makes_smaller_coefficients() -> None:
+    X, y = sample(2000)
+    small = estimator(epsilon=1000).fit(X, y)
+    large = estimator(epsilon=1000, regularisation=1000).fit(X, y)
+    assert np.abs(large.coef_).max() < 0.5 * np.abs(small.coef_).max()
+
+
+@pytest.mark.parametrize("epsilon", ["0.001", "0.01", 10000])
+def test_budgets_far_from_the_usual_are_fitted(epsilon: Any) -> None:
+    assert np.isfinite(estimator(epsilon=epsilon).fit(*sample(200)).coef_).all()
+
+
+def test_the_summary_says_what_it_knows() -> None:
+    X, y = sample(6000)
+    found = estimator().fit(X, y)
+    shown = str(found.summary("0.9"))
+    assert "LogisticRegression (objective): ε = 3, δ = 1e-6" in shown
+    assert "90 % interval" in shown
+    assert found.intervals_().shape == (3, 2)
+    with pytest.raises(Refused, match="no intervals"):
+        estimator(inference=False).fit(X, y).intervals_()
+    hidden = estimator(epsilon="0.05").fit(X[:100], y[:100])
+    assert "noise hides" in str(hidden.summary())
+    with pytest.raises(Refused, match="no intervals"):
+        hidden.intervals_()
+
+
+def covered(runs: int, n: int, **changes: Any) -> tuple[int, int, int]:
+    """Count coefficients, those inside their intervals, and those inside intervals that forget the noise."""
+    hits = short = 0
+    for seed in range(runs):
+        found = estimator(**changes).fit(*sample(n, seed))
+        ends = found.intervals_()
+        middle, reach = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2
+        hits += int((np.abs(middle - TRUTH) <= reach).sum())
+        short += int((np.abs(middle - TRUTH) <= reach / 3).sum())
+    return 3 * runs, hits, short
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_of_coefficients_cover(method: str) -> None:
+    """30 fits of 3: a coverage of 0.94 falls below 0.7 less than once in 10^9, and a third of the width fails."""
+    total, hits, short = covered(30, 3000, method=method, epsilon=2, public_size=3000)
+    assert hits >= 0.7 * total > short
+
+
+@pytest.mark.slow
+@pytest.mark.statistical
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("relation", BOTH)
+def test_intervals_cover_93_of_100_over_2000_fits(method: str, relation: str) -> None:
+    """Of 6,000 coefficients; three deviations of chance are one in a hundred."""
+    total, hits, _ = covered(2000, 3000, method=method, relation=relation, epsilon=2, public_size=3000)
+    assert hits >= 0.93 * total - 3.3 * (0.93 * 0.07 * total) ** 0.5
