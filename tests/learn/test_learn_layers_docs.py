@@ -13,7 +13,12 @@ from discreet.learn.torch.layers import LayerReport
 from discreet.learn.torch.layers.troubles import DROPOUTS, FUSED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learn" / "layers.md").read_text()
-ROWS = dict(re.findall(r"^\| `(\w+)` \| ([\w-]+) \|", PAGE, re.MULTILINE))
+HANDLINGS = "book-keeping|fallback|replaced|changed"
+ROWS = {
+    name: handling
+    for names, handling in re.findall(rf"^\| (`[^|]*`) \| ({HANDLINGS}) \|", PAGE, re.MULTILINE)
+    for name in re.findall(r"`(\w+)`", names)
+}
 
 MADE = {
     "Linear": lambda: nn.Linear(2, 2),
