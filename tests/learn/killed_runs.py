@@ -39,9 +39,9 @@ class Journaled:
         self.private, self.inner = private, inner
         self.file = os.open(journal, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
-    def next(self):
+    def released(self, total):
         os.write(self.file, struct.pack("<q", self.private._standing.begun))
-        return self.inner.next()
+        return self.inner.released(total)
 
     def close(self) -> None:
         self.inner.close()

@@ -46,11 +46,8 @@ def run(model: nn.Module | None = None, data: Any = None, **chosen: Any) -> Priv
 class Silence:
     """Noise that is none, to see what it would be added to."""
 
-    def __init__(self, parameters: int) -> None:
-        self.parameters = parameters
-
-    def next(self) -> Any:
-        return np.zeros(self.parameters, np.int64)
+    def released(self, total: Any) -> Any:
+        return total.astype(np.float64)
 
     def close(self) -> None:
         pass
@@ -59,7 +56,7 @@ class Silence:
 def silenced(private: PrivateTraining) -> PrivateTraining:
     """The same run without noise."""
     private._parts.noise.close()
-    private._parts = replace(private._parts, noise=Silence(private.plan.parameters))
+    private._parts = replace(private._parts, noise=Silence())
     return private
 
 

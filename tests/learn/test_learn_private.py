@@ -6,6 +6,7 @@ import gc
 import io
 import os
 import pickle
+import traceback
 from contextlib import redirect_stdout
 from copy import copy, deepcopy
 from fractions import Fraction
@@ -381,6 +382,35 @@ class TestMisuse:
         with pytest.raises(Refused, match="SGD, Adam"):
             run(model, optimizer=torch.optim.LBFGS(model.parameters()))
 
+    def test_schedules_that_follow_a_loss_or_another_optimiser(self):
+        model = model_of()
+        optimizer, other = (torch.optim.SGD(model.parameters(), lr=1.0) for _ in range(2))
+        with pytest.raises(Refused, match="fixed beforehand"):
+            run(model, optimizer=optimizer, scheduler=torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer))
+        with pytest.raises(Refused, match="another optimiser"):
+            run(model, optimizer=optimizer, scheduler=torch.optim.lr_scheduler.ConstantLR(other))
+
+    def test_failures_on_rows_that_tell_nothing_about_them(self):
+        """torch says 'Target 4711 is out of bounds', and a data set the name of a file."""
+
+        class Files:
+            def __len__(self):
+                return 40
+
+            def __getitem__(self, index):
+                raise FileNotFoundError("4711.png")
+
+        x, y = rows(40)
+        y[7] = 4711
+        said = []
+        for data, more in (((x, y), {}), (Files(), {"example": (torch.zeros(4), 0)})):
+            with pytest.raises(Refused, match="failed on a batch") as failed:
+                run(data=data, **more).fit(progress=False)
+            shown = "".join(traceback.format_exception(failed.value))
+            assert "4711" not in shown
+            said.append(str(failed.value))
+        assert said[0] == said[1]
+
     def test_units_other_than_rows(self):
         with pytest.raises(Refused, match="one row of each person"):
             run(unit="patient")
@@ -524,6 +554,22 @@ class TestExport:
         with private.averaged() as lent:
             assert torch.equal(flat(other), flat(lent))
         assert not torch.equal(flat(other), flat(private.model))
+
+    def test_weights_that_something_else_has_changed_are_not_promised_about(self, tmp_path):
+        private = run().fit(progress=False)
+        private.close()
+        private.export(tmp_path / "w")
+        with torch.no_grad():
+            private.model[0].weight.add_(1)
+        with pytest.raises(Refused, match="something else"):
+            private.export(tmp_path / "w")
+
+    def test_a_lent_model_is_neither_exported_nor_kept(self, tmp_path):
+        private = run(ema=0.9, checkpoint=tmp_path / "run").fit(progress=False)
+        with private.averaged():
+            for give in (private.save, lambda: private.export(tmp_path / "w"), private.averaged().__enter__):
+                with pytest.raises(Refused, match="averaged weights now"):
+                    give()
 
     def test_other_files_and_other_models_are_refused(self, tmp_path):
         (tmp_path / "other").write_bytes(b"no weights")
