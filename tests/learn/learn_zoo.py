@@ -184,6 +184,8 @@ BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
     "trims to the longest": (
         lambda: nn.Sequential(nn.Embedding(2, 8), Trimming(), nn.Linear(8, 3)), WORDS, "depends on|mixed at",
     ),
+    "one mask for all rows": (lambda: Between(OneMask(8)), PLAIN, "mixed at"),
+    "one mask for all rows, of another size": (lambda: Between(OneMask(1)), PLAIN, "dropout gets a tensor of shape"),
     "cross-row backward": (lambda: Between(lambda x: Centred.apply(x)), PLAIN, "mixed at"),
     "negative companions": (lambda: Between(lambda x: x + (x < -1e6).any().float()), PLAIN, "mixed at"),
     "cannot run": (lambda: nn.Linear(7, 3), PLAIN, "could not run"),
@@ -208,6 +210,17 @@ class Centred(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return gradient - gradient.mean(0)
+
+
+class OneMask(nn.Module):
+    """Drops features of all rows together."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.drop, self.size = nn.Dropout(0.5), size
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.drop(torch.ones(self.size))
 
 
 class Writing(nn.Module):

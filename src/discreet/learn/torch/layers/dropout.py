@@ -19,19 +19,19 @@ from torch import Tensor, nn
 from discreet import noise
 from discreet.errors import Refused
 
-__all__ = ["SecretDropout", "drop", "nothing_dropped"]
+__all__ = ["SecretDropout", "drop", "known_masks"]
 
-_all_kept: ContextVar[bool] = ContextVar("all_kept", default=False)
+_known: ContextVar[Tensor | None] = ContextVar("known", default=None)
 
 
 @contextmanager
-def nothing_dropped() -> Iterator[None]:
-    """Keep every value, so that two runs can be compared bit for bit; what is kept is scaled as ever."""
-    token = _all_kept.set(True)
+def known_masks(of_slots: Tensor) -> Iterator[None]:
+    """Drop nothing and multiply each row by a number of its slot instead, so that runs can be compared bit for bit."""
+    token = _known.set(of_slots)
     try:
         yield
     finally:
-        _all_kept.reset(token)
+        _known.reset(token)
 
 
 def drop(x: Tensor, p: float, training: bool, dimensions: int | None = None) -> Tensor:
@@ -43,10 +43,21 @@ def drop(x: Tensor, p: float, training: bool, dimensions: int | None = None) -> 
     _require_first_run(x)
     keep = 1 - Fraction(str(p))
     shape = x.shape if dimensions is None else (*x.shape[:dimensions], *(1,) * (x.dim() - dimensions))
-    if _all_kept.get():
-        return x * torch.full(shape, 1 / float(keep), dtype=x.dtype, device=x.device)
+    known = _known.get()
+    if known is not None:
+        return x * _of_rows(x, known).to(x).div_(float(keep))
     coins = torch.from_numpy(noise.bernoulli(keep, tuple(shape)))
     return x * coins.to(device=x.device, dtype=x.dtype).div_(float(keep))
+
+
+def _of_rows(x: Tensor, of_slots: Tensor) -> Tensor:
+    if x.shape[0] != len(of_slots):
+        raise Refused(
+            f"dropout gets a tensor of shape {tuple(x.shape)} in a batch of {len(of_slots)} rows",
+            reason="rows would share coins, and a record that moves to another batch would meet other ones",
+            way_out="apply dropout where the first dimension is the batch",
+        )
+    return of_slots.reshape(-1, *(1,) * (x.dim() - 1)).clone()
 
 
 def _require_first_run(x: Tensor) -> None:

@@ -77,8 +77,8 @@ class _Trial:
     made_up: MadeUp
     size: int
 
-    def run(self, batch: Tree) -> Run:
-        return watch(self.model, self.loss, batch)
+    def run(self, batch: Tree, masks: Tensor | None = None) -> Run:
+        return watch(self.model, self.loss, batch, torch.ones(self.size) if masks is None else masks)
 
     def first(self) -> Run:
         """One loss a row, one row of each output a row of the batch, and nothing changed by running."""
@@ -112,10 +112,12 @@ class _Trial:
                     raise findings.coupled(path, "its gradient")
 
     def companions(self, base: Run) -> None:
+        """Other companions, with other masks of dropout."""
         for kind, chosen in enumerate(self._halves_for_all_kinds()):
             others = self.made_up.others(self.size, kind)
             try:
-                run = self.run(mapped(lambda row, other, keep=chosen: _mixed(row, other, keep), base.batch, others))
+                mixed = mapped(lambda row, other, keep=chosen: _mixed(row, other, keep), base.batch, others)
+                run = self.run(mixed, masks=torch.where(chosen, 1.0, 0.5))
             except _FAILURES as error:
                 raise findings.stops() from error
             slots = chosen.nonzero().flatten()

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from discreet.errors import Refused
 from discreet.learn.torch.clipping.tape import owned
-from discreet.learn.torch.layers.dropout import SecretDropout, nothing_dropped
+from discreet.learn.torch.layers.dropout import SecretDropout, known_masks
 from discreet.learn.torch.layers.made_up import Tree
 
 __all__ = ["Call", "Loss", "Run", "bits", "call_model", "watch"]
@@ -52,9 +52,12 @@ class Run:
                 yield call.path, "the gradient of what comes out of it", gradient
 
 
-def watch(model: nn.Module, loss: Loss, batch: Tree) -> Run:
-    """Run forward and loss; refuse what draws from torch's generator. Gradients are those of the sum of the losses."""
-    with _recorded(model) as calls, torch.enable_grad(), nothing_dropped(), _no_chance():
+def watch(model: nn.Module, loss: Loss, batch: Tree, masks: Tensor) -> Run:
+    """Run forward and loss; refuse what draws from torch's generator. Gradients are those of the sum of the losses.
+
+    Where dropout would draw a mask for a row, the row is multiplied by the number that `masks` has for its slot.
+    """
+    with _recorded(model) as calls, torch.enable_grad(), known_masks(masks), _no_chance():
         x, y = batch
         losses = loss(call_model(model, x), y)
         _require_tensor(losses)
