@@ -24,7 +24,7 @@ def check_optimizer(model: nn.Module, optimizer: Optimizer) -> None:
             reason="each evaluation reads the rows again, and only one is paid for",
             way_out="use SGD, Adam or another optimiser that takes one gradient a step",
         )
-    moved = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+    moved = set(_held(optimizer))
     own = {id(weight) for weight in model.parameters()}
     trained = {id(weight) for weight in model.parameters() if weight.requires_grad}
     if moved - own:
@@ -65,6 +65,7 @@ class Guard:
 
     def __init__(self, model: nn.Module, optimizer: Optimizer) -> None:
         self._model, self._optimizer = model, optimizer
+        self._moved = _held(optimizer)
         self._ours = False
         self._hook = optimizer.register_step_pre_hook(self._check_step)
         self.renew()
@@ -82,8 +83,15 @@ class Guard:
                 reason="what was learnt another way is not covered by this run's guarantee",
                 way_out="load weights before make_private; what projection=… and ema=… do to weights is free",
             )
-        check_optimizer(self._model, self._optimizer)
+        self._check_moved()
         self.check_buffers()
+
+    def _check_moved(self) -> None:
+        """Look at the optimiser again if it holds something else than it did."""
+        moved = _held(self._optimizer)
+        if moved != self._moved:
+            check_optimizer(self._model, self._optimizer)
+            self._moved = moved
 
     def check_buffers(self) -> None:
         """Refuse buffers that training changes."""
@@ -125,6 +133,10 @@ class Guard:
     def _stamps(self) -> list[tuple[str, int, int, bool]]:
         named = self._model.named_parameters()
         return [(name, id(weight), weight._version, weight.requires_grad) for name, weight in named]
+
+
+def _held(optimizer: Optimizer) -> list[int]:
+    return [id(weight) for group in optimizer.param_groups for weight in group["params"]]
 
 
 def _same(one: Tensor, other: Tensor) -> bool:
