@@ -80,6 +80,9 @@ class Scaled:
     def next(self) -> Any:
         return np.rint(self.noise.next() * self.factor).astype(np.int64)
 
+    def released(self, total: Any) -> Any:
+        return (total + self.next()).astype(np.float64)
+
     def close(self) -> None:
         self.noise.close()
 

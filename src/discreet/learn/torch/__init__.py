@@ -8,6 +8,7 @@ from discreet.learn.torch.export import Promise, load_weights
 from discreet.learn.torch.private import make_private
 from discreet.learn.torch.projections import Box, L2Ball
 from discreet.learn.torch.report import TrainingReport
+from discreet.learn.torch.streaming import make_private_stream
 from discreet.learn.torch.told import Spent, StepDone
 from discreet.learn.torch.training import PrivateTraining
 
@@ -22,4 +23,5 @@ __all__ = [
     "TrainingReport",
     "load_weights",
     "make_private",
+    "make_private_stream",
 ]

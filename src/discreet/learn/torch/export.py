@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
 from discreet.learn.torch.checkpoints.writing import place
-from discreet.learn.training import TrainingPlan
+from discreet.learn.training import RunPlan
 from discreet.mechanisms.text import significant_up
 
 __all__ = ["Promise", "export_weights", "load_weights"]
@@ -43,7 +43,7 @@ class Promise:
         return self.guarantee
 
     @staticmethod
-    def of(plan: TrainingPlan, name: str, *, averaged: bool) -> Promise:
+    def of(plan: RunPlan, name: str, *, averaged: bool) -> Promise:
         """Say what a run promises, once and for all its weights."""
         epsilon, delta = plan.epsilon(plan.delta), up(plan.delta)
         spent = f"ε = {significant_up(Fraction(epsilon))} at δ = {delta:.3g}"

@@ -13,7 +13,7 @@ from discreet.learn.torch.adam import DPAdamBC
 from discreet.learn.torch.averaging import WeightAverage
 from discreet.learn.torch.clipping import ClippedSums
 from discreet.learn.torch.projections import Projection
-from discreet.learn.training import FollowedClip, NoiseAhead, TrainingPlan
+from discreet.learn.training import FollowedClip, RunNoise, RunPlan
 
 __all__ = ["NoisyStep", "Scheduler", "gradient_noise"]
 
@@ -28,7 +28,7 @@ class Scheduler(Protocol):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
 
 
-def gradient_noise(plan: TrainingPlan, clip: float = 1.0) -> float:
+def gradient_noise(plan: RunPlan, clip: float = 1.0) -> float:
     """Return the standard deviation of the noise on one coordinate of the gradient that the optimiser gets."""
     return plan.deviation * float(plan.grid / plan.divisor) * clip
 
@@ -38,9 +38,9 @@ def gradient_noise(plan: TrainingPlan, clip: float = 1.0) -> float:
 class NoisyStep:
     """What happens when a logical batch is complete. All that follows the noise is post-processing, and free."""
 
-    plan: TrainingPlan
+    plan: RunPlan
     sums: ClippedSums
-    noise: NoiseAhead
+    noise: RunNoise
     optimizer: Optimizer
     scheduler: Scheduler | None
     projection: Projection | None
@@ -71,7 +71,7 @@ class NoisyStep:
 
     def _released(self) -> Tensor:
         """The sum of clipped gradients with its noise, in grid steps: whole numbers, added exactly."""
-        return self.sums.take().to(torch.int64).add_(torch.from_numpy(self.noise.next())).double()
+        return torch.from_numpy(self.noise.released(self.sums.take().to(torch.int64).numpy()))
 
     def _set_gradients(self, gradient: Tensor) -> None:
         parts = torch.split_with_sizes(gradient, [weight.numel() for weight in self.weights])

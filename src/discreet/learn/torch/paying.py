@@ -7,7 +7,7 @@ from typing import Any
 
 from discreet.errors import Refused
 from discreet.learn.torch.checkpoints import RunFolder
-from discreet.learn.training import TrainingPlan
+from discreet.learn.training import RunPlan
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
@@ -24,7 +24,7 @@ def check_unit(unit: str) -> None:
         )
 
 
-def pay(session: Payer | None, plan: TrainingPlan, name: str, folder: RunFolder | None) -> None:
+def pay(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | None) -> None:
     """Charge the run, unless the folder says that it was charged before.
 
     The ledger knows a run with a folder by a key: killed between the charge and its note in the folder, the run is

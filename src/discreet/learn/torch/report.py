@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from discreet.learn.torch.layers.preparing import PreparedModel
-from discreet.learn.training import TrainingPlan
+from discreet.learn.training import RunPlan
 
 __all__ = ["TrainingReport"]
 
@@ -16,7 +16,7 @@ __all__ = ["TrainingReport"]
 class TrainingReport:
     """The plan and the layers of a run. Everything in it is public."""
 
-    plan: TrainingPlan
+    plan: RunPlan
     prepared: PreparedModel
 
     def __str__(self) -> str:

@@ -18,7 +18,7 @@ from discreet.learn.torch.checkpoints import RunFolder
 from discreet.learn.torch.export import Promise, export_weights
 from discreet.learn.torch.guarding import Guard
 from discreet.learn.torch.layers.probe import Probed
-from discreet.learn.torch.losses import RowLosses, check_losses
+from discreet.learn.torch.losses import RowLosses, check_losses, failing_alike
 from discreet.learn.torch.noisy import NoisyStep
 from discreet.learn.torch.progress import progress_line
 from discreet.learn.torch.report import TrainingReport
@@ -29,7 +29,7 @@ from discreet.learn.torch.told import Spent, StepDone
 from discreet.learn.torch.trees import Tree
 from discreet.learn.torch.turns import Handed, Turns
 from discreet.learn.torch.witness import Witness
-from discreet.learn.training import PoissonSampler
+from discreet.learn.training import RunSampler
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
 
@@ -57,6 +57,7 @@ class PrivateTraining:
         report: TrainingReport,
         rows: Rows,
         parts: NoisyStep,
+        sampler: RunSampler,
         losses: RowLosses,
         probed: Probed,
         name: str,
@@ -69,7 +70,7 @@ class PrivateTraining:
         self.report = report
         self._rows, self._parts, self._losses, self._probed, self._name = rows, parts, losses, probed, name
         self._folder, self._every, self._watch, self._callback = folder, every, watch, callback
-        self._sampler, self._turns = PoissonSampler(self.plan), Turns()
+        self._sampler, self._turns = sampler, Turns()
         self._closed = self._lent = False
         self._standing = self._resumed()
         self._guard = Guard(losses.model, parts.optimizer)
@@ -116,7 +117,8 @@ class PrivateTraining:
             self._begin_step()
             pieces = self._sampler.draw(self._rows.size)
             for place, piece in enumerate(pieces):
-                batch, inside = self._rows.batch(*piece)
+                with failing_alike():
+                    batch, inside = self._rows.batch(*piece)
                 self._renew_chance()
                 self._turns.hand_out(loop, Handed(torch.from_numpy(inside), place == len(pieces) - 1))
                 self._witness.expect(batch)
@@ -127,7 +129,8 @@ class PrivateTraining:
 
     def losses(self, batch: Tree) -> Tensor:
         """Return one loss for every row of a batch, averaged over its views if there is an augmentation."""
-        return self._witness.compute(batch)
+        with failing_alike():
+            return self._witness.compute(batch)
 
     def step(self, losses: Tensor) -> None:
         """Take the losses of the batch at hand; with the last one of a logical batch comes the noisy step."""
@@ -160,12 +163,13 @@ class PrivateTraining:
 
     def save(self) -> None:
         """Write a checkpoint now; the run does so by itself at the end of every block of claimed steps."""
+        self._check_own()
         if self._folder is not None:
             self._folder.save(self._standing.begun, self._standing.packed(self.model, self._parts))
 
     def export(self, path: str | Path) -> Promise:
         """Write the weights, averaged if there is an average, with what is promised about them."""
-        self._guard.check_buffers()
+        self._check_own()
         promise = Promise.of(self.plan, self._name, averaged=self._parts.average is not None)
         with self.averaged():
             export_weights(Path(path), self.model.state_dict(), promise)
@@ -174,6 +178,7 @@ class PrivateTraining:
     @contextmanager
     def averaged(self) -> Iterator[nn.Module]:
         """Lend the model with its averaged weights; without an average as it is."""
+        self._check_own()
         average, weights = self._parts.average, self._parts.weights
         if average is None:
             yield self.model
@@ -282,6 +287,14 @@ class PrivateTraining:
                 "this run belongs to the process that made it: a copy of it would draw other noise for the same steps",
                 way_out="train in one process; with a checkpoint folder another one can go on after this one is closed",
             )
+        self._check_lent()
+
+    def _check_own(self) -> None:
+        """Refuse to give away, or to keep, weights that are not what the run has made."""
+        self._check_lent()
+        self._guard.check()
+
+    def _check_lent(self) -> None:
         if self._lent:
             raise Refused("the model has its averaged weights now: leave `with private.averaged()` before you go on")
 

@@ -7,6 +7,7 @@ from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat, P
 from discreet.learn.training.following import FollowedClip
 from discreet.learn.training.grids import grid_for
 from discreet.learn.training.plan import TrainingPlan, plan_training
+from discreet.learn.training.runs import RunNoise, RunPlan, RunSampler
 from discreet.learn.training.sampling import NOBODY, PhysicalBatch, PoissonSampler
 from discreet.learn.training.streams import Stream, StreamPlan, plan_stream
 
@@ -21,6 +22,9 @@ __all__ = [
     "PerLayer",
     "PhysicalBatch",
     "PoissonSampler",
+    "RunNoise",
+    "RunPlan",
+    "RunSampler",
     "Stream",
     "StreamPlan",
     "TrainingPlan",
