@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.learn.torch.layers.attention import Attention, Constant
+from discreet.learn.torch.layers.attention import Attention
+from discreet.learn.torch.layers.constant import Constant
 from discreet.learn.torch.layers.dropout import SecretDropout
 from discreet.learn.torch.layers.fixing import fix
 from discreet.learn.torch.layers.preparing import PreparedModel, prepare
