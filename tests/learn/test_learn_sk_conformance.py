@@ -48,7 +48,7 @@ SLOW: tuple[tuple[Any, dict[str, str]], ...] = (
     ),
     (
         private.DPRegressor(
-            **USUAL, target_bounds=(-300, 300), public_size=100, batch_size=64, epochs=60, learning_rate=0.1
+            **USUAL, target_bounds=(-5, 5), public_size=100, batch_size=64, epochs=60, learning_rate=0.1
         ),
         REGRESSION,
     ),

@@ -41,6 +41,10 @@ class Table:
     _X: Any = field(repr=False)
     _y: Any = field(repr=False)
 
+    def __len__(self) -> int:
+        """The number of rows, which is private under add-remove: nothing but what is paid for may follow from it."""
+        return len(self._X)
+
     def columns(self) -> list[Any]:
         """Read the features, a column each; whatever stands there is a value or is missing. This is private."""
         return [as_column(column) for column in split(self._X)]
@@ -135,7 +139,13 @@ class PrivateEstimator:
             raise InvalidParameter(
                 "this spends epsilon and delta: say delta=…, much below one over the number of people"
             )
-        return small_delta(self.delta, population=people)
+        chance = small_delta(self.delta, population=None)
+        if people is not None and chance * people >= 1:
+            raise InvalidParameter(
+                "delta must be below one over the number of people: at that, publishing the record of one of them, "
+                "chosen at random, would be allowed. Choose a smaller delta"
+            )
+        return chance
 
     def _gaussian(self, people: int | None) -> GaussianNoise:
         """Return the noise that spends epsilon and delta, exactly calibrated."""

@@ -181,7 +181,7 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         def fill(target: Tensor) -> None:
             target.copy_(torch.from_numpy(table.codes(classes)))
 
-        self._train(table, len(classes), torch.zeros(len(X), dtype=torch.int64), _cross_entropy, fill)
+        self._train(table, len(classes), torch.zeros(len(table), dtype=torch.int64), _cross_entropy, fill)
         self.classes_ = classes
         return self
 
@@ -250,7 +250,7 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         def fill(target: Tensor) -> None:
             target.copy_(torch.from_numpy(centred(grid, table.target()) / HALF))
 
-        self._train(table, 1, torch.zeros(len(X)), _squared_error, fill)
+        self._train(table, 1, torch.zeros(len(table)), _squared_error, fill)
         self.target_range_ = (float(low), float(high))
         return self
 

@@ -20,6 +20,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive_integer
 from discreet.learn.sklearn.base import PrivatePredictor, split
 from discreet.learn.sklearn.bounds import Pair, read_pair
+from discreet.learn.sklearn.classes import FOUND_IN_Y, read_classes
 from discreet.learn.sklearn.quotes import Prepaid, prepared, private_parameters, quote, together
 from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness
 from discreet.mechanisms.fields import read_share
@@ -110,8 +111,9 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             self._look(X, y)
         settings = self._settings()
         within = None if is_classifier(self.estimator) else self._within()
+        found = read_classes(FOUND_IN_Y, y, has_session=False).tolist() if self._finds_classes() else None
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
-        plan = self._plan(settings, rows=int(len(X) - aside.sum()))
+        plan = self._plan(settings, rows=int(len(X) - aside.sum()), classes=found)
         self._pay(plan.event, delta=self._delta_or_none() or Fraction(0))
         fits = self._fitted(plan, X, y, aside)
         self.best_index_ = plan.chooser.release(self._scores(fits, X, y, aside, within)).value
@@ -143,7 +145,15 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
     def _delta_or_none(self) -> Fraction | None:
         return None if self.delta is None else self._delta(self.public_size)
 
-    def _plan(self, settings: list[dict[str, Any]], *, rows: int) -> _Plan:
+    def _finds_classes(self) -> bool:
+        """Tell whether the caller says that the labels which occur are public; no session accepts that."""
+        values = self.estimator.get_params(deep=True)
+        finds = any(_is_found(values[key]) for key in private_parameters(self.estimator, "classes"))
+        if finds and self.session is not None:
+            read_classes(FOUND_IN_Y, None, has_session=True)  # Refuses, and says how to declare them.
+        return finds
+
+    def _plan(self, settings: list[dict[str, Any]], *, rows: int, classes: Any) -> _Plan:
         relation, delta = self._relation(), self._delta_or_none()
         spent = self._epsilon()
         chooser = PermuteAndFlip(
@@ -157,7 +167,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         size = rows if relation is Relation.REPLACE_ONE else 1
 
         def plan(factor: Fraction) -> _Plan:
-            fits = tuple(self._candidate(setting, factor, delta, len(settings)) for setting in settings)
+            fits = tuple(self._candidate(one, classes, factor, delta, len(settings)) for one in settings)
             prices = tuple(quote(fit, rows=size, columns=self.n_features_in_) for fit in fits)
             return _Plan(fits=fits, prices=prices, chooser=chooser)
 
@@ -172,8 +182,13 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             )
         )
 
-    def _candidate(self, setting: dict[str, Any], factor: Fraction, delta: Fraction | None, many: int) -> Any:
-        estimator = clone(self.estimator).set_params(**setting)
+    def _candidate(
+        self, setting: dict[str, Any], classes: Any, factor: Fraction, delta: Fraction | None, many: int
+    ) -> Any:
+        estimator = clone(self.estimator)
+        if classes is not None:
+            estimator.set_params(**dict.fromkeys(private_parameters(estimator, "classes"), classes))
+        estimator.set_params(**setting)
         steps = max(1, len(private_parameters(estimator, "session")))
         # Half of delta is left for what turns Gaussian noise, or a composition, into an epsilon.
         each = None if delta is None else delta / (2 * many * steps)
@@ -249,6 +264,10 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags = inner.target_tags
         return tags
+
+
+def _is_found(classes: Any) -> bool:
+    return isinstance(classes, str) and classes == FOUND_IN_Y
 
 
 def _picked(y: Any, chosen: Bools) -> list[Any]:
