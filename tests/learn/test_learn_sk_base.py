@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from learn.learn_purse import Purse
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import validate_data
 
@@ -34,19 +35,6 @@ class Unread:
 
     def __getitem__(self, _: Any) -> Any:
         raise AssertionError("read before it was paid for")
-
-
-class Purse:
-    """A payer that remembers, or refuses."""
-
-    def __init__(self, *, is_empty: bool = False) -> None:
-        self.charges: list[Any] = []
-        self.is_empty = is_empty
-
-    def charge(self, event: Any, *, relation: Relation, purpose: str) -> None:
-        if self.is_empty:
-            raise dp.BudgetExceeded(asked=event, left="nothing")
-        self.charges.append((event, relation, purpose))
 
 
 class Constant(PrivatePredictor, RegressorMixin, BaseEstimator):
