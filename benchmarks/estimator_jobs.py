@@ -17,7 +17,7 @@ __all__ = ["DELTA", "EPSILONS", "auc", "keep", "kept", "r_squared", "report"]
 
 EPSILONS: Final = ("0.1", "1", "3")
 DELTA: Final = "1e-6"
-RUNS: Final = 20
+RUNS: Final = 10
 
 
 def keep(name: str, task: str, table: Bounded, folder: Path) -> None:
