@@ -116,14 +116,14 @@ def _swallowed() -> Rows:
 
 def test_norms_without_their_own_error_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _largest_excess(_swallowed(), Flat(CLIP)) <= 0
-    monkeypatch.setattr(norms, "_UP", 1.0)
+    monkeypatch.setattr(norms, "_up", lambda length: 1.0)
     monkeypatch.setattr(bounds, "CHUNK", 4096)
     assert _largest_excess(_swallowed(), Flat(CLIP)) > 0
 
 
 def test_factors_rounded_to_nearest_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "SHRINK", 1.0)
-    monkeypatch.setattr(norms, "_UP", 1.0)
+    monkeypatch.setattr(norms, "_up", lambda length: 1.0)
     monkeypatch.setattr(bounds, "CHUNK", 1)
     assert _largest_excess(_forms()["rows"], Flat(CLIP)) > 0
 
@@ -247,14 +247,18 @@ def test_pairs_that_cancel_beyond_the_ratio_are_lowered_and_kept_inside() -> Non
     assert float((scale * sizes.sqrt()).max()) <= bounds.RATIO
 
 
-def test_sums_over_rows_agree_with_float64_for_blocks_of_any_length() -> None:
-    for rows in (1, 31, 56, 57, 100):
+@pytest.mark.parametrize("small", [1, 1 << 15])
+def test_sums_over_rows_agree_with_float64_for_blocks_of_any_length(
+    monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    monkeypatch.setattr(adding, "_SMALL", small)
+    for rows in (1, 31, 56, 57, 100, 113):
         left, right = torch.randn(rows, 5), torch.randn(rows, 7)
         outer, weighted = torch.ones(35, dtype=torch.float64), torch.ones(7, dtype=torch.float64)
-        adding.add_outer(outer, left, right, 4.0)
-        adding.add_rows(weighted, right, left[:, 0], 4.0)
-        assert torch.allclose(outer, 1 + 4 * (left.double().T @ right.double()).flatten(), rtol=1e-5, atol=1e-4)
-        assert torch.allclose(weighted, 1 + 4 * left.double()[:, 0] @ right.double(), rtol=1e-5, atol=1e-4)
+        adding.add_outer(outer, left, right)
+        adding.add_rows(weighted, right, left[:, 0])
+        assert torch.allclose(outer, 1 + (left.double().T @ right.double()).flatten(), rtol=1e-5, atol=1e-4)
+        assert torch.allclose(weighted, 1 + left.double()[:, 0] @ right.double(), rtol=1e-5, atol=1e-4)
 
 
 def test_block_error_dominates_brute_force_over_all_trees() -> None:

@@ -33,7 +33,7 @@ __all__ = [
 
 SINGLE, DOUBLE = Fraction(1, 1 << 24), Fraction(1, 1 << 53)  # unit roundoffs
 BLOCK = 56  # Slots that float32 adds up before float64 takes over.
-CHUNK = 128  # Squares that float32 adds up before float64 takes over.
+CHUNK = 64  # Squares that float32 adds up before float64 takes over.
 RATIO = 2.0**10  # How far the terms of a row may cancel (size / norm) before its factor is lowered; see `slack_of`.
 LARGEST_BATCH = 1 << 14  # slots
 LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contributes nothing: c g would underflow.

@@ -32,9 +32,9 @@ class Rows:
         """Return the same with zeros in the given rows, since 0 times infinity is no number."""
         return Rows(self.values.masked_fill(rows[:, None], 0.0))
 
-    def add_to(self, total: Tensor, factors: Tensor, scale: float) -> None:
-        """Add the sum over rows of factor times gradient, times a power of two, to a flat float64 total."""
-        adding.add_rows(total, self.values, factors, scale)
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add the sum over rows of factor times gradient to a flat float64 total."""
+        adding.add_rows(total, self.values, factors)
 
 
 @final
@@ -58,9 +58,9 @@ class Outer:
         """Return the same with zeros in the given rows."""
         return Outer(self.left.masked_fill(rows[:, None], 0.0), self.right.masked_fill(rows[:, None], 0.0))
 
-    def add_to(self, total: Tensor, factors: Tensor, scale: float) -> None:
-        """Add the sum over rows of factor times gradient, times a power of two, to a flat float64 total."""
-        adding.add_outer(total, self.left * factors[:, None], self.right, scale)
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add the sum over rows of factor times gradient to a flat float64 total."""
+        adding.add_outer(total, self.left * factors[:, None], self.right)
 
 
 @final
@@ -83,17 +83,18 @@ class Pairs:
 
     def sizes(self) -> Tensor | None:
         """Bound the square of the sum of the norms of all positions' terms, in float64 (Cauchy-Schwarz)."""
-        left = norms.squares_up(self.left.flatten(1)) + self.picked.shape[1]
-        return left.mul_(norms.squares_up(self.right.flatten(1)))
+        sides = norms.squares_up(self.right.flatten(1))
+        dense = norms.squares_up(self.left.flatten(1)) if self.left.shape[1] else 0.0
+        return sides.mul_(self.picked.shape[1] + dense)
 
     def without(self, rows: Tensor) -> Pairs:
         """Return the same with zeros in the given rows."""
         zero = rows[:, None, None]
         return replace(self, left=self.left.masked_fill(zero, 0.0), right=self.right.masked_fill(zero, 0.0))
 
-    def add_to(self, total: Tensor, factors: Tensor, scale: float) -> None:
-        """Add the sum over rows of factor times gradient, times a power of two, to a flat float64 total."""
-        adding.add_pairs(total, self.left, self.picked, self.right, factors, scale)
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add the sum over rows of factor times gradient to a flat float64 total."""
+        adding.add_pairs(total, self.left, self.picked, self.right, factors)
 
     def _parts(self) -> list[tuple[Tensor, Tensor, Tensor]]:
         """Cut the rows so that the inner products of a part fit into a few megabytes."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
 from discreet.learn.torch.clipping import bounds
+from discreet.learn.torch.clipping.lengths import even_length
 
 __all__ = ["pairs_squares_up", "squares_up"]
-
-# A square of a chunk's norm passes CHUNK + 1 roundings (the square, the sum, twice the root), each of relative size u;
-# dividing by (1 - u)^n instead of multiplying by (1 + u)^n, and all of float64, is inside the two roundings more.
-_UP = 1 + float(bounds.gamma(bounds.CHUNK + 5))
 
 
 def squares_up(values: Tensor) -> Tensor:
@@ -20,18 +19,26 @@ def squares_up(values: Tensor) -> Tensor:
     float32 adds up at most CHUNK squares, float64 the chunks. A square below the range of float32 is counted as TINY.
     """
     size = values.shape[1]
+    length = size if size <= bounds.CHUNK else even_length(size, bounds.CHUNK)
+    if length:
+        return _chunks_up(values, length)
     whole = size - size % bounds.CHUNK
-    total = torch.full((len(values),), size * bounds.TINY, dtype=torch.float64)
-    if whole:
-        total += _squares(torch.unflatten(values[:, :whole], 1, (-1, bounds.CHUNK))).sum(1)
-    if whole < size:
-        total += _squares(values[:, whole:])
-    return total.mul_(_UP)
+    return _chunks_up(values[:, :whole], bounds.CHUNK).add_(_chunks_up(values[:, whole:], size - whole))
 
 
-def _squares(values: Tensor) -> Tensor:
-    lengths: Tensor = torch.linalg.vector_norm(values, dim=-1)
-    return lengths.double().square_()
+def _chunks_up(values: Tensor, length: int) -> Tensor:
+    lengths: Tensor = torch.linalg.vector_norm(torch.unflatten(values, 1, (-1, length)), dim=2)
+    return lengths.double().square_().sum(1).mul_(_up(length)).add_(values.shape[1] * bounds.TINY)
+
+
+@cache
+def _up(length: int) -> float:
+    """Return a factor that makes up for all roundings of a chunk's squared norm.
+
+    The square of a chunk's norm passes length + 1 roundings of float32: the square, the sum, twice that of the root.
+    That an upper bound divides by 1 - gamma, and all of float64, is inside of four roundings more.
+    """
+    return 1 + float(bounds.gamma(length + 5))
 
 
 def pairs_squares_up(left: Tensor, picked: Tensor, right: Tensor) -> Tensor:

@@ -140,7 +140,7 @@ class ClippedSums:
             mine = [(forms[parameter], places[parameter]) for parameter in group if parameter in forms]
             if mine:
                 self._add_group(mine, inside)
-        batch.round_()
+        batch.mul_(1 / self.grid).round_()
         self._total = batch if self._total is None else self._total.add_(batch)
 
     def _zeros(self) -> Tensor:
@@ -158,7 +158,7 @@ class ClippedSums:
         drop = bool(dropped.any())
         for form, place in places:
             clean = form.without(dropped) if drop else form
-            clean.add_to(place, factors, 1 / self.grid)
+            clean.add_to(place, factors)
 
     def _count_below(self, squares: Tensor, inside: Tensor) -> None:
         if isinstance(self.clip, AdaptiveClip):

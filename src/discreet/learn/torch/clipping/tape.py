@@ -29,7 +29,7 @@ class Call:
     kwargs: Mapping[str, Any]
     outputs: tuple[Tensor, ...]  # those that carry a gradient
     places: tuple[int, ...]  # of these among all that came out
-    versions: tuple[int, ...]
+    versions: tuple[tuple[Tensor, int], ...]  # of all that went in and came out: how often each was written to
 
     @property
     def input(self) -> Tensor:
@@ -39,7 +39,7 @@ class Call:
 
     def check_unchanged(self) -> None:
         """Refuse if something wrote into an input or an output after the layer was called."""
-        if tuple(tensor._version for tensor in self._seen()) != self.versions:
+        if any(tensor._version != version for tensor, version in self.versions):
             raise Refused(
                 f"what the layer {self.name!r} ({type(self.module).__name__}) saw or said was changed in place later",
                 reason="its gradient can no longer be told from what the layer computed",
@@ -55,9 +55,6 @@ class Call:
                 way_out="put the batch first, and give the layer an input for each record: "
                 "positions(torch.arange(n).expand(len(x), n))",
             )
-
-    def _seen(self) -> list[Tensor]:
-        return [*tensors((self.args, dict(self.kwargs))), *self.outputs]
 
 
 @final
@@ -100,7 +97,7 @@ class Tape:
             if self._paused or not torch.is_grad_enabled() or module is not hooked:
                 return output
             self._check_autocast()
-            args, kwargs = tree_map_only(Tensor, Tensor.detach, (args, kwargs))
+            args, kwargs = _detached(args, kwargs)
             if isinstance(module, nn.Embedding):
                 args, kwargs, output = _spread(args, kwargs, output, self._rows)
             self._append(name, module, trained, args, kwargs, output)
@@ -117,11 +114,11 @@ class Tape:
             )
 
     def _append(self, name: str, module: nn.Module, trained: Any, args: Any, kwargs: Any, output: Any) -> None:
-        leaves, _ = tree_flatten(output)
+        leaves = [output] if isinstance(output, Tensor) else tree_flatten(output)[0]
         places = tuple(i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad)
         if places:
             outputs = tuple(leaves[place] for place in places)
-            versions = tuple(tensor._version for tensor in (*tensors((args, kwargs)), *outputs))
+            versions = tuple((tensor, tensor._version) for tensor in (*tensors((args, kwargs)), *outputs))
             self.calls.append(Call(name, module, trained, args, kwargs, outputs, places, versions))
 
 
@@ -141,6 +138,14 @@ def owned(module: nn.Module) -> dict[str, nn.Parameter]:
         if isinstance(child, nn.ParameterList | nn.ParameterDict):
             own.update(child.named_parameters(prefix=name, remove_duplicate=False))
     return {name: value for name, value in own.items() if value.requires_grad}
+
+
+def _detached(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Cut inputs off the graph; most layers have tensors only, which is quicker than a walk through nested ones."""
+    if not kwargs and all(isinstance(each, Tensor) for each in args):
+        return tuple(each.detach() for each in args), kwargs
+    cut: tuple[tuple[Any, ...], dict[str, Any]] = tree_map_only(Tensor, Tensor.detach, (args, kwargs))
+    return cut
 
 
 def tensors(tree: Any) -> list[Tensor]:
