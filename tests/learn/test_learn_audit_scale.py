@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from discreet import noise
 from discreet.errors import Refused
 from discreet.learn.torch import make_private
+from discreet.learn.training import AdaptiveClip
 from discreet.learn.training.sampling import cut
 
 STEPS = 340  # All samples of four rows are something in that many steps with probability (15/16)^340 = 3e-10.
@@ -126,6 +127,21 @@ def test_updates_have_the_noise_of_the_plan_within_one_per_cent() -> None:
 )
 def test_noise_of_another_size_or_of_other_steps_is_caught(wrong: str, rows: int) -> None:
     assert not right_noise(*noise_only(wrong, rows, steps=3))
+
+
+@pytest.mark.statistical
+def test_an_adaptive_clip_scales_its_noise_and_leaves_the_gradient_its_share() -> None:
+    rule = AdaptiveClip(3, count_noise=1, quantile="0.9")
+    plan = {"noise_multiplier": "1.2", "public_size": 64, "batch_size": 64, "steps": 10, "physical_batch": 32}
+    private, clips = run_on(torch.zeros(0, 20_000), clip=rule, **plan), []
+    private._callback = lambda done: clips.append(done.clip)
+    sums = noisy_sums(private)
+    left = 1 / 1.2**2 - 1 / (2 * 1) ** 2  # What the count does not spend.
+    each = sums.std(axis=1) / (np.array(clips) * float(private.plan.sensitivity) / math.sqrt(left))
+    assert clips[0] == 3
+    assert len(set(clips)) == 10
+    assert abs(math.sqrt((each**2).mean()) - 1) < 0.01
+    assert (abs(each - 1) < 0.035).all()
 
 
 def test_updates_lie_on_the_grid_and_nowhere_else() -> None:

@@ -75,13 +75,16 @@ class Case:
         self.sums = ClippedSums(self.model, clip=clip, grid=self.plan.grid, physical_batch=SLOTS)
         self.plan = _plan(clip, count, self.sums.slack)
 
-    def sum_of(self, rows: Tensor, order: Any) -> Any:
-        """Return the sum of rows in an order, in whole grid steps."""
+    def add_all(self, rows: Tensor, order: Any) -> None:
         for batch in cut(np.asarray(order, np.int64), SLOTS):
             x = rows[torch.from_numpy(batch.indices).clamp(min=0)]
             inside = torch.from_numpy(batch.inside)
             x[~inside] = 0
             self.sums.add(loss(self.model(x)), inside)
+
+    def sum_of(self, rows: Tensor, order: Any) -> Any:
+        """Return the sum of rows in an order, in whole grid steps."""
+        self.add_all(rows, order)
         return self.sums.take().to(torch.int64).numpy()
 
     def moved(self, before: Any, after: Any) -> Fraction:
@@ -137,6 +140,18 @@ def test_what_moves_beyond_the_record_itself_is_rounding(name: str) -> None:
     rest = case.sum_of(rows, longer) - case.sum_of(rows, order) - alone
     allowed = case.plan.sensitivity - case.plan.clip.bound
     assert sum(int(step) ** 2 for step in rest) * case.plan.grid**2 <= allowed**2
+
+
+def test_one_record_moves_the_count_of_short_gradients_by_exactly_one() -> None:
+    case = Case("dense", AdaptiveClip("0.7"))
+    for size in (0, 5, SLOTS, SLOTS + 3):
+        rows, (order, longer), counts = drawn(size + 1), coupled(size), []
+        for each in (order, longer):
+            case.add_all(rows, each)
+            counts.append(case.sums.count)
+            case.sums.reset()
+        assert abs(counts[1] - counts[0]) == 1
+        assert abs(counts[0]) <= size
 
 
 @pytest.mark.parametrize("name", MODELS)
