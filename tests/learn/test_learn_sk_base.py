@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from learn.learn_purse import Purse
+from learn.sk_purse import Purse
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import validate_data
 
@@ -111,6 +111,13 @@ def test_shapes_are_public_and_wrong_ones_are_refused(shape: tuple[int, ...]) ->
         Constant(epsilon=1, bounds=(0, 1), session=Purse()).fit(np.zeros(shape), Y)
     with pytest.raises(InvalidParameter, match="one value for each row"):
         Constant(epsilon=1, bounds=(0, 1), session=Purse()).fit(X, Y[:2])
+
+
+def test_a_target_of_no_known_kind_is_refused_before_it_is_paid_for() -> None:
+    purse = Purse()
+    with pytest.raises(InvalidParameter, match="a column must be"):
+        Constant(epsilon=1, bounds=(0, 1), session=purse).fit(X, {0: 1, 1: 2, 2: 3})
+    assert not purse.charges
 
 
 def test_missing_bounds_name_three_ways_out() -> None:

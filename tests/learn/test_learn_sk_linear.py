@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from learn.learn_purse import Purse
+from learn.sk_purse import Purse
 from sklearn.base import clone
 from sklearn.linear_model import Ridge as ExactRidge
 from sklearn.pipeline import make_pipeline
@@ -172,7 +172,8 @@ def test_predictions_stay_within_the_bounds_of_the_target_and_features_within_th
     fit = LinearRegression(**USUAL).fit(X, Y)
     far = np.full((1, 3), 1e9)
     assert fit.predict(far) == fit.predict(np.full((1, 3), 5.0))
-    assert np.abs(fit.set_params(target_bounds=(-1, 1)).predict(X)).max() <= 1
+    narrow = LinearRegression(**USUAL | {"target_bounds": (-1, 1)}).fit(X, Y)
+    assert np.abs(narrow.predict(X)).max() <= 1
 
 
 @pytest.mark.parametrize(
@@ -208,6 +209,13 @@ def test_with_a_session_odd_values_are_no_errors_and_change_nothing_else() -> No
     for estimator in ALL[:1] + ALL[5:7]:
         fit = type(estimator)(**USUAL, session=Purse()).fit(odd, target)
         assert np.isfinite(fit.coef_).all()
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=lambda one: f"{type(one).__name__}-{getattr(one, 'method', '')}")
+def test_no_rows_one_row_and_equal_rows_are_no_errors_with_a_session(estimator: Any) -> None:
+    for rows in (X[:0], X[:1], np.zeros((30, 3)), np.full((30, 3), np.inf)):
+        fit = clone(estimator).set_params(session=Purse()).fit(rows, np.zeros(len(rows)))
+        assert np.isfinite(fit.predict(X[:2])).all()
 
 
 def test_a_pipeline_takes_the_bounds_of_its_scaler_and_both_pay_the_same_session() -> None:

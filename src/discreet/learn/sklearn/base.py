@@ -25,7 +25,7 @@ from discreet.mechanisms.fields import small_delta
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.columns import as_column
+from discreet.statistics.columns import as_column, reader_for
 
 __all__ = ["PrivateEstimator", "PrivatePredictor", "Table", "split"]
 
@@ -120,6 +120,7 @@ class PrivateEstimator:
                 raise InvalidParameter("this needs a target y")
             if len(getattr(y, "shape", (0,))) != 1 or len(y) != len(X):
                 raise InvalidParameter("y must have one value for each row of X")
+            reader_for(y)  # Refuses what is no column by its kind, while nothing is paid yet.
         validate_data(self, X, y if self._needs_target() else "no_validation", skip_check_array=True)
 
     def _needs_target(self) -> bool:

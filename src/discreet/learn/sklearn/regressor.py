@@ -41,6 +41,7 @@ class LinearModel(PrivatePredictor):
     intercept_: float
     method_: str
     declined_: bool
+    target_limits_: tuple[float, float]
 
     def _facts(self, X: Any, y: Any) -> tuple[Table, Design]:
         """Read the public facts of a regression."""
@@ -65,6 +66,7 @@ class LinearModel(PrivatePredictor):
         self.declined_ = isinstance(value, NoAnswer)
         found = ((low + high) / 2, *[Fraction(0)] * len(table.frame.bounds)) if isinstance(value, NoAnswer) else value
         self.frame_, self.release_, self.method_ = table.frame, released, method
+        self.target_limits_ = (float(low), float(high))
         self.intercept_, self.coef_ = float(found[0]), np.array([float(part) for part in found[1:]])
         return self
 
@@ -73,8 +75,7 @@ class LinearModel(PrivatePredictor):
         check_is_fitted(self)
         values = validate_data(self, X, reset=False, dtype=np.float64)
         inside = np.clip(values, *self.frame_.limits.T)
-        low, high = self._target_pair()
-        found: NDArray[np.float64] = np.clip(inside @ self.coef_ + self.intercept_, float(low), float(high))
+        found: NDArray[np.float64] = np.clip(inside @ self.coef_ + self.intercept_, *self.target_limits_)
         return found
 
     def intervals_(self, confidence: Number = 0.95) -> NDArray[np.float64]:
