@@ -64,13 +64,13 @@ def test_much_budget_finds_the_exact_fit(method: str) -> None:
 @pytest.mark.statistical
 def test_three_classes_with_names_are_told_apart() -> None:
     rng = np.random.default_rng(4)
-    centres = np.array([[2.0, 0.0], [-1.0, 2.0], [-1.0, -2.0]])
+    centres = np.array([[1.2, 0.0], [-0.6, 1.2], [-0.6, -1.2]])
     codes = rng.integers(0, 3, 4000)
     X, names = centres[codes] + rng.normal(size=(4000, 2)), np.array(["ash", "elm", "oak"])
     found = estimator(classes=["oak", "ash", "elm"], epsilon=15).fit(X, names[codes])
     assert found.classes_.tolist() == ["ash", "elm", "oak"]
     assert found.coef_.shape == (3, 2)
-    assert (found.predict(X) == names[codes]).mean() > 0.85
+    assert (found.predict(X) == names[codes]).mean() > 0.65
     assert np.allclose(found.predict_proba(X).sum(axis=1), 1)
     assert found.decision_function(X).shape == (4000, 3)
     assert found.intervals_().shape == (3, 3, 2)
@@ -140,7 +140,7 @@ def test_rows_stay_in_the_ball_and_depend_on_themselves_alone() -> None:
     rng = np.random.default_rng(3)
     steps = rng.integers(-HALF, HALF + 1, size=(300, 4))
     columns = Columns(np.array([0.3, -0.9, 0.0, 0.1]), np.array([0.02, 0.5, 1e-3, 0.2]))
-    subject = Coordinates(read_bounds((-2, 5), 4), columns, 3.0, True)
+    subject = Coordinates(read_bounds((-2, 5), 4), columns, 3.0, 0.3)
     rows = subject.rows(columns.look(steps), np.arange(300) % 7 > 0)
     assert ((rows**2).sum(axis=1) <= RADIUS**2).all()
     assert (rows[::7] == 0).all()
@@ -154,7 +154,7 @@ def test_coefficients_of_the_ball_mean_the_same_in_the_units_of_the_data(has_int
     low, high = frame.limits.T
     origin = -(low + high) / (high - low)
     columns = Columns(origin if not has_intercept else np.array([0.2, -0.1]), np.array([0.5, 0.25]))
-    subject = Coordinates(frame, columns, 50.0, has_intercept)
+    subject = Coordinates(frame, columns, 50.0, 0.5 * has_intercept)
     X = np.array([[1.0, 3.0], [4.5, 0.5]])
     steps = np.rint((2 * X - low - high) / (high - low) * HALF).astype(np.int64)
     theta = np.array([0.7, -1.3, 2.0][: 2 + has_intercept])

@@ -25,7 +25,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 LEVELS: Final = tuple((2.0 ** np.arange(-2.0, 4.01, 0.25)).tolist())  # Of lengths of rows, over the root of their size.
-_CONSTANT: Final = 0.25  # The column of the intercept, next to the longest row of features.
 _LEAST: Final = 2.0**-11  # Of a variance, in the frame.
 _FAR: Final = 1 << 24  # Steps; its square, a thousand times, fits 64 bits.
 
@@ -73,7 +72,11 @@ class Coordinates:
     frame: Frame
     columns: Columns
     longest: float  # standardised features longer than this are shortened
-    has_intercept: bool
+    share: float  # of the intercept's column next to the longest row of features; none without an intercept
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.share > 0
 
     @property
     def dimension(self) -> int:
@@ -82,7 +85,7 @@ class Coordinates:
     @property
     def constant(self) -> int:
         """The column of the intercept, in steps."""
-        return round(RADIUS * _CONSTANT / math.hypot(1, _CONSTANT)) if self.has_intercept else 0
+        return round(RADIUS * self.share / math.hypot(1, self.share))
 
     @property
     def features_radius(self) -> int:
@@ -96,6 +99,12 @@ class Coordinates:
             steps = np.column_stack([np.full(len(steps), self.constant, dtype=np.int64), steps])
         steps[~inside] = 0
         return steps
+
+    def next_to(self, other: Coordinates) -> Floats:
+        """Return what the coefficients of other coordinates, which differ in the share, are multiplied by here."""
+        factors = np.full(self.dimension, other.features_radius / self.features_radius)
+        factors[: self.has_intercept] = other.constant / max(self.constant, 1)
+        return factors
 
     @property
     def turn(self) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias, final
 
 import numpy as np
@@ -16,7 +16,7 @@ from discreet.learn.sklearn.logistic_coordinates import Coordinates, standardise
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
 from discreet.robust.lens import lengths
 
-__all__ = ["Fit", "Fits", "fitted"]
+__all__ = ["Fits", "fitted"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -37,31 +37,41 @@ class Fits:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """One problem, in the coordinates of the ball. All of it is public."""
+    """One problem, the intercept first, in the units of the data. All of it is public."""
 
     coefficients: Floats
     estimate: Floats
-    covariance: Floats | None  # of the estimate, by sampling and by noise; infinite where it cannot be told
+    errors: Floats | None  # by sampling and by noise; infinite where they cannot be told
 
 
 def fitted(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers) -> Fits:
     """Measure columns and lengths, then fit one problem after the other. It must have been paid for."""
-    coordinates, rows = _prepared(plan, frame, steps, codes)
+    ground = _prepared(plan, frame, steps, codes)
     labels = [1] if plan.problems == 1 else range(plan.problems)
-    fits = [_fit(plan, Labelled(rows, (codes == label).astype(np.int64))) for label in labels]
-    turn = coordinates.turn
-    errors = [_errors(turn, fit.covariance) for fit in fits if fit.covariance is not None]
+    fits = [_fit(plan, ground, (codes == label).astype(np.int64)) for label in labels]
+    errors = [fit.errors for fit in fits if fit.errors is not None]
     return Fits(
-        coefficients=np.array([turn @ fit.coefficients for fit in fits]),
-        estimates=np.array([turn @ fit.estimate for fit in fits]),
+        coefficients=np.array([fit.coefficients for fit in fits]),
+        estimates=np.array([fit.estimate for fit in fits]),
         errors=np.array(errors) if errors else None,
     )
 
 
-def _prepared(
-    plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers
-) -> tuple[Coordinates, Integers]:
-    """Return the coordinates, which are public, and the rows in them. A row whose label is no class counts nothing."""
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Standardised rows, and coordinates in which they lie in a ball. The rows are private."""
+
+    coordinates: Coordinates
+    standard: Floats = field(repr=False)
+    inside: NDArray[np.bool_] = field(repr=False)
+
+    def rows(self, coordinates: Coordinates) -> Integers:
+        return coordinates.rows(self.standard, self.inside)
+
+
+def _prepared(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers) -> Ground:
+    """Choose coordinates by noisy means, spreads and lengths. A row whose label is no class counts nothing."""
     preparation, inside = plan.preparation, codes >= 0
     moments = preparation.moments
     seen = moments.measure(coarser(steps, moments.reach), np.where(inside, 0, -1))
@@ -70,8 +80,7 @@ def _prepared(
     standard = columns.look(steps)
     far = np.where(inside, lengths(standard), 0.0)
     (longest,) = preparation.lengths.chosen((far,), _spared(plan, float(seen.counts[0])))
-    coordinates = Coordinates(frame, columns, longest, plan.has_intercept)
-    return coordinates, coordinates.rows(standard, inside)
+    return Ground(Coordinates(frame, columns, longest, plan.constant), standard, inside)
 
 
 def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
@@ -80,28 +89,32 @@ def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
     return min(max(plan.features / math.sqrt(plan.preparation.mu_squared), math.sqrt(people)), people / 4)
 
 
-def _fit(plan: ObjectivePlan | NewtonPlan, data: Labelled) -> Fit:
-    return _by_objective(plan, data) if isinstance(plan, ObjectivePlan) else _by_newton(plan, data)
+def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> Fit:
+    return _by_objective(plan, ground, labels) if isinstance(plan, ObjectivePlan) else _by_newton(plan, ground, labels)
 
 
-def _by_objective(plan: ObjectivePlan, data: Labelled) -> Fit:
+def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> Fit:
     """Find the minimum with a random slope, and measure the matrix there if intervals are wanted."""
-    objective, matrix = plan.objective, plan.curvature
-    found = np.array([float(value) for value in objective.release(data)])
+    objective, matrix, plain = plan.objective, plan.curvature, ground.coordinates
+    found = np.array([float(value) for value in objective.release(Labelled(ground.rows(plain), labels))])
     if matrix is None:
-        return Fit(found, found, None)
-    curvature = matrix.measure(data.rows, _steps(found))
-    # At the minimum H (theta - truth) = score - slope - ridge theta, to first order: take the last term away.
-    pull = float(objective.ridge) * found
+        return Fit(plain.turn @ found, plain.turn @ found, None)
+    even = replace(plain, share=plan.even_constant)
+    factors = even.next_to(plain)
+    place = found * factors
+    curvature = matrix.measure(ground.rows(even), _steps(place))
     inverse, is_known = _inverse(curvature, matrix.deviation)
-    estimate = found + inverse @ pull
-    noise = 1 / float(objective.mu_squared) + _blurred(matrix.deviation, estimate - found)
-    last = float(objective.output_variance) * 4.0**-FINE
-    return Fit(found, estimate, _covariance(curvature, inverse, noise, last, is_known))
+    # At the minimum H (theta - truth) = score - slope - ridge theta, to first order: take the last term away.
+    pull = inverse @ (float(objective.ridge) * place / factors**2)
+    noise = 1 / (float(objective.mu_squared) * factors**2) + _blurred(matrix.deviation, pull)
+    last = float(objective.output_variance) * 4.0**-FINE * factors**2
+    covariance = inverse @ (curvature + np.diag(noise)) @ inverse + np.diag(last)
+    return Fit(plain.turn @ found, even.turn @ (place + pull), _errors(even.turn, covariance, is_known))
 
 
-def _by_newton(plan: NewtonPlan, data: Labelled) -> Fit:
+def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> Fit:
     """Take early steps over the matrix at zero, which no curvature exceeds, and a last one over that of the fit."""
+    data, turn = Labelled(ground.rows(ground.coordinates), labels), ground.coordinates.turn
     place, gram = np.zeros(plan.dimension), plan.gram
     first = _raised(gram.measure(data.rows, _steps(place)), gram.deviation)
     for scores in plan.early:
@@ -109,10 +122,11 @@ def _by_newton(plan: NewtonPlan, data: Labelled) -> Fit:
     matrix, last = plan.matrix, plan.last
     curvature = matrix.measure(data.rows, _steps(place))
     move = np.asarray(np.linalg.solve(_raised(curvature, matrix.deviation), last.measure(data, _steps(place))))
-    found = place + move
     inverse, is_known = _inverse(curvature, matrix.deviation)
     noise = last.deviation**2 + _blurred(matrix.deviation, move)
-    return Fit(found, found, _covariance(curvature, inverse, noise, 0.0, is_known))
+    covariance = inverse @ (curvature + noise * np.eye(plan.dimension)) @ inverse
+    found = turn @ (place + move)
+    return Fit(found, found, _errors(turn, covariance, is_known))
 
 
 def _steps(place: Floats) -> Integers:
@@ -122,12 +136,6 @@ def _steps(place: Floats) -> Integers:
 def _blurred(deviation: float, move: Floats) -> float:
     """Return the variance of each entry of noise * move, for noise with half the variance off the diagonal."""
     return float(deviation**2 * (move @ move) / 2)
-
-
-def _covariance(curvature: Floats, inverse: Floats, noise: float, last: float, is_known: bool) -> Floats:
-    """Return H^-1 (H + noise) H^-1: for a logistic model the scores vary as the matrix says."""
-    one = np.eye(len(curvature))
-    return inverse @ (curvature + noise * one) @ inverse + last * one if is_known else np.full_like(one, math.inf)
 
 
 def _length(deviation: float, size: int) -> float:
@@ -153,7 +161,8 @@ def _inverse(matrix: Floats, deviation: float) -> tuple[Floats, bool]:
     return inverse, bool(values.min() >= least)
 
 
-def _errors(turn: Floats, covariance: Floats) -> Floats:
-    if not np.isfinite(covariance).all():
+def _errors(turn: Floats, covariance: Floats, is_known: bool) -> Floats:
+    """Return standard errors in the units of the data. For a logistic model the scores vary as the matrix says."""
+    if not is_known:
         return np.full(len(turn), math.inf)
     return np.asarray(np.sqrt(np.maximum(np.diag(turn @ covariance @ turn.T), 0.0)))

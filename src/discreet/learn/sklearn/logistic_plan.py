@@ -113,6 +113,16 @@ class ObjectivePlan:
         return "objective"
 
     @property
+    def constant(self) -> float:
+        """The intercept's column, next to the longest row of features: short, so that others get little noise."""
+        return 0.25 if self.has_intercept else 0.0
+
+    @property
+    def even_constant(self) -> float:
+        """The same where the matrix is measured, which is to be known in all directions."""
+        return 0.6 if self.has_intercept else 0.0
+
+    @property
     def problems(self) -> int:
         return self.calibration.problems
 
@@ -198,6 +208,11 @@ class NewtonPlan:
     @property
     def method(self) -> str:
         return "newton"
+
+    @property
+    def constant(self) -> float:
+        """The intercept's column, next to the longest row of features."""
+        return 0.6 if self.has_intercept else 0.0
 
     @property
     def mu_squared(self) -> Fraction:
