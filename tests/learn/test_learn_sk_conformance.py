@@ -33,6 +33,7 @@ ESTIMATORS: tuple[tuple[Any, dict[str, str]], ...] = (
     (private.GaussianNB(**USUAL, **FOUND), CLASSIFICATION),
     (private.LogisticRegression(**USUAL, **FOUND), CLASSIFICATION),
     (private.LogisticRegression(**USUAL, **FOUND, method="newton"), CLASSIFICATION),
+    (private.KMeans(3, **USUAL), {**ONCE, "check_clustering": TWICE}),
 )
 # The same, for the night: each of their fits takes a while.
 SLOW: tuple[tuple[Any, dict[str, str]], ...] = (
