@@ -212,6 +212,7 @@ def test_steps_cannot_be_skipped_repeated_or_exceeded() -> None:
         {"delta": "0.1"},
         {"slack": "0.01"},
         {"batch_size": 0},
+        {"batch_size": 601},
     ],
 )
 def test_nonsense_about_streams_is_refused(wrong: dict[str, Any]) -> None:

@@ -28,6 +28,7 @@ __all__ = ["Stream", "StreamPlan", "plan_stream"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _FORMAT = 1
+_USUAL_BAND = 16  # Steps; twice as many take a tenth off the noise of running sums, and twice the memory.
 
 
 @final
@@ -173,12 +174,14 @@ def plan_stream(
     """Make the plan of a run over a stream, or over several epochs, from public numbers.
 
     A record has its turn once in public_size / batch_size steps, and `epochs` times in all. `band` is as long as that
-    allows, but for 32 steps at most, unless it is said.
+    allows, but for 16 steps at most, unless it is said: a run keeps two vectors for each.
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")
     size, batch = positive_integer(public_size, name="public_size"), positive_integer(batch_size, name="batch_size")
-    period = max(1, size // batch)
+    if batch > size:
+        raise InvalidParameter("batch_size must not exceed public_size")
+    period = size // batch
     chance = small_delta(delta, population=size)
     if noise_multiplier is None:
         assert epsilon is not None
@@ -186,7 +189,7 @@ def plan_stream(
     return StreamPlan(
         steps=period * positive_integer(epochs, name="epochs"),
         period=period,
-        band=min(period, 32) if band is None else band,
+        band=min(period, _USUAL_BAND) if band is None else band,
         clip=_read_clip(read_clip(clip)),
         noise_multiplier=positive(noise_multiplier, name="noise_multiplier"),
         divisor=Fraction(size, period),
