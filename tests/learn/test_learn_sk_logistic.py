@@ -18,6 +18,7 @@ from discreet.learn.convex import delta_bound
 from discreet.learn.convex.gradient import RADIUS
 from discreet.learn.sklearn import LogisticRegression
 from discreet.learn.sklearn.bounds import read_bounds
+from discreet.learn.sklearn.class_moments import ClassMoments
 from discreet.learn.sklearn.logistic_coordinates import Columns, Coordinates
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
 from discreet.mechanisms.budget import GaussianNoise
@@ -198,6 +199,24 @@ def test_odd_values_and_labels_are_no_error_with_a_session() -> None:
     assert np.isfinite(found.coef_).all()
     with pytest.raises(ValueError, match="NaN"):
         estimator().fit(X, y)
+
+
+def test_how_many_labels_are_strange_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under replace-one the number of rows is told without noise, so all of them must be counted."""
+    counted = []
+    measure = ClassMoments.measure
+
+    def watched(self: ClassMoments, rows: Any, labels: Any) -> Any:
+        seen = measure(self, rows, labels)
+        counted.append(float(seen.counts[0]))
+        return seen
+
+    monkeypatch.setattr(ClassMoments, "measure", watched)
+    X, y = sample(200)
+    for strange in (0, 1, 150):
+        labels = np.where(np.arange(200) < strange, 9, y)
+        estimator(relation="replace-one", session=Purse()).fit(X, labels)
+    assert counted == [200.0, 200.0, 200.0]
 
 
 def test_a_copy_pays_from_the_same_purse() -> None:

@@ -71,10 +71,15 @@ class Ground:
 
 
 def _prepared(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers) -> Ground:
-    """Choose coordinates by noisy means, spreads and lengths. A row whose label is no class counts nothing."""
+    """Choose coordinates by noisy means, spreads and lengths.
+
+    A row whose label is no class adds nothing to a fit. It is counted, in the middle of the bounds: under replace-one
+    the number of rows is public, and how many of them have such labels is not.
+    """
     preparation, inside = plan.preparation, codes >= 0
     moments = preparation.moments
-    seen = moments.measure(coarser(steps, moments.reach), np.where(inside, 0, -1))
+    steps = np.where(inside[:, None], steps, 0)
+    seen = moments.measure(coarser(steps, moments.reach), np.zeros(len(steps), dtype=np.int64))
     low, high = frame.limits.T
     columns = standardised(seen, None if plan.has_intercept else -(low + high) / (high - low))
     standard = columns.look(steps)
