@@ -29,6 +29,7 @@ from discreet.learn.torch.checkpoints import RunFolder
 from discreet.ledger import Account, Budget, Ledger
 from discreet.privacy.relation import Relation
 
+torch.set_num_threads(1)  # Threads of a parent do not live in its forks, which would wait for them.
 LOSS = nn.CrossEntropyLoss(reduction="none")
 
 
