@@ -21,6 +21,11 @@ def single_p(drawn: Any, rate: float) -> float:
     return float(2 * min(stats.chi2(count).sf(statistic), stats.chi2(count).cdf(statistic)))
 
 
+def total_p(drawn: Any, rate: float) -> float:
+    """How many are in at all: exactly Binomial(all, q)."""
+    return float(stats.binomtest(int(drawn.sum()), drawn.size, rate).pvalue)
+
+
 def pair_p(drawn: Any, rate: float) -> float:
     """How often two records are in together: over pairs without a common record exactly Binomial(all, q^2)."""
     both = drawn[:, ::2][:, : drawn.shape[1] // 2] & drawn[:, 1::2]
@@ -35,7 +40,7 @@ def again_p(drawn: Any, rate: float) -> float:
 
 def right_coins(drawn: Any, rate: float) -> bool:
     """Tell whether these inclusions, a row for every step and a column for every record, may be independent coins."""
-    return min(single_p(drawn, rate), pair_p(drawn, rate), again_p(drawn, rate)) > FALSE_ALARM / 3
+    return min(test(drawn, rate) for test in (total_p, single_p, pair_p, again_p)) > FALSE_ALARM / 4
 
 
 def shuffled(count: int, batch: int, steps: int, permutation: Any) -> Any:

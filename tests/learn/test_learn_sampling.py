@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 from discreet.learn.training import NOBODY, PoissonSampler, TrainingPlan, plan_training
 from discreet.learn.training.sampling import cut
 
-RATE, COUNT, STEPS = 0.1, 20, 6000
+RATE, COUNT, STEPS = 0.1, 20, 4000
 
 
 def plan_of(rate: Fraction, *, slots: int = 4) -> TrainingPlan:
@@ -50,24 +50,24 @@ def drawn() -> Any:
 @pytest.mark.statistical
 def test_inclusion_follows_independent_coins(drawn: Any) -> None:
     assert right_coins(drawn, RATE)
-    assert not right_coins(drawn, RATE * 1.1)
-    assert not right_coins(drawn, RATE * 0.9)
+    assert not right_coins(drawn, RATE * 1.2)
+    assert not right_coins(drawn, RATE * 0.8)
 
 
 @pytest.mark.statistical
 def test_a_shuffling_loader_is_caught_by_pairs() -> None:
-    drawn = shuffled(COUNT, 2, STEPS, noise.permutation)
-    assert drawn.sum(axis=1).tolist() == [2] * STEPS
-    assert pair_p(drawn, RATE) < 1e-15
-    assert again_p(drawn, RATE) < 1e-15
+    drawn = shuffled(COUNT, 2, 2 * STEPS, noise.permutation)
+    assert drawn.sum(axis=1).tolist() == [2] * 2 * STEPS
+    assert pair_p(drawn, RATE) < 1e-9
+    assert again_p(drawn, RATE) < 1e-9
 
 
 @pytest.mark.statistical
 def test_samples_of_fixed_size_are_caught_by_pairs_of_records_only() -> None:
-    drawn = fixed_size(COUNT, 2, STEPS, noise.permutation)
+    drawn = fixed_size(COUNT, 2, 2 * STEPS, noise.permutation)
     assert single_p(drawn, RATE) > 1e-9
     assert again_p(drawn, RATE) > 1e-9
-    assert pair_p(drawn, RATE) < 1e-15
+    assert pair_p(drawn, RATE) < 1e-9
 
 
 @pytest.mark.statistical
@@ -104,7 +104,7 @@ def test_batches_have_one_shape_and_only_the_last_is_filled_up() -> None:
 @pytest.mark.statistical
 def test_the_order_follows_the_uniform_law() -> None:
     sampler = PoissonSampler(plan_of(Fraction(1)))
-    seen = Counter(tuple(sampler.draw(4)[0].indices.tolist()) for _ in range(3000))
+    seen = Counter(tuple(sampler.draw(4)[0].indices.tolist()) for _ in range(2000))
     assert set(seen) == set(permutations(range(4)))
     assert stats.chisquare(list(seen.values())).pvalue > 1e-9
 

@@ -9,7 +9,8 @@ from discreet.learn.training.grids import grid_for
 from discreet.learn.training.plan import TrainingPlan, plan_training
 from discreet.learn.training.runs import RunNoise, RunPlan, RunSampler
 from discreet.learn.training.sampling import NOBODY, PhysicalBatch, PoissonSampler
-from discreet.learn.training.streams import Stream, StreamPlan, plan_stream
+from discreet.learn.training.stream_plan import StreamPlan, plan_stream
+from discreet.learn.training.streams import Stream
 
 __all__ = [
     "NOBODY",
