@@ -54,6 +54,8 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
         return f"ε = {significant_up(_total(epsilons))}"
     if delta is None and isinstance(event, ApproxDP):
         delta = event.delta  # It has no other.
+    if isinstance(event, ApproxDP) and delta == event.delta:
+        return f"ε = {significant_up(event.epsilon)}, δ = {significant_up(delta)}"  # Not through a float, rounded up.
     if delta is not None:
         from discreet.privacy import epsilon as epsilon_at
 
