@@ -51,7 +51,7 @@ class Journaled:
 def small(steps: int) -> dict:
     return {
         "model": model_of(), "data": rows(40), "public_size": 40, "batch_size": 20, "steps": steps,
-        "checkpoint_every": 3, "noise_multiplier": 1,
+        "checkpoint_every": 3, "noise_multiplier": 4,
     }  # fmt: skip
 
 
