@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.learn.torch.secret_chance import renew_generators
 from discreet.learn.torch.trees import Tree, joined, leaves, mapped, same_shape
 
 __all__ = ["Collate", "ItemRows", "Rows", "TensorRows", "read_rows"]
@@ -67,7 +68,7 @@ class TensorRows:
 @final
 @dataclass(frozen=True, slots=True)
 class ItemRows:
-    """A data set that is asked item by item."""
+    """A data set that is asked item by item. What varies its items must be as secret as who is in the batch."""
 
     dataset: Any = field(repr=False)
     collate: Collate
@@ -81,6 +82,7 @@ class ItemRows:
         return joined([self.zero] * slots)
 
     def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
+        renew_generators()
         rows = [self._row(int(index)) if there else None for index, there in zip(indices, inside, strict=True)]
         return joined([self.zero if row is None else row for row in rows]), np.array([row is not None for row in rows])
 
