@@ -91,13 +91,13 @@ def poisoning_check(
 ) -> NotPrivate[PoisoningReport]:
     """Train on clean rows and on rows of which a growing share is bad, in each of the given ways.
 
-    ways       names of ways to train; each is a function of rows and classes that returns a function from rows to classes
+    ways       names of ways to train: each takes rows and classes, and returns a function from rows to classes
     tests      rows that are never bad and never trained on
     trigger    puts the attacker's mark on rows: takes rows, returns as many of the same shape
     target     the class that the attacker wants for marked rows
 
-    What is bad is chosen at random; a larger share contains the smaller ones. Models that were trained here are for this
-    check only: each would cost what its training costs, and none was paid for.
+    What is bad is chosen at random; a larger share contains the smaller ones. Models that were trained here are for
+    this check only: each would cost what its training costs, and none was paid for.
     """
     _check(ways, rows, tests, classes, target, shares)
     order = torch.from_numpy(noise.permutation(len(rows[1])))
