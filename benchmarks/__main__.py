@@ -27,6 +27,7 @@ from benchmarks import (
     bench_running,
     bench_speed,
     bench_spread,
+    bench_training_speed,
 )
 from benchmarks.environments import ROOT
 from benchmarks.results import Results
@@ -70,6 +71,7 @@ TOPICS: Final = {
     "release": Topic(bench_release.measure, bench_release.tables, needs_data=True),
     "attacks": Topic(bench_attacks.measure, bench_attacks.tables, needs_data=True),
     "audit": Topic(bench_audit.measure, one(bench_audit.table)),
+    "training_speed": Topic(bench_training_speed.measure, one(bench_training_speed.table)),
     "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
 }

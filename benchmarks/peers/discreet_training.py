@@ -1,0 +1,66 @@
+"""Training steps of Discreet: the clipped sum alone, and with exact noise that a thread draws ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional
+
+from benchmarks.peers.training_models import CLIP, NOISE, RATE, Job, asked, report
+from discreet.learn.torch.clipping import ClippedSums
+from discreet.learn.torch.clipping.bounds import slack_of
+from discreet.learn.torch.noisy import NoisyStep
+from discreet.learn.training import NoiseAhead, TrainingPlan, plan_training
+
+
+def plan_of(job: Job, slots: int) -> TrainingPlan:
+    """Return a plan with the given noise for batches of this length."""
+    size = sum(value.numel() for value in job.network.parameters())
+    return plan_training(
+        noise_multiplier=NOISE,
+        delta="1e-5",
+        public_size=60_000,
+        batch_size=len(job.rows),
+        steps=1000,
+        clip=CLIP,
+        parameters=size,
+        physical_batch=slots,
+        slack=slack_of(slots),
+    )
+
+
+def steps(job: Job, slots: int) -> dict[str, Callable[[], object]]:
+    """Return steps with and without noise; both end with the optimiser's."""
+    plan = plan_of(job, slots)
+    sums = ClippedSums(job.network, clip=plan.clip, grid=plan.grid, physical_batch=slots)
+    optimizer = torch.optim.SGD(job.network.parameters(), RATE)
+    noisy = NoisyStep(plan, sums, NoiseAhead(plan), optimizer, None, None, None, None)
+    unit, inside = float(plan.grid / plan.divisor), torch.ones(slots, dtype=torch.bool)
+
+    def add() -> None:
+        for rows, labels in zip(torch.split(job.rows, slots), torch.split(job.labels, slots), strict=True):
+            sums.add(functional.cross_entropy(job.network(rows), labels, reduction="none"), inside)
+
+    def clipped() -> None:
+        add()
+        noisy._set_gradients(sums.take() * unit)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    def with_noise() -> None:
+        add()
+        noisy.run()
+
+    return {"clipped": clipped, "noisy": with_noise}
+
+
+def main() -> None:
+    """Time what the command line names."""
+    job = asked()
+    slots = min(len(job.rows), int(job.mode))
+    report(steps(job, slots), slots=slots)
+
+
+if __name__ == "__main__":
+    main()
