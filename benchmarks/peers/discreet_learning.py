@@ -16,7 +16,7 @@ from discreet.learn.torch import make_private
 from discreet.learn.torch.features import StrokeFeatures
 
 Rows = tuple[Tensor, Tensor]
-SLOTS = {"linear": 4096, "cnn": 256}
+SLOTS = {"linear": 4096, "cnn": 288}
 
 
 def network(kind: str) -> nn.Module:
