@@ -17,6 +17,7 @@ from benchmarks import (
     bench_corpus,
     bench_estimators,
     bench_imports,
+    bench_learning,
     bench_ledger,
     bench_noise,
     bench_profile,
@@ -72,6 +73,7 @@ TOPICS: Final = {
     "attacks": Topic(bench_attacks.measure, bench_attacks.tables, needs_data=True),
     "audit": Topic(bench_audit.measure, one(bench_audit.table)),
     "training_speed": Topic(bench_training_speed.measure, one(bench_training_speed.table)),
+    "learning": Topic(bench_learning.measure, one(bench_learning.table), needs_data=True),
     "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
 }
