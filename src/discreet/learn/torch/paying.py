@@ -25,15 +25,19 @@ def check_unit(unit: str) -> None:
 
 
 def pay(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | None) -> None:
-    """Charge the run, unless the folder says that it was charged before.
+    """Charge the run, unless it was charged before.
 
-    The ledger knows a run with a folder by a key: killed between the charge and its note in the folder, the run is
-    found there and costs nothing more.
+    A ledger knows a run with a folder by its key, and is asked each time: it charges the key once, also if the run was
+    killed between the charge and its note in the folder, and a ledger that was never charged does not take the word of
+    a folder for it. Only a payer without keys must rely on the note.
     """
-    if session is None or (folder is not None and folder.charged):
+    if session is None:
         return
-    session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **_key(session, folder))
-    if folder is not None:
+    key = _key(session, folder)
+    if folder is not None and folder.charged and not key:
+        return
+    session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **key)
+    if folder is not None and not folder.charged:
         folder.mark_charged()
 
 
