@@ -212,7 +212,7 @@ def main(kind: str) -> None:
     setup = lambda: small(6 * kills + 30)  # noqa: E731
     ours = told(setup, lambda setup, folder: at_calls(setup, folder, [2 + 11 * place % 37 for place in range(kills)]))
     claim_what_is_held()
-    wrong = told(setup, lambda setup, folder: at_calls(setup, folder, [35, 24, 35]))
+    wrong = told(setup, lambda setup, folder: at_calls(setup, folder, [42, 24, 35]))
     print(json.dumps({"ours": ours, "wrong": wrong}))
 
 

@@ -4,9 +4,9 @@ A step is claimed before its noise is drawn, and a claim is never taken back. Af
 and that no checkpoint holds are lost: the run goes on behind them, and the account is the one of a run that was never
 interrupted. So no step is ever drawn a second time, whenever the process dies.
 
-    run.json               what this run is; written first, never changed
+    run.json               what this run is; written once, never changed
     charged.json           the ledger was charged; nothing is read before it is there
-    claims.json            how many steps were claimed; it only grows
+    claims.json            how many steps were claimed; written before the run begins, and it only grows
     step-00000120.safetensors   weights, optimiser and averages after step 120
     lock                   held by the one process that trains here
 """
@@ -95,9 +95,11 @@ class RunFolder:
         """Start a run, or find the one that is here and refuse to go on with another one."""
         there = _read(self._path / _RUN)
         if there is None:
-            if self._checkpoints() or (self._path / _CLAIMS).exists():
+            if self._checkpoints() or (_read(self._path / _CLAIMS) or {}).get("claimed", 0) != 0:
                 raise Refused(f"{self._path.name} holds checkpoints of a run, and not what run it is", way_out=_ANOTHER)
             run = "".join(f"{int(part):016x}" for part in noise.uniform(1 << 62, 2))
+            # Claims come first: a run is never there without them, so that missing ones are missed.
+            self._write(_CLAIMS, {"run": run, "claimed": 0})
             self._write(_RUN, {"format": _FORMAT, "run": run, **identity})
             return run
         differing = sorted(
@@ -113,11 +115,15 @@ class RunFolder:
 
     def _claims(self) -> int:
         claims = _read(self._path / _CLAIMS)
-        if claims is None and self._checkpoints():
-            raise Refused(f"the claims of the run in {self._path.name} are missing", way_out=_ANOTHER)
-        if claims is not None and claims.get("run") != self.run:
+        if claims is None:
+            raise Refused(
+                f"the claims of the run in {self._path.name} are missing",
+                reason="they say which steps were drawn; without them steps would be drawn again that were paid once",
+                way_out=_ANOTHER,
+            )
+        if claims.get("run") != self.run:
             raise Refused(f"the claims in {self._path.name} belong to another run", way_out=_ANOTHER)
-        return 0 if claims is None else int(claims["claimed"])
+        return int(claims["claimed"])
 
     def _checkpoints(self) -> list[Path]:
         found = [(int(match[1]), path) for path in self._path.iterdir() if (match := _CHECKPOINT.fullmatch(path.name))]
