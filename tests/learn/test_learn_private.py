@@ -599,7 +599,7 @@ def test_items_train_like_tensors():
 
 def test_the_physical_batch_is_chosen_from_public_facts():
     x, y = rows(4)
-    for batch, slots in ((40, 64), (256, 160), (1024, 224)):
+    for batch, slots in ((40, 64), (256, 288), (1024, 288)):
         model = model_of()
         private = make_private(
             model, torch.optim.SGD(model.parameters(), lr=1.0), (x, y), loss=LOSS, noise_multiplier=1, delta=1e-6,

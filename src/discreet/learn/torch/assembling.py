@@ -41,14 +41,14 @@ def end_run(model: nn.Module) -> None:
 def slots_for(physical_batch: int | None, batch_size: int) -> int:
     """Choose how many rows go through the model at once, from public facts.
 
-    Batches of at most 256 rows, as few as hold the expected sample and two standard deviations more; all are of one
+    Batches of at most 320 rows, as few as hold the expected sample and two standard deviations more; all are of one
     size, a multiple of 32, and what is empty in the last one is computed for nothing.
     """
     if physical_batch is not None:
         return positive_integer(physical_batch, name="physical_batch")
     expected = positive_integer(batch_size, name="batch_size")
     likely = expected + 2 * isqrt(expected)
-    batches = -(-likely // 256)
+    batches = -(-likely // 320)
     return 32 * -(-likely // (32 * batches))
 
 
