@@ -105,6 +105,7 @@ def test_costs_stay_within_what_is_asked() -> None:
     ):
         spent = scaler.fit(ROWS).privacy_spent_
         assert 0.49 < spent.epsilon <= 0.5
+        assert str(spent).startswith("ε = 0.5")
 
 
 def test_the_event_of_found_bounds_names_both_steps() -> None:

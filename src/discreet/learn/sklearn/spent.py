@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isfinite
 from typing import final
 
 from discreet.mechanisms.cost import cost_text
+from discreet.mechanisms.text import significant_up
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -29,5 +31,8 @@ class PrivacySpent:
         return epsilon(self.event, self.delta, relation=self.relation)
 
     def __str__(self) -> str:
-        cost = cost_text(self.event, relation=self.relation, delta=self.delta or None)
-        return f"{cost} ({self.relation.value} neighbours)"
+        spent, told = self.epsilon, cost_text(self.event, relation=self.relation, delta=self.delta or None)
+        if self.delta and isfinite(spent):
+            # Many choices cost less at a delta than their epsilons add up to.
+            told = f"ε = {significant_up(Fraction(spent))}, δ = {significant_up(self.delta)}"
+        return f"{told} ({self.relation.value} neighbours)"
