@@ -74,6 +74,8 @@ class NoisyStep:
         return torch.from_numpy(self.noise.released(self.sums.take().to(torch.int64).numpy()))
 
     def _set_gradients(self, gradient: Tensor) -> None:
+        # What a loss.backward() before left on frozen weights has no noise, and the optimiser would step by it.
+        self.optimizer.zero_grad(set_to_none=True)
         parts = torch.split_with_sizes(gradient, [weight.numel() for weight in self.weights])
         for weight, part in zip(self.weights, parts, strict=True):
             weight.grad = part.reshape(weight.shape).to(weight.dtype)
