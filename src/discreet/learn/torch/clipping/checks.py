@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +12,8 @@ from discreet.learn.torch.clipping import bounds
 from discreet.learn.torch.clipping.tape import Call
 
 __all__ = ["check_arithmetic", "check_losses", "check_model", "check_rows_apart"]
+
+_MODES = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")  # By these oneDNN computes in half precision.
 
 
 def check_model(model: nn.Module, physical_batch: int) -> None:
@@ -41,12 +45,22 @@ def check_losses(losses: Tensor, inside: Tensor, rows: int) -> None:
 
 def check_arithmetic() -> None:
     """Refuse settings under which torch multiplies float32 numbers less precisely than float32."""
-    if torch.get_float32_matmul_precision() != "highest":
+    if not _multiplies_precisely():
         raise Refused(
             "torch is set to multiply float32 matrices with less precision",
             reason="the error of clipped sums is proven for float32",
-            way_out='call torch.set_float32_matmul_precision("highest")',
+            way_out='call torch.set_float32_matmul_precision("highest"), leave fp32_precision of torch.backends as it '
+            f"was, and start Python without {' and '.join(_MODES)}",
         )
+
+
+def _multiplies_precisely() -> bool:
+    if any(os.environ.get(name, "STRICT").upper() != "STRICT" for name in _MODES):
+        return False
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # Settings of the old and of the new kind disagree.
+        return False
 
 
 def check_rows_apart(calls: list[Call], of_last_loss: list[tuple[Tensor | None, ...]]) -> None:
