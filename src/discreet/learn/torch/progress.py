@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from fractions import Fraction
 
 from discreet.learn.torch.told import StepDone
+from discreet.mechanisms.text import significant_up
 
 __all__ = ["progress_line"]
 
@@ -47,6 +49,10 @@ class _Epsilon:
 
     def text(self, step: int, total: int) -> str:
         if time.monotonic() >= self._next or step == total:
-            self._text = f"ε {self._after(step):.3g} of {self._limit:.3g}"
+            self._text = f"ε {_shown(self._after(step))} of {_shown(self._limit)}"
             self._next = time.monotonic() + _SECONDS
         return self._text
+
+
+def _shown(epsilon: float) -> str:
+    return significant_up(Fraction(epsilon), 3)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import final
 
+from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 
 __all__ = ["Spent", "StepDone"]
@@ -33,4 +35,4 @@ class Spent:
     delta: float
 
     def __str__(self) -> str:
-        return f"ε = {self.epsilon:.4g} at δ = {self.delta:g} after {self.steps:,} steps"
+        return f"ε = {significant_up(Fraction(self.epsilon))} at δ = {self.delta:g} after {self.steps:,} steps"
