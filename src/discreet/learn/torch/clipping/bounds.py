@@ -61,7 +61,7 @@ def slack_of(physical_batch: int) -> Fraction:
                      together: E <= rows (rows positions + 2) RATIO 2^-53 C, and rows^2 positions <= 2^24.
     adding blocks    At most LARGEST_BATCH sums, which are together below LARGEST_BATCH C (1 + E): 2^14 2^14 2^-53.
     underflow        A product below the range loses at most 2^-126, and c g before it meets an input of norm 2^40 as
-                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^48.
+                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^40.
     """
     doubles = Fraction(RATIO) * (_WORK + 2 * LARGEST_BATCH) * DOUBLE * Fraction(5, 4)
     adding = 2 * Fraction(physical_batch * LARGEST_BATCH) * DOUBLE

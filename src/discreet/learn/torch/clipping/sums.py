@@ -176,7 +176,7 @@ class ClippedSums:
         if most >= 1 << 53:
             raise Refused(
                 "the step has too many records for an exact sum",
-                reason=f"{self._batches} batches of {self.physical_batch} rows could exceed 2^53 grid steps",
+                reason="its sum could exceed 2^53 grid steps",
                 way_out="choose a smaller batch_size",
             )
 
