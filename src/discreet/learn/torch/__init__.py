@@ -5,6 +5,7 @@ from __future__ import annotations
 import discreet.learn.needs_torch  # noqa: F401 - says what to install, if that is missing
 from discreet.learn.torch.adam import DPAdamBC
 from discreet.learn.torch.export import Promise, load_weights
+from discreet.learn.torch.poisoning import PoisonEffect, PoisoningReport, poisoning_check
 from discreet.learn.torch.private import make_private
 from discreet.learn.torch.projections import Box, L2Ball
 from discreet.learn.torch.report import TrainingReport
@@ -16,6 +17,8 @@ __all__ = [
     "Box",
     "DPAdamBC",
     "L2Ball",
+    "PoisonEffect",
+    "PoisoningReport",
     "PrivateTraining",
     "Promise",
     "Spent",
@@ -24,4 +27,5 @@ __all__ = [
     "load_weights",
     "make_private",
     "make_private_stream",
+    "poisoning_check",
 ]
