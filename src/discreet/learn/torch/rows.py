@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.secret_chance import renew_generators
-from discreet.learn.torch.trees import Tree, joined, leaves, mapped, same_shape
+from discreet.learn.torch.trees import Tree, joined, leaves, mapped, retyped, same_shape
 
 __all__ = ["Collate", "ItemRows", "Rows", "TensorRows", "read_rows"]
 
@@ -88,7 +88,7 @@ class ItemRows:
 
     def _row(self, index: int) -> Tree | None:
         """Read one item, or None if it does not have the public shape."""
-        row = self.collate([self.dataset[index]])
+        row = retyped(self.collate([self.dataset[index]]), self.zero)
         return row if same_shape(self.zero, row) else None
 
 

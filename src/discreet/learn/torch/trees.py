@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
-__all__ = ["Tree", "joined", "leaves", "mapped", "same_shape"]
+__all__ = ["Tree", "joined", "leaves", "mapped", "retyped", "same_shape"]
 
 Tree: TypeAlias = Any  # Tensor | tuple[Tree, ...] | list[Tree] | dict[str, Tree]; users unpack it as they know it.
 
@@ -39,6 +39,17 @@ def joined(trees: Sequence[Tree]) -> Tree:
     if isinstance(first, tuple | list):
         return tuple(joined(parts) for parts in zip(*trees, strict=True))
     return torch.cat(tuple(trees))
+
+
+def retyped(tree: Tree, like: Tree) -> Tree:
+    """Give tensors the types of another tree where nothing is cut off: any number becomes a float, no float an int."""
+    if isinstance(tree, dict) and isinstance(like, dict) and tree.keys() == like.keys():
+        return {key: retyped(part, like[key]) for key, part in tree.items()}
+    if isinstance(tree, tuple | list) and isinstance(like, tuple | list) and len(tree) == len(like):
+        return tuple(map(retyped, tree, like))
+    if not isinstance(tree, Tensor) or not isinstance(like, Tensor) or tree.is_complex() or like.is_complex():
+        return tree
+    return tree.to(like.dtype) if like.is_floating_point() or not tree.is_floating_point() else tree
 
 
 def same_shape(one: Tree, other: Tree) -> bool:
