@@ -42,7 +42,7 @@ def _drawn(numbers: Floats, size: int) -> Floats:
     across, down = (pixels[:, None] - points[:, axis] for axis in (0, 1))
     distance = np.sqrt((across[None, :, :] ** 2 + down[:, None, :] ** 2).min(axis=2)) * 28 / size
     pen = 1.0 + 1.2 * numbers[-1]
-    return np.clip(1.25 - 0.8 * (distance - pen + 0.6), 0.0, 1.0)
+    return np.asarray(np.clip(1.25 - 0.8 * (distance - pen + 0.6), 0.0, 1.0))
 
 
 def _strokes(numbers: Floats) -> Floats:
@@ -60,4 +60,4 @@ def _curve(start: Floats, middle: Floats, end: Floats) -> Floats:
 def _placed(points: Floats, size: int) -> Floats:
     """Bring a drawing to its size and into the middle, as scanned digits are."""
     extent = max(float(np.ptp(points, axis=0).max()), 1e-6)
-    return (points - points.mean(axis=0)) / extent * (_INK * size) + (size - 1) / 2
+    return np.asarray((points - points.mean(axis=0)) / extent * (_INK * size) + (size - 1) / 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, final
@@ -36,7 +37,7 @@ class _Lens(NamedTuple):
         """Return rows of length one."""
         centred = (scattered(pictures).flatten(2) - self.middle) / self.scale
         turned = (self.channels @ centred @ self.places).flatten(1)
-        return turned / turned.norm(dim=1, keepdim=True).clamp_min(1e-6)
+        return torch.nn.functional.normalize(turned, dim=1, eps=1e-6)
 
 
 @final
@@ -75,7 +76,7 @@ class StrokeFeatures:
         lens, rows = _lens(self), self._read(pictures)
         _check_slots(self, torch.get_num_threads())
         with torch.no_grad():
-            return torch.cat([_alone(lens, some) for some in rows.split(_SLOTS)] or [torch.empty(0, self.count)])
+            return torch.cat([torch.empty(0, self.count), *(_alone(lens, some) for some in _pieces(rows))])
 
     def _read(self, pictures: Tensor) -> Tensor:
         if not isinstance(pictures, Tensor) or pictures.shape[1:] != (self.size, self.size):
@@ -85,6 +86,10 @@ class StrokeFeatures:
         if not pictures.is_floating_point():
             raise InvalidParameter("pictures must be whole numbers from 0 to 255 (uint8), or floats from 0 to 1")
         return pictures.float().nan_to_num(nan=0.0).clamp(0.0, 1.0)
+
+
+def _pieces(pictures: Tensor) -> Iterator[Tensor]:
+    return (pictures[start : start + _SLOTS] for start in range(0, len(pictures), _SLOTS))
 
 
 def _alone(lens: _Lens, pictures: Tensor) -> Tensor:
@@ -98,7 +103,7 @@ def _alone(lens: _Lens, pictures: Tensor) -> Tensor:
 def _lens(made: StrokeFeatures) -> _Lens:
     """Learn from drawings what varies, separately between channels and between places."""
     with torch.no_grad():
-        shown = torch.cat([scattered(some).flatten(2) for some in drawings(_DRAWINGS, made.size).split(_SLOTS)])
+        shown = torch.cat([scattered(some).flatten(2) for some in _pieces(drawings(_DRAWINGS, made.size))])
     middle = shown.mean(0)
     scale = (shown - middle).pow(2).mean((0, 2)).sqrt()[:, None]
     centred = (shown - middle) / scale
@@ -112,7 +117,7 @@ def _directions(covariance: Tensor, power: float, keep: int) -> Tensor:
     """Return the directions of largest variance as columns, each divided by a power of it."""
     variances, directions = torch.linalg.eigh(covariance)
     variances, directions = variances.flip(0)[:keep], directions.flip(1)[:, :keep]
-    return directions * (variances + _DAMPING * variances[0]).pow(-power)
+    return torch.mul(directions, (variances + _DAMPING * variances[0]).pow(-power))
 
 
 @lru_cache(maxsize=32)
