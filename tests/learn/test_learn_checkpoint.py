@@ -209,7 +209,7 @@ def test_nothing_in_the_folder_tells_about_rows(tmp_path):
         run(data=data, checkpoint=folder).fit(progress=False)
         found.append({path.name: len(path.read_bytes()) for path in folder.iterdir()})
         texts = [json.loads((folder / name).read_text()) for name in ("run.json", "claims.json")]
-        assert texts[0].keys() == {"format", "run", "plan", "model", "name", "views"}
+        assert texts[0].keys() == {"format", "run", "place", "plan", "model", "name", "views"}
         assert texts[1].keys() == {"run", "claimed"}
     assert all(files == found[0] for files in found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 import torch
 from torch import nn
@@ -89,3 +91,14 @@ def test_a_folder_that_is_begun_anew_is_charged_again(tmp_path):
             for path in (tmp_path / "run").iterdir():
                 path.unlink()
             assert charges(book) == count
+
+
+def test_a_copy_of_a_folder_does_not_draw_steps_that_the_original_draws_too(tmp_path):
+    with ledger(tmp_path / "a.ledger", "patients") as book:
+        interrupted(tmp_path / "run", book)
+        shutil.copytree(tmp_path / "run", tmp_path / "copy")
+        with pytest.raises(Refused, match="copy"):
+            begun(tmp_path / "copy", book)
+        (tmp_path / "run").rename(tmp_path / "moved")
+        with begun(tmp_path / "moved", book) as private:
+            assert private.fit(progress=False).finished

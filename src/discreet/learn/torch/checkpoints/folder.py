@@ -100,8 +100,14 @@ class RunFolder:
             run = "".join(f"{int(part):016x}" for part in noise.uniform(1 << 62, 2))
             # Claims come first: a run is never there without them, so that missing ones are missed.
             self._write(_CLAIMS, {"run": run, "claimed": 0})
-            self._write(_RUN, {"format": _FORMAT, "run": run, **identity})
+            self._write(_RUN, {"format": _FORMAT, "run": run, "place": self._place(), **identity})
             return run
+        if there.get("place") != self._place():
+            raise Refused(
+                f"{self._path.name} is a copy of a run's folder, or was brought back from one",
+                reason="the original may have gone on: both would draw noise for steps that were paid once",
+                way_out="go on in the original folder, which may be moved on its disk, or name another for a new run",
+            )
         differing = sorted(
             name for name in {"format", *identity} if there.get(name) != {"format": _FORMAT, **identity}[name]
         )
@@ -112,6 +118,10 @@ class RunFolder:
                 way_out=_ANOTHER,
             )
         return str(there["run"])
+
+    def _place(self) -> str:
+        """The number that the file system gave this folder: a copy has another one."""
+        return f"{self._path.stat().st_ino:020}"
 
     def _claims(self) -> int:
         claims = _read(self._path / _CLAIMS)
