@@ -8,7 +8,8 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.convex.gradient import FINE, RADIUS, Labelled, gradient, gradient_slowly
+from discreet.learn.convex.curve import PIECE, TOP, slopes_at
+from discreet.learn.convex.gradient import FINE, RADIUS, Labelled, gradient, gradient_slowly, pieces
 
 __all__ = ["Problem", "minimum"]
 
@@ -16,8 +17,12 @@ Floats: TypeAlias = NDArray[np.float64]
 
 UNIT: Final = 2 * FINE  # Gradients are whole numbers of 2^-84.
 _STEPS: Final = 100
-_REFINED: Final = 20
-_LARGEST: Final = 1 << 62
+_LARGEST: Final = (1 << 62) - 1
+_FINER: Final = 20  # Bits.
+_SHARE: Final = 32  # Bits of a share of a move.
+_ONE: Final = 1 << _SHARE
+_HALVINGS: Final = 64
+_BLOCK: Final = 1 << 16  # Rows.
 
 
 @final
@@ -47,22 +52,60 @@ def minimum(problem: Problem, data: Labelled) -> tuple[list[int], int]:
 
     Floats only propose; each proposal is judged by the exact gradient. If the step of 2^-42 is too coarse, as it is for
     more rows than were prepared for, the same is done with finer ones and slower numbers.
+
+    It always ends, and never in an error, which would tell of the rows: the loss falls with every move, and along
+    Newton's direction on a convex loss with a ridge that leads to the minimum.
     """
-    start, curvature = _by_floats(problem, data)
-    for fine in (FINE, FINE + 20, FINE + 60):
-        place = [round(float(value) * 2.0**FINE) << (fine - FINE) for value in start]
-        for _ in range(_REFINED):
+    place, fine = [round(float(value) * 2.0**FINE) for value in _by_floats(problem, data)], FINE
+    while True:
+        for _ in range(_STEPS):
             derivative = problem.derivative(data, place, fine)
             if problem.certifies(derivative, fine):
                 return place, fine
-            size = np.array([float(part) * 2.0**-UNIT for part in derivative]) * 2.0 ** (FINE - fine)
-            move = np.linalg.solve(curvature, size)
-            place = [at - round(float(part) * 2.0**fine) for at, part in zip(place, move, strict=True)]
-    raise ArithmeticError("the minimum was not found to the precision that the guarantee needs")
+            before, place = place, _nearer(problem, data, place, derivative, fine)
+            if place == before:
+                break
+        place, fine = [at << _FINER for at in place], fine + _FINER
 
 
-def _by_floats(problem: Problem, data: Labelled) -> tuple[Floats, Floats]:
-    """Take Newton steps, shortened until the loss falls; return the place and the second derivative there."""
+def _nearer(problem: Problem, data: Labelled, place: list[int], derivative: list[int], fine: int) -> list[int]:
+    """Go along Newton's direction until the loss, on that line, falls at most half as steeply, and not beyond its end.
+
+    The curve has pieces, some of them flat, and on the next one the second derivative may be many times that of this
+    one or none at all: a full step may go too far or not far enough, over and over.
+    """
+    size = np.array([float(part) * 2.0 ** -(FINE + fine) for part in derivative])
+    move = np.linalg.solve(_curvature(problem, data, [at >> (fine - FINE) for at in place]), size)
+    way = [-round(float(part) * 2.0**fine) for part in move]
+    steepness = -sum(a * b for a, b in zip(derivative, way, strict=True))
+    low, high, share, reached = 0, None, _ONE, place
+    for _ in range(_HALVINGS):
+        point = [at + (part * share >> _SHARE) for at, part in zip(place, way, strict=True)]
+        there = problem.derivative(data, point, fine)
+        rise = sum(a * b for a, b in zip(there, way, strict=True))
+        if problem.certifies(there, fine) or -steepness <= 2 * rise <= 0:
+            return point
+        if rise < 0:
+            low, reached = share, point
+        else:
+            high = share
+        share = 2 * share if high is None else (low + high) // 2
+    return reached
+
+
+def _curvature(problem: Problem, data: Labelled, place: list[int]) -> Floats:
+    """Return the second derivative on the pieces where the margins are, in floats. This is private."""
+    near = np.array([min(max(at, -_LARGEST), _LARGEST) for at in place], dtype=np.int64)
+    total = problem.ridge * 2.0**-FINE * np.eye(len(place))
+    for start in range(0, len(data.rows), _BLOCK):
+        rows = data.rows[start : start + _BLOCK].astype(np.float64)
+        slopes = slopes_at(pieces(rows, near)[0]) * 2.0 ** (PIECE - TOP)
+        total += (rows * slopes[:, None]).T @ rows / RADIUS**2
+    return total
+
+
+def _by_floats(problem: Problem, data: Labelled) -> Floats:
+    """Take Newton steps on the smooth curve, shortened until the loss falls."""
     rows, labels = data.rows / RADIUS, data.labels.astype(np.float64)
     ridge = problem.ridge * 2.0**-FINE
     slope = np.array([float(part) for part in problem.slope]) * 2.0**-UNIT
@@ -78,7 +121,7 @@ def _by_floats(problem: Problem, data: Labelled) -> tuple[Floats, Floats]:
         while length > 1e-6 and _look(rows, labels, ridge, slope, place - length * move)[1] > value - length * gain / 4:
             length /= 2
         place = place - length * move
-    return place, curvature
+    return place
 
 
 def _look(rows: Floats, labels: Floats, ridge: float, slope: Floats, place: Floats) -> tuple[Floats, float]:
