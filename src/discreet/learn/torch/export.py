@@ -19,6 +19,8 @@ from discreet.exact import up
 from discreet.learn.torch.checkpoints.writing import place
 from discreet.learn.training import RunPlan
 from discreet.mechanisms.text import significant_up
+from discreet.privacy import Composed, Event, Relation
+from discreet.privacy import epsilon as privacy_epsilon
 
 __all__ = ["Promise", "export_weights", "load_weights"]
 
@@ -37,21 +39,22 @@ class Promise:
     relation: str
     unit: str
     averaged: bool
-    plan: str  # the training plan as JSON, from which everything can be computed again
+    plan: str  # of the last run that trained them, as JSON
 
     def __str__(self) -> str:
         return self.guarantee
 
     @staticmethod
-    def of(plan: RunPlan, name: str, *, averaged: bool) -> Promise:
-        """Say what a run promises, once and for all its weights."""
-        epsilon, delta = plan.epsilon(plan.delta), up(plan.delta)
+    def of(plan: RunPlan, name: str, *, averaged: bool, earlier: tuple[Event, ...] = ()) -> Promise:
+        """Say what a run promises, once and for all its weights; with earlier runs on the same weights, together."""
+        epsilon, delta = _together(plan, earlier), up(plan.delta)
         spent = f"ε = {significant_up(Fraction(epsilon))} at δ = {delta:.3g}"
+        runs = f" by {1 + len(earlier)} runs that were planned beforehand" if earlier else ""
         return Promise(
             name=name,
             guarantee=(
-                f"These weights are differentially private: {spent}, for adding or removing one row of the training "
-                "data, whatever else is known and whatever is done with them."
+                f"These weights are differentially private{runs}: {spent}, for adding or removing one row of the "
+                "training data, whatever else is known and whatever is done with them."
             ),
             epsilon=epsilon,
             delta=delta,
@@ -60,6 +63,12 @@ class Promise:
             averaged=averaged,
             plan=plan.to_json(),
         )
+
+
+def _together(plan: RunPlan, earlier: tuple[Event, ...]) -> float:
+    if not earlier:
+        return plan.epsilon(plan.delta)
+    return privacy_epsilon(Composed([*earlier, plan.event]), plan.delta, relation=Relation.ADD_REMOVE)
 
 
 def export_weights(path: Path, weights: Mapping[str, Tensor], promise: Promise) -> None:

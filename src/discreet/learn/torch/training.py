@@ -18,6 +18,7 @@ from discreet.learn.torch.checkpoints import RunFolder
 from discreet.learn.torch.export import Promise, export_weights
 from discreet.learn.torch.guarding import Guard
 from discreet.learn.torch.layers.probe import Probed
+from discreet.learn.torch.lineage import earlier_runs, remember_steps
 from discreet.learn.torch.losses import RowLosses, check_losses, failing_alike
 from discreet.learn.torch.noisy import NoisyStep
 from discreet.learn.torch.progress import progress_line
@@ -73,6 +74,9 @@ class PrivateTraining:
         self._sampler, self._turns = sampler, Turns()
         self._closed = self._lent = False
         self._standing = self._resumed()
+        run: object = object() if folder is None else folder.run
+        self._earlier = earlier_runs(losses.model, run)
+        remember_steps(losses.model, run, self.plan, self._standing)
         self._guard = Guard(losses.model, parts.optimizer)
         self._witness = Witness(losses)
         self._process = os.getpid()
@@ -170,7 +174,8 @@ class PrivateTraining:
     def export(self, path: str | Path) -> Promise:
         """Write the weights, averaged if there is an average, with what is promised about them."""
         self._check_own()
-        promise = Promise.of(self.plan, self._name, averaged=self._parts.average is not None)
+        averaged = self._parts.average is not None
+        promise = Promise.of(self.plan, self._name, averaged=averaged, earlier=self._earlier)
         with self.averaged():
             export_weights(Path(path), self.model.state_dict(), promise)
         return promise
