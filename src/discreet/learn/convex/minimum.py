@@ -78,7 +78,8 @@ def _nearer(problem: Problem, data: Labelled, place: list[int], derivative: list
     move = np.linalg.solve(_curvature(problem, data, [at >> (fine - FINE) for at in place]), size)
     way = [-round(float(part) * 2.0**fine) for part in move]
     steepness = -sum(a * b for a, b in zip(derivative, way, strict=True))
-    low, high, share, reached = 0, None, _ONE, place
+    high: int | None = None
+    low, share, reached = 0, _ONE, place
     for _ in range(_HALVINGS):
         point = [at + (part * share >> _SHARE) for at, part in zip(place, way, strict=True)]
         there = problem.derivative(data, point, fine)
