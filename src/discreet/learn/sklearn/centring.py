@@ -78,7 +78,9 @@ class Centring:
 
     def find(self, rows: Integers) -> tuple[Integers, int]:
         """Return the centre and the radius, in steps."""
-        centre = np.array([round(value) for value in self.mean.release(rows).value], dtype=np.int64)
+        # The mean lies in the ball; noise may carry it far out, where squares would no longer fit into 64 bits.
+        inside = (min(max(round(value), -FINEST), FINEST) for value in self.mean.release(rows).value)
+        centre = np.fromiter(inside, dtype=np.int64, count=self.dimension)
         apart = rows - centre
         # Squares are whole numbers and a root is rounded correctly: the length depends on the row alone.
         lengths = np.sqrt((apart * apart).sum(axis=1).astype(np.float64))
