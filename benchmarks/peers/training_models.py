@@ -19,7 +19,7 @@ __all__ = ["CLIP", "NOISE", "RATE", "Job", "asked", "report"]
 
 CLIP, NOISE, RATE = 1.0, 1.0, 0.1  # clip, noise multiplier, learning rate
 STEPS = 5  # of one timing: noise that is drawn ahead in one step is then paid in another
-SECONDS = 8.0
+SECONDS = 4.0
 
 
 class Job(NamedTuple):
