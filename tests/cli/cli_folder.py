@@ -117,7 +117,10 @@ def on_terminal(*arguments: str, folder: Path, answers: tuple[tuple[str, str], .
                 break
         if waiting and (found := seen.find(waiting[0][0], place)) >= 0:
             place = found + len(waiting[0][0])
-            os.write(screen, waiting.pop(0)[1].encode())
+            answer = waiting.pop(0)[1]
+            if answer == "\x03":  # What is echoed may not have been read yet, and an interrupt is for whoever reads it.
+                time.sleep(0.5)
+            os.write(screen, answer.encode())
     os.close(screen)
     assert not waiting, f"never asked {waiting[0][0]!r}: {seen}"
     return Ran(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen, "")
