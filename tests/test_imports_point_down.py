@@ -32,6 +32,7 @@ FLOORS = {
     "audit": 9,
     "release": 10,
     "demo": 11,
+    "evaluation": 11,
     "cli": 12,
     "server": 12,
 }
