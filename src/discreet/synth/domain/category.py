@@ -1,0 +1,177 @@
+"""A column of declared values: whatever else stands in the data goes to a declared cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, TypeAlias, final
+from unicodedata import normalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.column import Column, is_missing
+from discreet.mechanisms.fields import read_flag, settle
+from discreet.mechanisms.grid import exact_number
+
+__all__ = ["OTHER", "Category", "Value"]
+
+Value: TypeAlias = str | int | bool
+OTHER = "other"  # The label of the cell of all values that nobody declared.
+_MOST = 1 << 20  # Values of one column.
+_LONGEST = 1000  # Characters of one value.
+_LARGEST = 1 << 53  # Of whole numbers: a float holds them exactly, wherever a table keeps them as floats.
+_TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A column whose values are declared: texts, whole numbers, or True and False; one of these kinds.
+
+    A value that is none of them goes to the cell `other` if there is one, else to the cell of missing values if there
+    is one, else to the first declared value. The rule is total, looks at one value at a time and never makes a cell:
+    a sample shows declared values, the label `other` and None, and nothing else.
+    """
+
+    values: tuple[Value, ...]
+    other: bool = False
+    null: bool = False
+
+    def __init__(self, values: Iterable[Value], *, other: bool = False, null: bool = False) -> None:
+        listed = tuple(_plain(value) for value in _listed(values))
+        if not 1 <= len(listed) <= _MOST:
+            raise InvalidParameter("a category needs at least one value and at most a million")
+        if len({type(value) for value in listed}) > 1:
+            raise InvalidParameter("the values of a category must be all texts, all whole numbers or all truth values")
+        if len(set(listed)) < len(listed):
+            raise InvalidParameter("the values of a category must differ: one of them is declared twice")
+        settle(self, values=listed, other=read_flag(other, name="other"), null=read_flag(null, name="null"))
+        if self.other and OTHER in listed:
+            raise InvalidParameter(f"a value is called {OTHER!r} already: leave it out, or say other=False")
+        if self.other and not isinstance(listed[0], str):
+            raise InvalidParameter(
+                "the cell of other values has a text as its label, so it needs a category of texts: "
+                "write the values as texts, or say other=False"
+            )
+
+    @property
+    def labels(self) -> tuple[Value | None, ...]:
+        """What each cell is called in a sample, in the order of the codes."""
+        return (*self.values, *((OTHER,) if self.other else ()), *((None,) if self.null else ()))
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return len(self.values) + self.other + self.null
+
+    @property
+    def null_code(self) -> int | None:
+        """The cell of missing values, if there is one."""
+        return self.size - 1 if self.null else None
+
+    @property
+    def fallback(self) -> int:
+        """The cell of a value that nobody declared."""
+        return len(self.values) if self.other or self.null else 0
+
+    @property
+    def missing_code(self) -> int:
+        """The cell of a missing value: its own, or that of values that nobody declared."""
+        return self.fallback if self.null_code is None else self.null_code
+
+    def codes(self, column: Column) -> NDArray[np.int32]:
+        """Return the cell of every value. This is private."""
+        values = column.values
+        kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+        if kind in "bi" and not isinstance(self.values[0], str):
+            codes = self._of_integers(np.asarray(values, dtype=np.int64))
+        else:
+            codes = self._of_objects(values.tolist() if isinstance(values, np.ndarray) else values)
+        if column.missing is not None:
+            codes[column.missing] = self.missing_code
+        return codes
+
+    def code(self, value: object) -> int:
+        """Return the cell of one value."""
+        if is_missing(value):
+            return self.missing_code
+        return _places(self.values).get(_key(value, type(self.values[0])), self.fallback)
+
+    def decode(self, codes: NDArray[np.int32]) -> Column:
+        """Return declared values for cells."""
+        missing = None if self.null_code is None else np.asarray(codes == self.null_code)
+        if isinstance(self.values[0], str):
+            labels: NDArray[Any] = np.array(self.labels, dtype=object)
+            return Column(labels[codes], missing)
+        labels = np.array(self.values if missing is None else (*self.values, self.values[0]))
+        return Column(labels[codes], missing)
+
+    def _of_integers(self, values: NDArray[np.int64]) -> NDArray[np.int32]:
+        declared = np.array([int(value) for value in self.values], dtype=np.int64)
+        order = np.argsort(declared)
+        place = np.minimum(np.searchsorted(declared[order], values), len(order) - 1)
+        found = declared[order][place] == values
+        return np.where(found, order[place], self.fallback).astype(np.int32)
+
+    def _of_objects(self, values: Iterable[object]) -> NDArray[np.int32]:
+        # A table has few distinct values: each is placed once. Equal values of unlike types have one key anyway.
+        known: dict[tuple[type, object], int] = {}
+        return np.array([self._placed(value, known) for value in values], dtype=np.int32)
+
+    def _placed(self, value: object, known: dict[tuple[type, object], int]) -> int:
+        if not isinstance(value, (str, int, float)):
+            return self.code(value)
+        found = known.get((type(value), value))
+        if found is None:
+            found = known[type(value), value] = self.code(value)
+        return found
+
+
+def _listed(values: Iterable[Value]) -> tuple[Value, ...]:
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
+        raise InvalidParameter('the values of a category must be a list, such as ["yes", "no"]')
+    return tuple(values)
+
+
+def _plain(value: object) -> Value:
+    """Take a declared value in its plain form: a text composed, a number as a Python whole number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str) and len(value) <= _LONGEST:
+        return normalize("NFC", value)
+    if isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _LARGEST):
+        return value
+    raise InvalidParameter(
+        "a value of a category must be a text of at most 1000 characters, a whole number within 2^53, True or False"
+    )
+
+
+@lru_cache(maxsize=256)
+def _places(values: tuple[Value, ...]) -> dict[object, int]:
+    return {_key(value, type(value)): place for place, value in enumerate(values)}
+
+
+def _key(value: object, kind: type) -> object:
+    """Return what a value must equal to be a declared one; None where it can be none of them."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if kind is str:
+        return _text(value)
+    if kind is bool and isinstance(value, str):
+        return _TRUTHS.get(value.strip().lower())
+    number = exact_number(value)
+    return int(number) if number is not None and number.denominator == 1 else None
+
+
+def _text(value: object) -> str | None:
+    """Return the text of a value: whole numbers and truth values as they are written, whatever type keeps them."""
+    if isinstance(value, str):
+        return normalize("NFC", value)
+    if isinstance(value, bool):
+        return str(value)
+    number: Fraction | None = exact_number(value)
+    return str(number.numerator) if number is not None and number.denominator == 1 else None

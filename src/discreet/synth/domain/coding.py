@@ -1,0 +1,120 @@
+"""Rows as whole numbers of a public shape, by a rule for each row alone; and back to declared values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.column import Column
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.numeric import Numeric
+from discreet.synth.domain.tables import Table, table_of
+from discreet.synth.domain.units import kept_rows
+
+__all__ = ["Coder", "TableRows"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Coder:
+    """The rule by which values become cells and steps, and the way back. It is public."""
+
+    domain: Domain
+
+    def codes(self, table: Any) -> NDArray[np.int32]:
+        """Return the cell of every value, a row for each row. This is private."""
+        return self._codes(self._read(table))
+
+    def steps(self, table: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the numbers in steps from 0 to 65535, and where they are missing and may be. This is private."""
+        return self._steps(self._read(table))
+
+    def decode(self, codes: NDArray[Any]) -> dict[str, Column]:
+        """Return columns of declared values for cells; within a bin every number is as likely as any other."""
+        inside = self._clipped(codes)
+        return {name: column.decode(inside[:, place]) for place, (name, column) in enumerate(self._columns)}
+
+    def decode_steps(
+        self, codes: NDArray[Any], steps: NDArray[Any], missing: NDArray[np.bool_] | None = None
+    ) -> dict[str, Column]:
+        """Return columns for cells of the categories and steps of the numbers, each in the order of the domain.
+
+        `codes` has a column for each category, `steps` and `missing` one for each numeric column.
+        """
+        found: dict[str, Column] = {}
+        for name, column in self._columns:
+            if isinstance(column, Numeric):
+                place = self.domain.numeric.index(name)
+                found[name] = column.from_steps(steps[:, place], None if missing is None else missing[:, place])
+            else:
+                place = self.domain.categorical.index(name)
+                found[name] = column.decode(np.clip(codes[:, place], 0, column.size - 1).astype(np.int32))
+        return found
+
+    @property
+    def _columns(self) -> list[tuple[str, Any]]:
+        return list(self.domain.columns.items())
+
+    def _read(self, table: Any) -> dict[str, Column]:
+        return table_of(table).columns(self.domain.names)
+
+    def _clipped(self, codes: NDArray[Any]) -> NDArray[np.int32]:
+        if codes.ndim != 2 or codes.shape[1] != len(self.domain.names):
+            raise InvalidParameter("codes must have one column for each column of the domain")
+        return np.asarray(np.clip(codes, 0, np.array(self.domain.sizes) - 1), dtype=np.int32)
+
+    def _codes(self, columns: Mapping[str, Column]) -> NDArray[np.int32]:
+        return np.column_stack([column.codes(columns[name]) for name, column in self._columns])
+
+    def _steps(self, columns: Mapping[str, Column]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        rows = len(columns[self.domain.names[0]])
+        numbers = [(column, columns[name]) for name, column in self._columns if isinstance(column, Numeric)]
+        if not numbers:
+            return np.empty((rows, 0), dtype=np.int64), np.empty((rows, 0), dtype=np.bool_)
+        missing = [column.absent(own) if column.null else np.zeros(rows, dtype=bool) for column, own in numbers]
+        return np.column_stack([column.steps(own) for column, own in numbers]), np.column_stack(missing)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """The rows of a table that count, once they are paid for: what a method reads. It never prints what it holds.
+
+    With a `unit` column, at most `rows_per_unit` rows of each unit are there, chosen by one secret draw that all
+    readings share.
+    """
+
+    coder: Coder
+    _table: Table = field(repr=False)
+    unit: str | None = None
+    rows_per_unit: int = 1
+
+    def codes(self) -> NDArray[np.int32]:
+        """Return the cell of every value, (rows, columns). This is private."""
+        kept: NDArray[np.int32] = self.coder._codes(self._columns)[self._kept]
+        return kept
+
+    def steps(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the numeric columns in steps from 0 to 65535, and where they are missing. This is private."""
+        steps, missing = self.coder._steps(self._columns)
+        return steps[self._kept], missing[self._kept]
+
+    def categories(self) -> NDArray[np.int32]:
+        """Return the cells of the categorical columns alone. This is private."""
+        domain = self.coder.domain
+        return self.codes()[:, [domain.place(name) for name in domain.categorical]]
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        names = self.coder.domain.names
+        return self._table.columns(names if self.unit is None else (*names, self.unit))
+
+    @cached_property
+    def _kept(self) -> Any:
+        return slice(None) if self.unit is None else kept_rows(self._columns[self.unit], self.rows_per_unit)

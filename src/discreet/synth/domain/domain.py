@@ -1,0 +1,169 @@
+"""What is publicly known of a table: its columns, their values and bounds, and which combinations cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import exact
+from discreet.mechanisms.fields import settle
+from discreet.synth.domain.category import Category, Value
+from discreet.synth.domain.numeric import Numeric
+
+__all__ = ["Declared", "Domain", "Impossible", "Rule"]
+
+Declared: TypeAlias = Category | Numeric
+Rule: TypeAlias = Mapping[str, Any]  # column -> a value, a list of values, None, or (low, high) of a numeric column
+_MOST = 1000  # Columns.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """Cells that cannot occur together: a row is impossible if each of these columns is in one of its cells."""
+
+    columns: tuple[int, ...]  # places in the domain, rising
+    cells: tuple[tuple[int, ...], ...]  # codes, for each of these columns
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """The public declaration of a table. Nothing in it may come from the data without being paid for.
+
+    `impossible` lists combinations that public knowledge rules out, each as a mapping such as
+    `{"age": (0, 15), "married": "yes"}`; a sample never shows them. Numeric columns are cut where such a range ends.
+    """
+
+    columns: Mapping[str, Declared]
+    impossible: tuple[Impossible, ...] = ()
+
+    def __init__(self, columns: Mapping[str, Declared], *, impossible: Iterable[Rule] = ()) -> None:
+        rules = _read_rules(impossible)
+        named = dict(columns) if isinstance(columns, Mapping) else {}
+        _check_columns(named)
+        for rule in rules:
+            named |= {name: _cut(named[name], value) for name, value in _checked(rule, named).items()}
+        settle(self, columns=named, impossible=tuple(_impossible(rule, named) for rule in rules))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns in order."""
+        return tuple(self.columns)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each column, those of missing and of other values among them."""
+        return tuple(column.size for column in self.columns.values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all cells are known; if not, some are to be found privately first."""
+        return all(isinstance(column, Category) or column.is_settled for column in self.columns.values())
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns of numbers."""
+        return tuple(name for name, column in self.columns.items() if isinstance(column, Numeric))
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The columns of categories."""
+        return tuple(name for name, column in self.columns.items() if isinstance(column, Category))
+
+    def place(self, name: str) -> int:
+        """Return the position of a column."""
+        if name not in self.columns:
+            raise InvalidParameter(f"the domain has no column {name!r}. It has: {', '.join(self.columns)}")
+        return self.names.index(name)
+
+    def with_columns(self, columns: Mapping[str, Declared], *, impossible: Iterable[Rule] = ()) -> Domain:
+        """Return the same domain with some columns declared otherwise."""
+        return Domain({**self.columns, **columns}, impossible=impossible)
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.columns.items()), self.impossible))
+
+    def __repr__(self) -> str:
+        return f"Domain({', '.join(f'{name}: {size}' for name, size in zip(self.names, self.sizes, strict=True))})"
+
+
+def _check_columns(columns: Mapping[str, Declared]) -> None:
+    if not 1 <= len(columns) <= _MOST:
+        raise InvalidParameter("a domain must be a mapping from names to columns, with at least one and at most 1000")
+    for name, column in columns.items():
+        if not isinstance(name, str) or not name.strip() or "\0" in name:
+            raise InvalidParameter("the name of a column must be a text that is not empty")
+        if not isinstance(column, (Category, Numeric)):
+            raise InvalidParameter(f"column {name!r} must be declared as Category([…]) or Numeric(low, high)")
+
+
+def _read_rules(impossible: Iterable[Rule]) -> tuple[dict[str, Any], ...]:
+    if isinstance(impossible, Mapping):
+        raise InvalidParameter('impossible must be a list of rules such as [{"age": (0, 15), "married": "yes"}]')
+    return tuple(dict(rule) for rule in impossible)
+
+
+def _checked(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Mapping[str, Any]:
+    unknown = next((name for name in rule if name not in columns), None)
+    if unknown is not None or not rule:
+        raise InvalidParameter(f"a rule of impossible names no column of the domain: {unknown!r}")
+    return rule
+
+
+def _cut(column: Declared, value: Any) -> Declared:
+    """Cut the bins where a range of a rule begins and ends, so that the rule holds for whole cells."""
+    if isinstance(column, Category) or value is None or not column.is_settled:
+        return column
+    low, high = _range(value)
+    grid = column.grid
+    return column.cut_at((-int(-low // grid.step), int(high // grid.step) + 1))
+
+
+def _range(value: Any) -> tuple[Any, Any]:
+    if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
+        low, high = (exact(end, name="the end of a range") for end in value)
+    elif isinstance(value, (str, Sequence)):
+        raise InvalidParameter("in a rule, a numeric column needs one number, (low, high), or None")
+    else:
+        low = high = exact(value, name="a number in a rule")
+    if low > high:
+        raise InvalidParameter("in a rule, low must not be above high")
+    return low, high
+
+
+def _impossible(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Impossible:
+    names = list(columns)
+    places = sorted(names.index(name) for name in rule)
+    cells = tuple(_cells(columns[names[place]], rule[names[place]], names[place]) for place in places)
+    if all(len(cells) == columns[names[place]].size for cells, place in zip(cells, places, strict=True)):
+        raise InvalidParameter("a rule of impossible leaves nothing possible")
+    return Impossible(tuple(places), cells)
+
+
+def _cells(column: Declared, value: Any, name: str) -> tuple[int, ...]:
+    found = _category_cells(column, value) if isinstance(column, Category) else _numeric_cells(column, value)
+    if not found:
+        raise InvalidParameter(f"a rule of impossible names a value of {name!r} that the domain does not have")
+    return found
+
+
+def _category_cells(column: Category, value: Any) -> tuple[int, ...]:
+    listed: Sequence[Value | None] = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
+    labels = column.labels
+    return tuple(sorted({labels.index(one) for one in listed})) if all(one in labels for one in listed) else ()
+
+
+def _numeric_cells(column: Numeric, value: Any) -> tuple[int, ...]:
+    if not column.is_settled:
+        raise InvalidParameter("a rule of impossible needs bins that are declared, not quantiles")
+    if value is None:
+        return () if column.null_code is None else (column.null_code,)
+    low, high = _range(value)
+    starts = column.starts.tolist()
+    ends = [*(start - 1 for start in starts[1:]), column.grid.last]
+    step = column.grid.step
+    spans = enumerate(zip(starts, ends, strict=True))
+    return tuple(place for place, (first, last) in spans if low <= first * step and last * step <= high)
