@@ -185,7 +185,7 @@ BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
         lambda: nn.Sequential(nn.Embedding(2, 8), Trimming(), nn.Linear(8, 3)), WORDS, "depends on|mixed at",
     ),
     "one mask for all rows": (lambda: Between(OneMask(8)), PLAIN, "mixed at"),
-    "one mask for all rows, of another size": (lambda: Between(OneMask(1)), PLAIN, "dropout gets a tensor of shape"),
+    "one mask for all rows, of another size": (lambda: Between(OneMask(1)), PLAIN, "gets a tensor of shape"),
     "cross-row backward": (lambda: Between(lambda x: Centred.apply(x)), PLAIN, "mixed at"),
     "negative companions": (lambda: Between(lambda x: x + (x < -1e6).any().float()), PLAIN, "mixed at"),
     "cannot run": (lambda: nn.Linear(7, 3), PLAIN, "could not run"),

@@ -10,6 +10,7 @@ from discreet.learn.torch.layers.preparing import PreparedModel, prepare
 from discreet.learn.torch.layers.probe import Probed, probe
 from discreet.learn.torch.layers.recurrent import Recurrent, RecurrentCell
 from discreet.learn.torch.layers.report import Layer, LayerReport
+from discreet.learn.torch.layers.secret_normal import SecretNormal
 
 __all__ = [
     "Attention",
@@ -21,6 +22,7 @@ __all__ = [
     "Recurrent",
     "RecurrentCell",
     "SecretDropout",
+    "SecretNormal",
     "fix",
     "prepare",
     "probe",

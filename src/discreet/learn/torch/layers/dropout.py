@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from discreet import noise
 from discreet.errors import Refused
 
-__all__ = ["SecretDropout", "drop", "known_masks"]
+__all__ = ["SecretDropout", "drop", "known_masks", "known_rows", "require_first_run"]
 
 _known: ContextVar[Tensor | None] = ContextVar("known", default=None)
 
@@ -40,35 +40,39 @@ def drop(x: Tensor, p: float, training: bool, dimensions: int | None = None) -> 
         return x
     if p == 1:
         return x * 0.0
-    _require_first_run(x)
+    require_first_run(x)
     keep = 1 - Fraction(str(p))
     shape = x.shape if dimensions is None else (*x.shape[:dimensions], *(1,) * (x.dim() - dimensions))
-    known = _known.get()
+    known = known_rows(x)
     if known is not None:
-        return x * _of_rows(x, known).to(x).div_(float(keep))
+        return x * known.to(x).div_(float(keep))
     coins = torch.from_numpy(noise.bernoulli(keep, tuple(shape)))
     return x * coins.to(device=x.device, dtype=x.dtype).div_(float(keep))
 
 
-def _of_rows(x: Tensor, of_slots: Tensor) -> Tensor:
+def known_rows(x: Tensor) -> Tensor | None:
+    """While a model is tried: the number of each row's slot, to be multiplied with `x`. Otherwise nothing."""
+    of_slots = _known.get()
+    if of_slots is None:
+        return None
     if x.shape[0] != len(of_slots):
         raise Refused(
-            f"dropout gets a tensor of shape {tuple(x.shape)} in a batch of {len(of_slots)} rows",
+            f"a layer that draws gets a tensor of shape {tuple(x.shape)} in a batch of {len(of_slots)} rows",
             reason="rows would share coins, and a record that moves to another batch would meet other ones",
-            way_out="apply dropout where the first dimension is the batch",
+            way_out="apply dropout, and draw noise, where the first dimension is the batch",
         )
     return of_slots.reshape(-1, *(1,) * (x.dim() - 1)).clone()
 
 
-def _require_first_run(x: Tensor) -> None:
+def require_first_run(x: Tensor) -> None:
     """Coins are drawn once: a layer that is run again, row by row or in a backward pass, would meet other ones."""
     again = torch._C._functorch.is_functorch_wrapped_tensor(x)
     if again or torch._C._current_graph_task_id() != -1:
         raise Refused(
-            "dropout would be drawn a second time for the same rows",
+            "dropout or noise would be drawn a second time for the same rows",
             reason="it lies inside a checkpointed part, or inside a module that owns parameters directly and so is run "
             "again row by row",
-            way_out="leave dropout out of checkpoint(); hold a parameter of your own in discreet.learn.torch.layers."
+            way_out="leave what draws out of checkpoint(); hold a parameter of your own in discreet.learn.torch.layers."
             "Constant, and call that with the batch: self.token = Constant(nn.Parameter(torch.zeros(8)))",
         )
 

@@ -14,6 +14,7 @@ from discreet.errors import Refused
 from discreet.learn.torch.clipping.tape import owned
 from discreet.learn.torch.layers.dropout import SecretDropout, known_masks
 from discreet.learn.torch.layers.made_up import Tree
+from discreet.learn.torch.layers.secret_normal import SecretNormal
 
 __all__ = ["Call", "Loss", "Run", "bits", "call_model", "watch"]
 
@@ -55,7 +56,8 @@ class Run:
 def watch(model: nn.Module, loss: Loss, batch: Tree, masks: Tensor) -> Run:
     """Run forward and loss; refuse what draws from torch's generator. Gradients are those of the sum of the losses.
 
-    Where dropout would draw a mask for a row, the row is multiplied by the number that `masks` has for its slot.
+    Where dropout would draw a mask for a row, the row is multiplied by the number that `masks` has for its slot; where
+    noise would be drawn, each row gets the same numbers times that one.
     """
     with _recorded(model) as calls, torch.enable_grad(), known_masks(masks), _no_chance():
         x, y = batch
@@ -102,7 +104,7 @@ def _recorded(model: nn.Module) -> Iterator[list[Call]]:
     calls: list[Call] = []
     with ExitStack() as hooks:
         for path, module in model.named_modules():
-            if owned(module) or isinstance(module, SecretDropout):
+            if owned(module) or isinstance(module, SecretDropout | SecretNormal):
                 handle = module.register_forward_hook(
                     _recorder(path or "the model", calls), with_kwargs=True, prepend=True
                 )
@@ -139,5 +141,5 @@ def _no_chance() -> Iterator[None]:
             reason="torch's generator starts from a number that everybody knows, and what it gives depends on the "
             "place of a row in the batch",
             way_out="use nn.Dropout layers, which prepare() gives secret masks, instead of functional ones; draw "
-            "nothing else in forward",
+            "normal numbers by discreet.learn.torch.layers.SecretNormal, and nothing else in forward",
         )
