@@ -23,9 +23,9 @@ from typing import Any, final
 
 from discreet import noise
 from discreet.errors import Refused
-from discreet.learn.torch.checkpoints.writing import place
 from discreet.ledger.canonical import canonical
 from discreet.ledger.files import private, refuse_network
+from discreet.ledger.placing import place
 
 __all__ = ["RunFolder"]
 
