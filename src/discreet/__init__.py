@@ -9,8 +9,8 @@
 
 Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
 are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
-`dp.query`, `dp.learn`, `dp.release`, `dp.attacks`, `dp.audit`, `dp.data` and `dp.plots`. Each is loaded when it is
-first used.
+`dp.query`, `dp.learn`, `dp.synth`, `dp.release`, `dp.attacks`, `dp.audit`, `dp.data` and `dp.plots`. Each is loaded
+when it is first used.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         release,
         robust,
         statistics,
+        synth,
         verify,
     )
     from discreet.errors import (
@@ -89,6 +90,7 @@ if TYPE_CHECKING:
         variance,
         vector_mean,
     )
+    from discreet.synth.synthesis import synthesize
 
 __all__ = [
     "AnswerFailed",
@@ -149,6 +151,8 @@ __all__ = [
     "select",
     "statistics",
     "sum",
+    "synth",
+    "synthesize",
     "text",
     "top_k",
     "variance",
@@ -172,6 +176,7 @@ _PARTS = (
     "release",
     "robust",
     "statistics",
+    "synth",
     "verify",
 )
 _HOMES = {
@@ -202,6 +207,7 @@ _HOMES = {
     "private_keys": "query",
     "private_limit": "query",
     "public": "query",
+    "synthesize": "synth.synthesis",
     "text": "query",
 }
 

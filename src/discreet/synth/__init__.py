@@ -1,4 +1,8 @@
-"""Synthetic data: tables by noisy marginals (MST, AIM), tables and images by one noisy embedding (DP-MERF) or diffusion.
+"""Synthetic data: tables by noisy marginals (MST, AIM), tables and pictures by DP-MERF, pictures by diffusion.
+
+    domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, whole=True), "sex": dp.synth.Category(["f", "m"])})
+    model = dp.synthesize("visits.csv", domain=domain, epsilon=1, delta=1e-9)
+    model.sample(1000).to_csv("synthetic.csv")
 
 `discreet.synth.merf` and `discreet.synth.diffusion` need the extra `torch`.
 """
@@ -6,15 +10,63 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["diffusion", "domain", "merf", "tables"]
+if TYPE_CHECKING:
+    from discreet.synth import diffusion, domain, merf, tables
+    from discreet.synth.domain import Category, Domain, Images, Numeric
+    from discreet.synth.model import SyntheticImageModel, SyntheticModel
+    from discreet.synth.pictures import SyntheticImages
+    from discreet.synth.plans import SynthesisPlan
+    from discreet.synth.promise import Promise
+    from discreet.synth.saving import load
+    from discreet.synth.synthesis import plan, synthesize
+    from discreet.synth.table import SyntheticTable
+
+__all__ = [
+    "Category",
+    "Domain",
+    "Images",
+    "Numeric",
+    "Promise",
+    "SynthesisPlan",
+    "SyntheticImageModel",
+    "SyntheticImages",
+    "SyntheticModel",
+    "SyntheticTable",
+    "diffusion",
+    "domain",
+    "load",
+    "merf",
+    "plan",
+    "synthesize",
+    "tables",
+]
+
+_PARTS = ("diffusion", "domain", "merf", "tables")
+_HOMES = {
+    "Category": "domain",
+    "Domain": "domain",
+    "Images": "domain",
+    "Numeric": "domain",
+    "Promise": "promise",
+    "SynthesisPlan": "plans",
+    "SyntheticImageModel": "model",
+    "SyntheticImages": "pictures",
+    "SyntheticModel": "model",
+    "SyntheticTable": "table",
+    "load": "saving",
+    "plan": "synthesis",
+    "synthesize": "synthesis",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'discreet.synth' has no attribute {name!r}")
-    return import_module(f"discreet.synth.{name}")
+    if name in _PARTS:
+        return import_module(f"discreet.synth.{name}")
+    return getattr(import_module(f"discreet.synth.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ from discreet.query.engines.sharing import Shared, share
 from discreet.query.engines.sources import Relation
 from discreet.query.engines.stages import write_stage
 from discreet.query.engines.tables import NO_TABLE, Held, check_names, hold
-from discreet.query.engines.writing import Writer
+from discreet.query.engines.writing import Writer, quote
 from discreet.query.facts import Kind
 from discreet.query.policy import PublicTable
 from discreet.query.stage import Stage
@@ -121,12 +121,22 @@ class DuckDBEngine:
 
         return self._ask(work, list(self._held), deadline)
 
+    def rows(self, table: str, columns: Sequence[str], numbers: Sequence[str], *, deadline: Deadline) -> pa.Table:
+        """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private."""
+        asked = ", ".join(self._stored(table, name, number=name in numbers) for name in columns)
+        sql = f"SELECT {asked} FROM {self._relation(table)}"
+        return self._ask(lambda connection: connection.execute(sql).to_arrow_table(), [table], deadline)
+
     def close(self) -> None:
         self._cage.close()
 
     def relation(self, table: str, writer: Writer) -> Relation:
         """Return what a statement reads a table from."""
         return Relation(self._relation(table), self._types[table])
+
+    def _stored(self, table: str, column: str, *, number: bool) -> str:
+        is_text = number and self._types[table][column] == "VARCHAR"
+        return f"TRY_CAST({quote(column)} AS DOUBLE) AS {quote(column)}" if is_text else quote(column)
 
     def _relation(self, table: str) -> str:
         return self._held[table].relation(self._names[table])

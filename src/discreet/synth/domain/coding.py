@@ -62,7 +62,7 @@ class Coder:
         return list(self.domain.columns.items())
 
     def _read(self, table: Any) -> dict[str, Column]:
-        return table_of(table).columns(self.domain.names)
+        return table_of(table).columns(self.domain.names, numbers=self.domain.numeric)
 
     def _clipped(self, codes: NDArray[Any]) -> NDArray[np.int32]:
         if codes.ndim != 2 or codes.shape[1] != len(self.domain.names):
@@ -112,8 +112,9 @@ class TableRows:
 
     @cached_property
     def _columns(self) -> dict[str, Column]:
-        names = self.coder.domain.names
-        return self._table.columns(names if self.unit is None else (*names, self.unit))
+        domain = self.coder.domain
+        names = domain.names if self.unit is None else (*domain.names, self.unit)
+        return self._table.columns(names, numbers=domain.numeric)
 
     @cached_property
     def _kept(self) -> Any:

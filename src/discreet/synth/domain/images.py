@@ -65,6 +65,10 @@ class ImageRows:
     _pictures: Any = field(repr=False)
     _labels: Any = field(repr=False)
 
+    def __len__(self) -> int:
+        """The number of pictures, which is private under add-remove."""
+        return len(self._pictures)
+
     def pixels(self) -> NDArray[np.uint8]:
         """Return the pictures, (rows, pixels), clamped to 0 … 255. This is private."""
         flat = np.asarray(self._pictures).reshape(-1, self.domain.pixels)

@@ -21,11 +21,11 @@ class Table:
 
     names: tuple[str, ...]
     rows: int | None  # known without reading for tables in memory; private under add-remove
-    _read: Callable[[Sequence[str]], Mapping[str, Column]] = field(repr=False)
+    _read: Callable[[Sequence[str], Sequence[str]], Mapping[str, Column]] = field(repr=False)
 
-    def columns(self, names: Sequence[str]) -> dict[str, Column]:
-        """Read some columns. This is private."""
-        return dict(self._read(names))
+    def columns(self, names: Sequence[str], *, numbers: Sequence[str] = ()) -> dict[str, Column]:
+        """Read some columns, where texts of some are to be taken as numbers. This is private."""
+        return dict(self._read(names, numbers))
 
     def check_has(self, names: Sequence[str]) -> None:
         """Refuse if a column is not there."""
@@ -61,11 +61,11 @@ def _of_mapping(data: Mapping[Any, Any]) -> Table:
     lengths = {len(column) for column in data.values()}
     if len(lengths) != 1:
         raise InvalidParameter("a table needs columns, all of one length")
-    return Table(_texts(data), lengths.pop(), lambda names: {name: as_column(data[name]) for name in names})
+    return Table(_texts(data), lengths.pop(), lambda names, _: {name: as_column(data[name]) for name in names})
 
 
 def _of_frame(data: Any, names: Sequence[Any]) -> Table:
-    return Table(_texts(names), len(data), lambda wanted: {name: as_column(data[name]) for name in wanted})
+    return Table(_texts(names), len(data), lambda wanted, _: {name: as_column(data[name]) for name in wanted})
 
 
 def _texts(names: Any) -> tuple[str, ...]:

@@ -1,0 +1,108 @@
+"""A synthesis that is planned and priced, and what happens once it is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, cast, final
+
+from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.privacy.events import Event
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.synth.choosing import choose_for_images, choose_for_table
+from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.images import ImageRows
+from discreet.synth.domain.tables import Table
+from discreet.synth.method import ImageMethod, TableMethod, Terms
+from discreet.synth.methods import image_method, table_method
+from discreet.synth.model import SyntheticImageModel, SyntheticModel
+from discreet.synth.paying import pay
+from discreet.synth.promise import Promise
+
+__all__ = ["SynthesisPlan", "plan_images", "plan_table"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SynthesisPlan:
+    """What a synthesis will do and what it costs; nothing is charged or read before `fit`."""
+
+    promise: Promise
+    description: str
+    _session: Payer | None = field(repr=False)
+    _fit: Callable[[bool], Any] = field(repr=False)
+
+    @property
+    def event(self) -> Event:
+        """What will be charged."""
+        return self.promise.event
+
+    def fit(self, *, progress: bool = True) -> Any:
+        """Charge, read, fit: a model. Whatever fails after the charge fails with one and the same words."""
+        pay(self._session, self.promise)
+        # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
+        with suppress(Exception):
+            return self._fit(progress)
+        raise AnswerFailed
+
+    def __str__(self) -> str:
+        return f"{self.description}\n{self.promise}"
+
+
+def plan_table(
+    table: Table, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
+) -> SynthesisPlan:
+    """Plan for a table."""
+    terms = _with_public_rows(terms, table.rows if unit == "row" else None)
+    chosen = cast(TableMethod, method)
+    if isinstance(method, str):
+        chosen = table_method(choose_for_table(terms) if method == "auto" else method)
+    rows = TableRows(Coder(terms.domain), table, None if unit == "row" else unit, terms.rows_per_unit)
+    planned = chosen.plan(terms)
+    promise = _promise(planned.event, chosen.name, terms, unit)
+
+    def fit(progress: bool) -> SyntheticModel:
+        return SyntheticModel(terms.domain, promise, planned.fit(rows, progress=progress))
+
+    return SynthesisPlan(promise, planned.describe(), session, fit)
+
+
+def plan_images(
+    rows: ImageRows, method: str | TableMethod | ImageMethod, terms: Terms[Any], session: Payer | None
+) -> SynthesisPlan:
+    """Plan for pictures."""
+    terms = _with_public_rows(terms, len(rows))
+    chosen = cast(ImageMethod, method)
+    if isinstance(method, str):
+        chosen = image_method(choose_for_images(terms) if method == "auto" else method)
+    planned = chosen.plan(terms)
+    promise = _promise(planned.event, chosen.name, terms, "row")
+
+    def fit(progress: bool) -> SyntheticImageModel:
+        return SyntheticImageModel(terms.domain, promise, planned.fit(rows, progress=progress))
+
+    return SynthesisPlan(promise, planned.describe(), session, fit)
+
+
+def _promise(event: Event, method: str, terms: Terms[Any], unit: str) -> Promise:
+    promise = Promise.of(
+        event,
+        method=method,
+        relation=terms.relation,
+        delta=terms.delta,
+        unit=unit,
+        rows_per_unit=terms.rows_per_unit,
+    )
+    promise.check_within(terms.epsilon)
+    return promise
+
+
+def _with_public_rows(terms: Terms[Any], rows: int | None) -> Terms[Any]:
+    """Under replace-one the number of rows is public; under add-remove it is what somebody said, or unknown."""
+    if terms.relation is not Relation.REPLACE_ONE or rows is None:
+        return terms
+    if terms.public_rows not in (None, rows):
+        raise InvalidParameter("public_rows is not the number of rows, which is public under replace-one")
+    return replace(terms, public_rows=rows)
