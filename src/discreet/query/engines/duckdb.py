@@ -125,7 +125,7 @@ class DuckDBEngine:
         """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private."""
         asked = ", ".join(self._stored(table, name, number=name in numbers) for name in columns)
         sql = f"SELECT {asked} FROM {self._relation(table)}"
-        return self._ask(lambda connection: connection.execute(sql).to_arrow_table(), [table], deadline)
+        return self._ask(lambda connection: connection.sql(sql).to_arrow_table(), [table], deadline)
 
     def close(self) -> None:
         self._cage.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias, final
@@ -168,10 +169,12 @@ def _key(value: object, kind: type) -> object:
 
 
 def _text(value: object) -> str | None:
-    """Return the text of a value: whole numbers and truth values as they are written, whatever type keeps them."""
+    """Return the text of a value: numbers, dates and truth values as they are written, whatever type keeps them."""
     if isinstance(value, str):
         return normalize("NFC", value)
     if isinstance(value, bool):
         return str(value)
+    if isinstance(value, date):
+        return value.isoformat()
     number: Fraction | None = exact_number(value)
     return str(number.numerator) if number is not None and number.denominator == 1 else None

@@ -1,0 +1,230 @@
+"""Rows become whole numbers by a total rule, and only declared values come back, whatever the table holds."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synth_toys import CANARY
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.column import Column
+from discreet.synth.domain import Category, Coder, Domain, Images, Numeric, TableRows
+from discreet.synth.domain.category import OTHER
+from discreet.synth.domain.documents import domain_document, domain_restored
+from discreet.synth.domain.tables import table_of
+from discreet.synth.domain.units import kept_rows
+from discreet.synth.possible import are_impossible
+
+hostile = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=3),
+    st.decimals(), st.dates(), st.just(CANARY), st.just(float("inf")), st.just(-1e300), st.just(10**400),
+    st.just(np.datetime64("NaT")), st.just((1, 2)), st.just(object()), st.just("1e999"), st.just([1]),
+    st.just(pd.NA), st.complex_numbers(),
+)  # fmt: skip
+texts = st.lists(st.text(max_size=4).filter(lambda text: text != OTHER), min_size=1, max_size=5, unique=True)
+numbers = st.lists(st.integers(-(2**53), 2**53), min_size=1, max_size=5, unique=True)
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> Category | Numeric:
+    null = draw(st.booleans())
+    match draw(st.integers(0, 3)):
+        case 0:
+            return _distinct(draw(texts), other=draw(st.booleans()), null=null)
+        case 1:
+            return Category(draw(numbers), null=null)
+        case 2:
+            return Category([True, False], null=null)
+    low = draw(st.integers(-1000, 1000))
+    width = draw(st.integers(1, 1000))
+    whole = draw(st.booleans())
+    high: Any = low + width if whole else Fraction(low) + Fraction(width, 7)
+    return Numeric(low, high, whole=whole, bins=draw(st.integers(1, 9)), null=null)
+
+
+def _distinct(values: list[str], *, other: bool, null: bool) -> Category:
+    try:
+        return Category(values, other=other, null=null)
+    except InvalidParameter:  # Two texts that are one in composed form.
+        return Category(values[:1], other=other, null=null)
+
+
+def belongs(column: Category | Numeric, value: object) -> bool:
+    if isinstance(column, Category):
+        return any(value is label or (value == label and type(value) is type(label)) for label in column.labels)
+    if value is None:
+        return column.null
+    inside = column.low - Fraction(1, 10**9) <= Fraction(value) <= column.high + Fraction(1, 10**9)  # type: ignore[arg-type]
+    return inside and (isinstance(value, int) if column.whole else isinstance(value, float))
+
+
+@settings(max_examples=60, deadline=None)
+@given(declared=columns(), rows=st.lists(hostile, min_size=1, max_size=8))
+def test_only_declared_values_come_back_for_all_tables(declared: Category | Numeric, rows: list[Any]) -> None:
+    coder = Coder(Domain({"x": declared}))
+    codes = coder.codes({"x": rows})
+    assert codes.dtype == np.int32
+    assert ((codes >= 0) & (codes < declared.size)).all()
+    assert all(belongs(declared, value) for value in coder.decode(codes)["x"].objects())
+    # A row is placed by itself: what stands beside it makes no difference.
+    assert [int(code) for code in codes[:, 0]] == [int(coder.codes({"x": [row]})[0, 0]) for row in rows]
+    if isinstance(declared, Numeric):
+        steps, missing = coder.steps({"x": rows})
+        assert ((steps >= 0) & (steps <= 65535)).all()
+        again = coder.decode_steps(np.empty((len(rows), 0)), steps, missing)["x"]
+        assert all(belongs(declared, value) for value in again.objects())
+
+
+@settings(max_examples=25, deadline=None)
+@given(declared=st.lists(columns(), min_size=1, max_size=3), data=st.data())
+def test_all_cells_come_back_to_themselves_for_all_domains(declared: list[Category | Numeric], data: Any) -> None:
+    domain = Domain({f"c{place}": column for place, column in enumerate(declared)})
+    rows = data.draw(st.lists(st.tuples(*(st.integers(0, size - 1) for size in domain.sizes)), min_size=1, max_size=9))
+    codes, coder = np.array(rows, dtype=np.int32), Coder(domain)
+    # One case is lawful: a label "other" that nobody declared is an undeclared value like any other.
+    assert (coder.codes(coder.decode(codes)) == codes).all()
+    assert domain_restored(domain_document(domain)) == domain
+
+
+def test_values_that_nobody_declared_go_to_the_declared_cell() -> None:
+    rows = ["a", CANARY, None, "A", 7]
+    assert Category(["a", "b"], other=True, null=True).codes(Column(rows)).tolist() == [0, 2, 3, 2, 2]
+    assert Category(["a", "b"], null=True).codes(Column(rows)).tolist() == [0, 2, 2, 2, 2]
+    assert Category(["a", "b"]).codes(Column(rows)).tolist() == [0, 0, 0, 0, 0]
+    assert Category(["b", "a"]).codes(Column(rows)).tolist() == [1, 0, 0, 0, 0]
+
+
+def test_a_category_is_the_same_whatever_type_keeps_it() -> None:
+    for rows in ([1, 3, 2], [1.0, 3.0, 2.0], ["1", "3", "2"], np.array([1, 3, 2], np.uint8), [Decimal(1), "3.0", 2]):
+        assert Coder(Domain({"x": Category([3, 1])})).codes({"x": rows})[:, 0].tolist() == [1, 0, 0]
+    assert Category(["1", "2"]).codes(Column(np.array([2.0, 1.0]))).tolist() == [1, 0]
+    assert Category(["x", "2020-01-31"]).codes(Column([date(2020, 1, 31), "x"])).tolist() == [1, 0]
+    assert Category([True, False]).codes(Column(["FALSE", "true", 0, 1.0])).tolist() == [1, 0, 1, 0]
+
+
+def test_numbers_are_clamped_and_missing_ones_have_their_cell() -> None:
+    rows = [-5, 0, 99, float("inf"), float("nan"), "x", None, "12.6"]
+    with_null = Numeric(0, 100, whole=True, bins=4, null=True)
+    assert with_null.codes(Column(rows)).tolist() == [0, 0, 3, 3, 4, 4, 4, 0]
+    assert Numeric(0, 100, whole=True, bins=4).codes(Column(rows)).tolist() == [0, 0, 3, 3, 1, 1, 1, 0]
+
+
+def test_whole_numbers_have_a_bin_each_where_there_are_few() -> None:
+    assert Numeric(1, 5, whole=True).size == 5
+    assert Numeric(0, 9, whole=True, bins=3).starts.tolist() == [0, 4, 7]
+    assert Numeric(0, 10, whole=True, bins=[5, 7]).codes(Column([4, 5, 6, 7, 10])).tolist() == [0, 1, 1, 2, 2]
+    assert Numeric(0, 1, bins=[Fraction(1, 3)]).codes(Column([0.2, 0.34])).tolist() == [0, 1]
+
+
+def test_steps_give_whole_numbers_back_exactly() -> None:
+    column = Numeric(-7, 65000, whole=True)
+    rows = np.arange(-7, 65001)
+    assert (column.from_steps(column.steps(Column(rows))).values == rows).all()
+
+
+@pytest.mark.parametrize("kind", ["dict", "pandas", "polars", "arrow", "csv", "parquet"])
+def test_every_kind_of_table_has_the_same_codes(kind: str, tmp_path: Path) -> None:
+    data = {"n": [1.5, None, 40.25, 3.0], "c": ["x", "y", CANARY, None], "k": [1, 2, 3, 2]}
+    frame = pd.DataFrame(data)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    tables = {
+        "dict": data, "pandas": frame, "polars": pl.DataFrame(data), "arrow": pa.table(data),
+        "csv": tmp_path / "t.csv", "parquet": str(tmp_path / "t.parquet"),
+    }  # fmt: skip
+    domain = Domain(
+        {"k": Category([1, 2]), "n": Numeric(0, 40, bins=4, null=True), "c": Category(["x", "y"], null=True)}
+    )
+    assert Coder(domain).codes(tables[kind]).tolist() == [[0, 0, 0], [1, 4, 1], [0, 3, 2], [1, 0, 2]]
+    assert table_of(tables[kind]).names == ("n", "c", "k")
+
+
+def test_a_unit_brings_at_most_its_rows_and_loses_none_to_others() -> None:
+    units = Column(np.array([5, 1, 5, 5, 2, 5]), np.array([False, False, False, False, True, False]))
+    for _ in range(20):
+        kept = kept_rows(units, 2).tolist()
+        assert len(kept) == 3
+        assert {1, 4} & set(kept) == {1}
+    assert {tuple(kept_rows(units, 1).tolist()) for _ in range(200)} > {(0, 1), (1, 3)}
+    assert kept_rows(Column(["a", "a", 1, 1.0, Decimal(1), None]), 1).size == 2
+
+
+def test_rows_of_units_are_drawn_once_for_all_readings() -> None:
+    data = {"u": [1] * 50, "n": list(range(50)), "c": [str(place) for place in range(50)]}
+    domain = Domain({"n": Numeric(0, 65535, whole=True), "c": Category([str(place) for place in range(50)])})
+    rows = TableRows(Coder(domain), table_of(data), "u", 3)
+    assert rows.steps()[0][:, 0].tolist() == rows.categories()[:, 0].tolist() == rows.codes()[:, 1].tolist()
+
+
+def test_impossible_rows_are_told_by_whole_cells() -> None:
+    columns = {
+        "age": Numeric(0, 100, whole=True, bins=5),
+        "sex": Category(["f", "m"], null=True),
+        "k": Category([1, 2]),
+    }
+    domain = Domain(columns, impossible=[{"age": (0, 15), "sex": ["m", None]}, {"age": 30, "k": 2}])
+    rows = {"age": [15, 16, 15, 30, 31, 30], "sex": ["m", "m", "f", "f", "f", None], "k": [1, 1, 1, 2, 2, 1]}
+    told = are_impossible(domain, {name: Column(values) for name, values in rows.items()})
+    assert told.tolist() == [True, False, False, True, False, False]
+    assert domain_restored(domain_document(domain)) == domain
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Category([]),
+        lambda: Category("abc"),
+        lambda: Category(["a", 1]),
+        lambda: Category(["a", "a"]),
+        lambda: Category(["e\u0301", "\u00e9"]),
+        lambda: Category([1, True]),
+        lambda: Category([1.5]),
+        lambda: Category(["other"], other=True),
+        lambda: Category([1], other=True),
+        lambda: Category(["a"], null="no"),  # type: ignore[arg-type]
+        lambda: Numeric(1, 1),
+        lambda: Numeric(0, float("nan")),
+        lambda: Numeric(0, 0.5, whole=True),
+        lambda: Numeric(0, 1, bins=0),
+        lambda: Numeric(0, 1, bins=True),
+        lambda: Numeric(0, 1, bins=[0.5, 0.4]),
+        lambda: Numeric(0, 1, bins=[0.0, 0.4]),
+        lambda: Numeric(0, 1, bins="quantile"),  # type: ignore[arg-type]
+        lambda: Numeric(0, 2**60),
+        lambda: Domain({}),
+        lambda: Domain({"": Category([1])}),
+        lambda: Domain({"a": [1]}),  # type: ignore[dict-item]
+        lambda: Domain({"a": Category([1])}, impossible=[{"b": 1}]),
+        lambda: Domain({"a": Category([1])}, impossible=[{"a": 2}]),
+        lambda: Domain({"a": Category([1])}, impossible=[{"a": 1}]),
+        lambda: Domain({"a": Category([1])}, impossible={"a": 1}),  # type: ignore[dict-item]
+        lambda: Images(0, 3, classes=[1]),
+        lambda: Images(3, 3, classes=[1]).rows(np.zeros((2, 3, 3)), [1, 1]),
+        lambda: Images(3, 3, classes=[1]).rows(np.zeros((2, 9), np.uint8), [1]),
+        lambda: table_of([1, 2]),
+        lambda: table_of({"a": [1], "b": [1, 2]}),
+        lambda: table_of("no-such-file.csv"),
+    ],
+)
+def test_nonsense_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        make()
+
+
+def test_pictures_are_clamped_and_labels_placed() -> None:
+    pictures = np.array([[[300, -4], [7, 255]]], dtype=np.int64)
+    rows = Images(2, 2, classes=["a", "b"]).rows(pictures, ["b"])
+    assert rows.pixels().tolist() == [[255, 0, 7, 255]]
+    assert rows.labels().tolist() == [1]
+    assert CANARY not in repr(Images(2, 2, classes=["a"]).rows(pictures, [CANARY]))
