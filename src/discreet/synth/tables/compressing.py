@@ -1,0 +1,102 @@
+"""Merge what noise would drown: cells of a column that joint marginals need not tell apart.
+
+Which cells are merged follows from the noisy counts of the column and from public facts, never from exact counts. How
+rows are spread inside a group follows from the same noisy counts, so undoing it costs nothing either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.synth.tables.chances import spread_evenly
+
+__all__ = ["Grouping", "group_cells", "likely_counts"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Grouping:
+    """Groups of the codes of one column. All of it is released."""
+
+    groups: NDArray[np.int32]  # the group of each code; groups are numbered from 0 without gaps
+    shares: NDArray[np.float64]  # the share of each code among the rows of its group
+
+    def __post_init__(self) -> None:
+        if self.groups.shape != self.shares.shape or self.groups.ndim != 1 or not self.groups.size:
+            raise InvalidParameter("a grouping has one group and one share for each code")
+        if set(self.groups.tolist()) != set(range(self.size)):
+            raise InvalidParameter("groups are numbered from 0 without gaps")
+        totals = np.bincount(self.groups, self.shares, self.size)
+        if not (self.shares >= 0).all() or not np.allclose(totals, 1):
+            raise InvalidParameter("the shares of each group must add up to 1")
+
+    @property
+    def size(self) -> int:
+        """How many groups there are."""
+        return int(self.groups.max()) + 1
+
+    def expand(self, rows: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Draw a code for each row from its group, as evenly as shares allow."""
+        codes = np.empty(len(rows), np.int32)
+        for group in range(self.size):
+            members = np.flatnonzero(self.groups == group)
+            where = np.flatnonzero(rows == group)
+            codes[where] = members[spread_evenly(self.shares[members], len(where))]
+        return codes
+
+
+def group_cells(
+    noisy: NDArray[np.float64], *, least: float, ordered: NDArray[np.bool_], kinds: NDArray[np.int64]
+) -> Grouping:
+    """Merge cells until each holds about `least` rows by the noisy counts.
+
+    Cells that have an order are merged with their neighbours, one after the other; of the others the rare ones
+    become one group. Cells of unlike kinds stay apart.
+    """
+    likely = likely_counts(noisy)
+    labels = _in_order(likely, least, ordered, kinds) if ordered.any() else _rare(likely, least, kinds)
+    groups = np.unique(labels, return_inverse=True)[1].astype(np.int32)
+    return Grouping(groups, _shares(likely, groups))
+
+
+def likely_counts(noisy: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the nearest counts without a negative one that have the same sum, or 1 in all if that is not positive."""
+    total = max(float(noisy.sum()), 1.0)
+    falling = np.sort(noisy)[::-1]
+    # Taking the same from all cells, and none below zero, is the projection onto counts of this sum.
+    excess = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
+    taken = excess[np.flatnonzero(falling > excess)[-1]]
+    return np.maximum(noisy - taken, 0.0)
+
+
+def _rare(likely: NDArray[np.float64], least: float, kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Label each frequent code by itself and all the rare ones of a kind alike, behind the others."""
+    return np.where(likely >= least, np.arange(likely.size), likely.size + kinds)
+
+
+def _in_order(
+    likely: NDArray[np.float64], least: float, ordered: NDArray[np.bool_], kinds: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Walk along the codes and close a group when it is large enough; a large code stands alone."""
+    labels = np.zeros(likely.size, np.int64)
+    held = 0.0
+    for code in range(1, likely.size):
+        held += float(likely[code - 1])
+        joins = ordered[code] and ordered[code - 1] and kinds[code] == kinds[code - 1]
+        closes = not joins or held >= least or likely[code] >= least
+        labels[code] = labels[code - 1] + closes
+        held = 0.0 if closes else held
+    return labels
+
+
+def _shares(likely: NDArray[np.float64], groups: NDArray[np.int32]) -> NDArray[np.float64]:
+    totals = np.bincount(groups, likely)
+    members = np.bincount(groups)
+    even = 1.0 / members[groups]
+    known = totals[groups] > 0
+    return np.where(known, likely / np.where(known, totals[groups], 1.0), even)

@@ -1,0 +1,76 @@
+"""A priced fit of a table: everything about it is known before a row is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol, TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.privacy.events import GDP
+from discreet.synth.domain import Domain, TableRows
+from discreet.synth.method import Terms
+from discreet.synth.tables.account import Account, mu_squared_for
+from discreet.synth.tables.compressing import Grouping
+from discreet.synth.tables.graphical import Graphical
+from discreet.synth.tables.measuring import PrivateTable, Reach
+from discreet.synth.tables.model import TableModel
+from discreet.synth.tables.shape import Shape
+
+__all__ = ["Learned", "Learner", "TablePlan", "Tell", "plan_table"]
+
+Learned: TypeAlias = tuple[tuple[Grouping, ...], Graphical]
+Tell: TypeAlias = Callable[[str], None]  # is told what is done next; public
+
+
+class Learner(Protocol):
+    """A way to learn a joint law from a table behind its door."""
+
+    def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
+        """Spend what the table's account allows and return the law."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePlan:
+    """What will be done and what it costs.
+
+    Guarantee   Gaussian privacy of `mu_squared` for one unit under the relation of the terms: the account refuses
+                the round that would pass it, before it reads.
+    """
+
+    terms: Terms[Domain]
+    learner: Learner
+    words: str
+    mu_squared: Fraction
+
+    @property
+    def event(self) -> GDP:
+        return GDP(mu_squared=self.mu_squared)
+
+    def describe(self) -> str:
+        return self.words
+
+    def fit(self, rows: TableRows, *, progress: bool) -> TableModel:
+        """Read the rows, spend, and return a model that may be published."""
+        domain = self.terms.domain
+        reach = Reach(self.terms.relation, self.terms.rows_per_unit)
+        table = PrivateTable(rows.codes(), domain.sizes, reach, Account(self.mu_squared))
+        groupings, joint = self.learner.learn(table, Shape.of(domain), print if progress else _silent)
+        return TableModel(domain, groupings, joint)
+
+
+def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
+    """Price a fit, or refuse a domain that is not settled."""
+    if not terms.domain.is_settled:
+        raise InvalidParameter(
+            "the domain has bins that are not found yet: declare the number of bins or their edges, "
+            "or let dp.synthesize find them privately"
+        )
+    budget = mu_squared_for(terms.epsilon, terms.delta)
+    return TablePlan(terms=terms, learner=learner, words=words, mu_squared=budget)
+
+
+def _silent(step: str) -> None:
+    """Tell nobody."""
