@@ -30,7 +30,7 @@ hostile = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=3),
     st.decimals(), st.dates(), st.just(CANARY), st.just(float("inf")), st.just(-1e300), st.just(10**400),
     st.just(np.datetime64("NaT")), st.just((1, 2)), st.just(object()), st.just("1e999"), st.just([1]),
-    st.just(pd.NA), st.complex_numbers(),
+    st.just(pd.NA), st.complex_numbers(), st.just(10**5000),
 )  # fmt: skip
 texts = st.lists(st.text(max_size=4).filter(lambda text: text != OTHER), min_size=1, max_size=5, unique=True)
 numbers = st.lists(st.integers(-(2**53), 2**53), min_size=1, max_size=5, unique=True)
@@ -148,6 +148,42 @@ def test_every_kind_of_table_has_the_same_codes(kind: str, tmp_path: Path) -> No
     )
     assert Coder(domain).codes(tables[kind]).tolist() == [[0, 0, 0], [1, 4, 1], [0, 3, 2], [1, 0, 2]]
     assert table_of(tables[kind]).names == ("n", "c", "k")
+
+
+HOSTILE = {"c": [CANARY, None, 1.5], "k": ["x", None, 2.5], "t": ["01x", None, True], "n": ["abc", None, -1e300]}
+PLAIN = {"c": ["x", "y", "x"], "k": [1, 2, 1], "t": [1, 2, 1], "n": [1, 31, 3]}
+STRICT = Domain(
+    {
+        "c": Category(["x", "y"], null=True),
+        "k": Category([2, 1], null=True),
+        "t": Category(["02", "01"], null=True),
+        "n": Numeric(0, 31, whole=True, null=True),
+    }
+)
+
+
+def as_csv(data: dict[str, list[Any]], path: Path) -> Path:
+    lines = [",".join("" if value is None else str(value) for value in row) for row in zip(*data.values(), strict=True)]
+    path.write_text("\n".join([",".join(data), *lines]), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("row", [0, 1, 2])
+def test_one_row_never_changes_how_others_are_coded(row: int, tmp_path: Path) -> None:
+    more = {name: [*values, HOSTILE[name][row]] for name, values in PLAIN.items()}
+    wanted = [[0, 1, 1, 1], [1, 0, 0, 31], [0, 1, 1, 3]]
+    assert Coder(STRICT).codes(PLAIN).tolist() == wanted
+    kinds: dict[str, Any] = {
+        "dict": lambda data: data,
+        "pandas": pd.DataFrame,
+        "read by pandas": lambda data: pd.read_csv(as_csv(data, tmp_path / "r.csv")),
+        "polars": lambda data: pl.DataFrame(data, strict=False),
+        "arrow": lambda data: pa.Table.from_pandas(pd.DataFrame({name: map(str, own) for name, own in data.items()})),
+        "csv": lambda data: as_csv(data, tmp_path / "t.csv"),
+    }
+    for kind, make in kinds.items():
+        assert Coder(STRICT).codes(make(PLAIN)).tolist() == wanted, kind
+        assert Coder(STRICT).codes(make(more))[:3].tolist() == wanted, kind
 
 
 def test_a_unit_brings_at_most_its_rows_and_loses_none_to_others() -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias, final
 from unicodedata import normalize
@@ -24,7 +23,8 @@ Value: TypeAlias = str | int | bool
 OTHER = "other"  # The label of the cell of all values that nobody declared.
 _MOST = 1 << 20  # Values of one column.
 _LONGEST = 1000  # Characters of one value.
-_LARGEST = 1 << 53  # Of whole numbers: a float holds them exactly, wherever a table keeps them as floats.
+# Of whole numbers: a float holds them exactly, and none above them becomes one of them, where a table keeps floats.
+_LARGEST = (1 << 53) - 1
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -100,7 +100,10 @@ class Category:
         """Return the cell of one value."""
         if is_missing(value):
             return self.missing_code
-        return _places(self.values).get(_key(value, type(self.values[0])), self.fallback)
+        if isinstance(value, np.generic):
+            value = value.item()
+        rule, places = _rule(self.values)
+        return places.get(rule(value), self.fallback)
 
     def decode(self, codes: NDArray[np.int32]) -> Column:
         """Return declared values for cells."""
@@ -147,34 +150,52 @@ def _plain(value: object) -> Value:
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _LARGEST):
         return value
     raise InvalidParameter(
-        "a value of a category must be a text of at most 1000 characters, a whole number within 2^53, True or False"
+        "a value of a category must be a text of at most 1000 characters, a whole number below 2^53, True or False"
     )
 
 
 @lru_cache(maxsize=256)
-def _places(values: tuple[Value, ...]) -> dict[object, int]:
-    return {_key(value, type(value)): place for place, value in enumerate(values)}
+def _rule(values: tuple[Value, ...]) -> tuple[Callable[[object], object], dict[object, int]]:
+    """Return how values are compared with declared ones, and where each of these is.
+
+    A reader may take a column of texts for numbers, or not, because of one row: "01", "1.0" and 1 must be one value.
+    Only where somebody declares two of these apart, texts are compared letter by letter.
+    """
+    rule = {str: _as_read, bool: _truth}.get(type(values[0]), _whole)
+    places = {rule(value): place for place, value in enumerate(values)}
+    if len(places) == len(values):
+        return rule, places
+    return _text, {value: place for place, value in enumerate(values)}
 
 
-def _key(value: object, kind: type) -> object:
-    """Return what a value must equal to be a declared one; None where it can be none of them."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if kind is str:
-        return _text(value)
-    if kind is bool and isinstance(value, str):
-        return _TRUTHS.get(value.strip().lower())
+def _whole(value: object) -> int | None:
     number = exact_number(value)
-    return int(number) if number is not None and number.denominator == 1 else None
+    # Python refuses to write down whole numbers of many thousand digits, and nobody can declare them.
+    return int(number) if number is not None and number.denominator == 1 and abs(number) <= _LARGEST else None
+
+
+def _truth(value: object) -> bool | None:
+    if isinstance(value, str):
+        return _TRUTHS.get(value.strip().lower())
+    return {0: False, 1: True}.get(_whole(value))  # type: ignore[arg-type]
+
+
+def _as_read(value: object) -> object:
+    """Return the value that a text stands for, where readers of files would see one."""
+    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return _TRUTHS[value.strip().lower()]
+    if isinstance(value, bool):
+        return value
+    number = _whole(value)
+    # Apart from truth values, which Python calls numbers.
+    return _text(value) if number is None else f"{number}"
 
 
 def _text(value: object) -> str | None:
-    """Return the text of a value: numbers, dates and truth values as they are written, whatever type keeps them."""
+    """Return the text of a value; numbers, dates and truth values as they are written."""
     if isinstance(value, str):
         return normalize("NFC", value)
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, date):
-        return value.isoformat()
-    number: Fraction | None = exact_number(value)
-    return str(number.numerator) if number is not None and number.denominator == 1 else None
+    if isinstance(value, (bool, date)):
+        return str(value) if isinstance(value, bool) else value.isoformat()
+    number = _whole(value)
+    return None if number is None else str(number)
