@@ -9,7 +9,7 @@ import torch
 
 from discreet import noise
 
-__all__ = ["renew_generators", "renew_torch_generator"]
+__all__ = ["renew_generators", "renew_torch_generator", "secret_generator"]
 
 _HEAD, _WORDS = 3, 624  # The state of the Mersenne twister lies behind three 64-bit words, one number in each.
 
@@ -28,7 +28,14 @@ def renew_torch_generator() -> None:
     seed that the world knows, the slot would decide the view. The state is that of a new generator, because an old one
     may hold a normal number that it drew before and hands out next.
     """
-    state = torch.Generator().get_state()
+    torch.set_rng_state(secret_generator().get_state())
+
+
+def secret_generator() -> torch.Generator:
+    """Make a generator of torch whose state is bits from our source."""
+    generator = torch.Generator()
+    state = generator.get_state()
     words = state.numpy().view(np.uint64)
     words[_HEAD : _HEAD + _WORDS] = noise.uniform(1 << 32, _WORDS)
-    torch.set_rng_state(state)
+    generator.set_state(state)
+    return generator
