@@ -1,0 +1,91 @@
+"""Minimise the smooth convex function of one step: L-BFGS, scaled by what each cell's curvature is near. [NW06]"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from discreet.synth.tables.graphical.contraction import Floats
+from discreet.synth.tables.graphical.problem import Point
+
+__all__ = ["minimise"]
+
+_MEMORY = 8
+_HALVINGS = 30
+_SLOPE = 1e-4  # Armijo: the share of the promised decrease that a step must keep.
+
+
+def minimise(
+    at: Callable[[Floats], Point],
+    scale: Callable[[Point], Callable[[Floats], Floats]],
+    change: Floats,
+    here: Point,
+    *,
+    most: int,
+    enough: Callable[[Point], bool],
+) -> tuple[Floats, Point, int]:
+    """Step until `enough` says so of a point, or `most` points were looked at."""
+    pairs: list[tuple[Floats, Floats, float]] = []
+    used = 0
+    while used < most and not enough(here):
+        inverse = scale(here)
+        direction = _direction(here.gradient, inverse, pairs)
+        slope = float(here.gradient @ direction)
+        if slope >= 0:  # Only rounding can turn it; begin again with the plain scaled gradient.
+            pairs, direction = [], -inverse(here.gradient)
+            slope = float(here.gradient @ direction)
+        length, found, looked = _search(at, change, direction, here, slope, most - used)
+        used += looked
+        if found is None:
+            break
+        step = length * direction
+        _remember(pairs, step, found.gradient - here.gradient)
+        change, here = change + step, found
+    return change, here, used
+
+
+def _direction(
+    gradient: Floats, inverse: Callable[[Floats], Floats], pairs: list[tuple[Floats, Floats, float]]
+) -> Floats:
+    """Apply the inverse of the approximate second derivative to minus the gradient."""
+    vector, shares = -gradient, []
+    for step, turn, product in reversed(pairs):
+        share = float(step @ vector) / product
+        shares.append(share)
+        vector = vector - share * turn
+    vector = inverse(vector)
+    if pairs:
+        _, turn, product = pairs[-1]
+        vector *= product / float(turn @ inverse(turn))
+    for (step, turn, product), share in zip(pairs, reversed(shares), strict=True):
+        vector += (share - float(turn @ vector) / product) * step
+    return vector
+
+
+def _remember(pairs: list[tuple[Floats, Floats, float]], step: Floats, turn: Floats) -> None:
+    product = float(step @ turn)
+    if product > 0:
+        pairs.append((step, turn, product))
+        del pairs[:-_MEMORY]
+
+
+def _search(
+    at: Callable[[Floats], Point], change: Floats, direction: Floats, here: Point, slope: float, most: int
+) -> tuple[float, Point | None, int]:
+    """Shorten the step until the function has decreased as it should; nothing is found if it never does."""
+    length = 1.0
+    for looked in range(1, min(_HALVINGS, most) + 1):
+        found = at(change + length * direction)
+        decrease = here.value - found.value
+        if decrease >= -_SLOPE * length * slope:
+            return length, found, looked
+        length *= _shorter(decrease, length * slope)
+    return 0.0, None, min(_HALVINGS, most)
+
+
+def _shorter(decrease: float, promised: float) -> float:
+    """Return by what to shorten: to the lowest point of the parabola through what is known."""
+    if not np.isfinite(decrease):
+        return 0.1
+    return float(np.clip(promised / (2 * (promised + decrease)), 0.1, 0.5))
