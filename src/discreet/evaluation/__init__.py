@@ -1,1 +1,16 @@
-"""How good a synthetic table is, and what it gives away: the custodian's report and the publishable one."""
+"""How good a synthetic table is, and what it gives away: the custodian's report and the publishable ones."""
+
+from discreet.evaluation.custodian import evaluate
+from discreet.evaluation.evaluation import Attacked, Evaluation, Likeness
+from discreet.evaluation.publicly import evaluate_for_a_price, evaluate_publicly
+from discreet.evaluation.verdict import Verdict
+
+__all__ = [
+    "Attacked",
+    "Evaluation",
+    "Likeness",
+    "Verdict",
+    "evaluate",
+    "evaluate_for_a_price",
+    "evaluate_publicly",
+]

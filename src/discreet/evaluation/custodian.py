@@ -1,0 +1,148 @@
+"""The custodian's evaluation: everything exact, so all of it is `NotPrivate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from discreet.errors import InvalidParameter
+from discreet.evaluation.associations import associations
+from discreet.evaluation.closeness import closeness
+from discreet.evaluation.downstream import Downstream, downstream
+from discreet.evaluation.evaluation import Attacked, Evaluation, Likeness
+from discreet.evaluation.fidelity import fidelity
+from discreet.evaluation.guessing import guess_halves, guess_secrets
+from discreet.evaluation.membership import search
+from discreet.evaluation.notes import custodian_notes
+from discreet.evaluation.overlays import overlays
+from discreet.evaluation.reading import Subject, subject_of
+from discreet.evaluation.refitting import Refit, halves, search_halves
+from discreet.evaluation.rows import Layout, Rows, read_rows
+from discreet.evaluation.workload import workload as ask
+from discreet.privacy import Relation
+from discreet.privacy.notprivate import NotPrivate
+from discreet.synth.domain import Domain
+from discreet.synth.promise import Promise
+
+__all__ = ["evaluate", "likeness"]
+
+_TESTED = 10  # Without rows that were held out, three in so many real rows are kept for the test of models.
+
+
+def evaluate(
+    synthetic: Any,
+    real: Any,
+    *,
+    domain: Domain | None = None,
+    label: str | None = None,
+    secret: str | None = None,
+    holdout: Any | None = None,
+    refit: Refit | None = None,
+    refits: int = 4,
+    workload: Sequence[Sequence[str]] | None = None,
+    promise: Promise | None = None,
+    title: str = "Synthetic table",
+    error: float = 1e-3,
+    say: Callable[[str], None] | None = None,
+) -> NotPrivate[Evaluation]:
+    """Compare a synthetic table with the real one, and attack it, for the custodian's eyes only.
+
+    `synthetic` is a model, which is sampled, or a table. `holdout` are rows of the same kind that were drawn at random
+    from the same people and not synthesised: attackers must not find those. `refit` makes a synthetic table from a
+    table, as the one at hand was made, and is called `refits` times on random halves: that shows more than any attack
+    on one table. `label` is what models are to tell, and `secret` (or else the label) what attackers guess. A verdict
+    about privacy wrongly accuses with a chance of at most `error`, each.
+    """
+    if not 0 < error < 1:
+        raise InvalidParameter("error must be a chance between 0 and 1: how often a verdict may wrongly accuse")
+    told = say or _silent
+    told("reading the tables")
+    subject = subject_of(synthetic, domain, promise)
+    rows = read_rows(subject.layout, real)
+    outside = None if holdout is None else read_rows(subject.layout, holdout)
+    found = Evaluation(
+        title=title,
+        standing="custodian",
+        compared="the real table",
+        columns=subject.layout.names,
+        rows=len(subject.rows),
+        promise=subject.promise,
+        likeness=likeness(subject, rows, outside, label=label, workload=workload, say=told),
+        attacked=_attacked(
+            subject, real, rows, outside, secret=secret or label, refit=refit, refits=refits, error=error, say=told
+        ),
+        error=error,
+        notes=custodian_notes(len(rows), None if outside is None else len(outside)),
+    )
+    return NotPrivate(found)
+
+
+def likeness(
+    subject: Subject,
+    rows: Rows,
+    holdout: Rows | None,
+    *,
+    label: str | None,
+    workload: Sequence[Sequence[str]] | None,
+    say: Callable[[str], None],
+) -> Likeness:
+    """Compare a synthetic table with rows in every way."""
+    layout, made = subject.layout, subject.rows
+    say("comparing tables of one, two and three columns")
+    near = fidelity(layout, made, rows)
+    links, columns = associations(layout, made, rows), overlays(layout, made, rows)
+    say("asking both tables the same questions")
+    asked = ask(layout, made, rows, promise=subject.promise, label=label, questions=workload)
+    trained = None
+    if label is not None:
+        say("training models on synthetic and on real rows")
+        trained = _trained(layout, made, rows, holdout, label)
+    return Likeness(fidelity=near, associations=links, overlays=columns, downstream=trained, workload=asked)
+
+
+def _trained(layout: Layout, made: Rows, rows: Rows, holdout: Rows | None, label: str) -> Downstream:
+    if holdout is not None:
+        return downstream(layout, made, rows, holdout, label=label, seen=False)
+    test, train = rows.split(max(1, 3 * len(rows) // _TESTED))
+    return downstream(layout, made, train, test, label=label, seen=True)
+
+
+def _attacked(
+    subject: Subject,
+    real: Any,
+    rows: Rows,
+    holdout: Rows | None,
+    *,
+    secret: str | None,
+    refit: Refit | None,
+    refits: int,
+    error: float,
+    say: Callable[[str], None],
+) -> Attacked:
+    layout, made = subject.layout, subject.rows
+    limit = _about_rows(subject.promise)
+    say("looking for the closest rows")
+    near = closeness(layout, made, rows, holdout)
+    searches, guessed = [], []
+    if holdout is not None and len(holdout) > 1:
+        say("looking for people of the real table")
+        searches.append(search(layout, made, rows, holdout, limit))
+        if secret is not None:
+            guessed.append(guess_secrets(layout, made, rows, holdout, secret=secret, promise=limit))
+    if refit is not None:
+        coins = limit is None or limit.relation is Relation.ADD_REMOVE
+        made_anew = halves(layout, real, refit, refits=refits, coins=coins, say=say)
+        say("looking for people in the tables of halves")
+        searches.append(search_halves(layout, made_anew, limit, error=error))
+        if secret is not None:
+            guessed.append(guess_halves(layout, made_anew, secret=secret, promise=limit))
+    return Attacked(closeness=near, searches=tuple(searches), guessed=tuple(guessed))
+
+
+def _about_rows(promise: Promise | None) -> Promise | None:
+    """Take a promise about single rows: one about people with many rows says nothing sharp about a row."""
+    return promise if promise is not None and promise.unit == "row" else None
+
+
+def _silent(_: str) -> None:
+    """Say nothing."""

@@ -1,0 +1,106 @@
+"""Rows as whole numbers of the declared domain: what lies outside it is nobody's business here either."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InvalidParameter
+from discreet.synth.domain import Category, Coder, Domain, Numeric, TableRows
+from discreet.synth.domain.numeric import STEPS
+from discreet.synth.domain.tables import table_of
+
+__all__ = ["Layout", "Rows", "layout_of", "read_rows"]
+
+Codes: TypeAlias = NDArray[np.int32]
+Places: TypeAlias = NDArray[np.float32]
+_BINS = 32  # Of a column whose bins nobody has found yet.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is public about the columns: their names, their cells and which of them are numbers."""
+
+    domain: Domain
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    labels: tuple[tuple[str, ...], ...]  # of the cells of each column
+    numbers: tuple[int, ...]  # the places of numeric columns
+
+    def place(self, name: str, *, what: str) -> int:
+        """Return where a column stands."""
+        if name not in self.names:
+            raise InvalidParameter(f"{what} must be one of the declared columns: {', '.join(self.names)}")
+        return self.names.index(name)
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The places of columns that are no numbers."""
+        return tuple(place for place in range(len(self.names)) if place not in self.numbers)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Rows: the cell of every value, and where in its bounds every number lies."""
+
+    codes: Codes  # rows by columns
+    places: Places  # rows by numeric columns, from 0 to 1; NaN if missing
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, chosen: Any) -> Rows:
+        """Take some rows."""
+        return Rows(self.codes[chosen], self.places[chosen])
+
+    def some(self, most: int) -> Rows:
+        """Take at most so many rows, drawn at random."""
+        return self if len(self) <= most else self.take(noise.permutation(len(self))[:most])
+
+    def split(self, first: int) -> tuple[Rows, Rows]:
+        """Take so many rows at random, and the rest."""
+        order = noise.permutation(len(self))
+        return self.take(order[:first]), self.take(order[first:])
+
+
+def layout_of(domain: Domain) -> Layout:
+    """Read the public facts of a domain; bins that are still to be found become equal ones."""
+    columns = {name: _settled(column) for name, column in domain.columns.items()}
+    return Layout(
+        domain=Domain(columns),
+        names=tuple(columns),
+        sizes=tuple(column.size for column in columns.values()),
+        labels=tuple(_labels(column) for column in columns.values()),
+        numbers=tuple(place for place, column in enumerate(columns.values()) if isinstance(column, Numeric)),
+    )
+
+
+def read_rows(layout: Layout, table: Any) -> Rows:
+    """Place all rows of a table, a frame or a file in the domain. This is private if they are."""
+    read = TableRows(Coder(layout.domain), table_of(table))
+    steps, missing = read.steps()
+    places = (steps / STEPS).astype(np.float32)
+    places[missing] = np.nan
+    rows = Rows(read.codes(), places)
+    if len(rows) < 2:
+        raise InvalidParameter("a table that is compared must have at least two rows")
+    return rows
+
+
+def _settled(column: Category | Numeric) -> Category | Numeric:
+    if isinstance(column, Category) or column.is_settled:
+        return column
+    return Numeric(column.low, column.high, whole=column.whole, bins=_BINS, null=column.null)
+
+
+def _labels(column: Category | Numeric) -> tuple[str, ...]:
+    if isinstance(column, Category):
+        return tuple("missing" if label is None else str(label) for label in column.labels)
+    starts, step = column.starts, column.grid.step
+    return (*(f"{float(int(start) * step):,.6g}" for start in starts), *(("missing",) if column.null else ()))

@@ -1,0 +1,178 @@
+"""What an evaluation comes to, in sentences that need no ε: privacy first, then what the table is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from discreet.evaluation.promised import guess_of, promise_text
+from discreet.evaluation.verdict import Kind, Verdict
+from discreet.evaluation.words import columns_text, level_text, percent
+from discreet.release.bundle.claims import percent_up
+
+if TYPE_CHECKING:
+    from discreet.evaluation.downstream import Downstream
+    from discreet.evaluation.evaluation import Attacked, Evaluation, Likeness
+    from discreet.synth.promise import Promise
+
+__all__ = ["verdicts"]
+
+_MOST_OF, _HARDLY = 0.75, 0.3  # Parts of what could be kept: above is good, below is bad.
+_ALMOST_SURE = 0.95  # A promise that leaves an attacker so sure is hardly one.
+
+
+def verdicts(evaluation: Evaluation) -> tuple[Verdict, ...]:
+    """Judge an evaluation."""
+    attacked = () if evaluation.attacked is None else tuple(_attacks(evaluation, evaluation.attacked))
+    # A promise that was found broken is no good news, so the attack comes alone.
+    promise = () if any(one.kind == "bad" for one in attacked) and evaluation.promise else _promise(evaluation)
+    return (*promise, *attacked, *_likeness(evaluation.likeness, evaluation.compared), *_priced(evaluation))
+
+
+def _promise(evaluation: Evaluation) -> Iterator[Verdict]:
+    promise = evaluation.promise
+    if promise is None:
+        yield Verdict(
+            "bad",
+            "privacy",
+            "There is no promise: nothing is known that limits what this table gives away. That no attack below "
+            "succeeds would not show that none can.",
+        )
+        return
+    guess = guess_of(promise)
+    kind: Kind = "look" if guess > _ALMOST_SURE else "good"
+    yield Verdict(
+        kind,
+        "privacy",
+        f"The promise ({promise_text(promise)}) holds whatever an attacker knows or tries: whoever guesses whether one "
+        f"{promise.unit} is in the data, at even odds before, is right at most {percent_up(guess)} of the time after."
+        + (" That is little protection." if kind == "look" else ""),
+    )
+
+
+def _attacks(evaluation: Evaluation, attacked: Attacked) -> Iterator[Verdict]:
+    error, promise = evaluation.error, evaluation.promise
+    broken = any(one.refutes(error) for one in attacked.searches) or any(one.refutes(error) for one in attacked.guessed)
+    copied = attacked.closeness is not None and attacked.closeness.copied(error)
+    if broken and promise is not None:
+        yield Verdict("bad", "privacy", _broken_words(attacked, promise))
+    if copied:
+        yield Verdict("bad", "privacy", _copied_words(attacked))
+    if broken or copied:
+        return
+    ahead = [each for each in attacked.searches if each.finds(error)]
+    gained = [each for each in attacked.guessed if each.gains(error)]
+    if ahead or gained:
+        within = "which the promise allows, but not more than it allows" if promise else "and no promise limits it"
+        yield Verdict(
+            "look" if promise else "bad",
+            "privacy",
+            f"Attackers did a little better than guessing, {within}. A smaller ε would leave them less.",
+        )
+    elif attacked.searches or attacked.guessed:
+        yield Verdict("good", "privacy", _quiet_words(attacked))
+    else:
+        yield Verdict(
+            "look",
+            "privacy",
+            "No attack was run that could show who is in the data: that needs rows that were held out, or the table "
+            "made anew from halves of the rows (holdout=…, refit=…).",
+        )
+
+
+def _broken_words(attacked: Attacked, promise: Promise) -> str:
+    level = max((search.level for search in attacked.searches if search.level is not None), default=None)
+    shown = "" if level is None or level < 0.1 else f" What was found needs an ε of at least {level_text(level)}."
+    return (
+        f"Attackers found more people than the promise ({promise_text(promise)}) allows. So the promise is wrong: the "
+        f"table must not be published.{shown}"
+    )
+
+
+def _copied_words(attacked: Attacked) -> str:
+    assert attacked.closeness is not None
+    members, others = attacked.closeness.members.equal, attacked.closeness.others
+    beside = "other rows of the real table" if others is None else "rows of people who were held out"
+    share = attacked.closeness.real.equal.share if others is None else others.equal.share
+    return (
+        f"{percent(members.share)} of the real rows are in the synthetic table, to the last digit; of {beside} it is "
+        f"{percent(share)}. Rows were copied: the table must not be published."
+    )
+
+
+def _quiet_words(attacked: Attacked) -> str:
+    tables = sum(search.tables for search in attacked.searches)
+    attackers = max((len(search.attackers) for search in attacked.searches), default=0) + bool(attacked.guessed)
+    where = "the table" if tables <= 1 else f"{tables} tables"
+    return (
+        f"{attackers} attackers on {where} found nobody more often than guessing would. That is a test, no proof: the "
+        "promise is what holds."
+    )
+
+
+def _likeness(likeness: Likeness, compared: str) -> Iterator[Verdict]:
+    yield from _fidelity(likeness, compared)
+    down = likeness.downstream
+    if down is not None and down.kept is not None:
+        yield Verdict(
+            _kind(down.kept),
+            "use",
+            _models_words(down),
+        )
+    asked = likeness.workload
+    if asked is not None and asked.asked and asked.asked[0].alone is not None:
+        better, shared = asked.better_alone, asked.better_shared
+        yield Verdict(
+            "good" if better <= len(asked.asked) / 2 else "look",
+            "use",
+            f"Questions: {better} of {len(asked.asked)} tables of counts would be more exact if that one alone were "
+            f"asked directly at the same ε, and {shared} if all were. Where only a few numbers are needed, ask for "
+            "them instead.",
+        )
+
+
+def _models_words(down: Downstream) -> str:
+    if down.number:
+        return (
+            f"Models: trained on synthetic rows they reach an R² of {down.best.synthetic:.2f} for {down.label}, and "
+            f"trained on real rows {down.best.real:.2f}, where 1 is exact and 0 knows nothing."
+        )
+    return (
+        f"Models: one that is trained on synthetic rows tells {down.label} right for {percent(down.best.synthetic)} of "
+        f"real people; trained on real rows {percent(down.best.real)}, and without looking {percent(down.naive)}."
+    )
+
+
+def _fidelity(likeness: Likeness, compared: str) -> Iterator[Verdict]:
+    fidelity = likeness.fidelity
+    pairs = None if fidelity is None else fidelity.way(2)
+    if pairs is None:
+        return
+    names = columns_text([likeness.overlays[place].name for place in pairs.found.worst[0]])
+    worst = f"the worst is {names}, with {percent(pairs.found.worst[1])}"
+    far = f"Counts of two columns differ by {percent(pairs.found.mean, 1)} of all rows in the mean; {worst}"
+    if pairs.kept is None:
+        yield Verdict("look", "use", f"{far}. The columns of {compared} have hardly anything to do with each other.")
+        return
+    yield Verdict(
+        _kind(pairs.kept),
+        "use",
+        f"{far}. {percent(pairs.kept)} of the links between columns are kept, where 0 % is columns drawn one by one "
+        f"and 100 % another sample of the same people.",
+    )
+
+
+def _priced(evaluation: Evaluation) -> Iterator[Verdict]:
+    if evaluation.priced is None:
+        return
+    for way in evaluation.priced.ways[1:2] or evaluation.priced.ways[:1]:
+        yield Verdict(
+            "good" if way.mean < 0.1 else "look",
+            "use",
+            f"Counts of {'two columns' if way.columns == 2 else 'one column'} differ by "
+            f"{percent(max(0.0, way.mean), 1)} ± {percent(way.mean_error, 1)} of all rows in the mean.",
+        )
+
+
+def _kind(kept: float) -> Kind:
+    return "good" if kept >= _MOST_OF else "look" if kept >= _HARDLY else "bad"
