@@ -1,5 +1,12 @@
-"""DP-MERF: one noisy sum of whole-number features, and a generator fitted to it for free."""
+"""DP-MERF: one noisy sum of whole-number features, and a generator fitted to it for free. [HAP21]
+
+Fitting needs the extra `torch`; a fitted model is plain arrays and draws without it.
+"""
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from discreet.synth.merf.images import MerfImages
+from discreet.synth.merf.models import MerfImageModel, MerfTableModel
+from discreet.synth.merf.tables import MerfTables
+
+__all__ = ["MerfImageModel", "MerfImages", "MerfTableModel", "MerfTables"]

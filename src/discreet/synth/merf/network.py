@@ -1,0 +1,62 @@
+"""The trained generator in plain arrays: two hidden layers, run without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.synth.merf.chance import normals
+
+__all__ = ["Network"]
+
+_PARTS = ("first", "first_start", "second", "second_start", "last", "last_start")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Network:
+    """What turns a secret code and a class into the numbers from which a row is drawn. All of it is released."""
+
+    first: NDArray[np.float32]  # (codes + classes, hidden)
+    first_start: NDArray[np.float32]
+    second: NDArray[np.float32]  # (hidden, hidden)
+    second_start: NDArray[np.float32]
+    last: NDArray[np.float32]  # (hidden, outputs)
+    last_start: NDArray[np.float32]
+
+    def __post_init__(self) -> None:
+        layers = ((self.first, self.first_start), (self.second, self.second_start), (self.last, self.last_start))
+        chained = self.first.shape[1:] == self.second.shape[:1] and self.second.shape[1:] == self.last.shape[:1]
+        if not chained or any(weights.ndim != 2 or start.shape != weights.shape[1:] for weights, start in layers):
+            raise InvalidParameter("the layers of this generator do not fit together")
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers it gives for each row."""
+        return int(self.last.shape[1])
+
+    def drawn(self, labels: NDArray[np.int32], classes: int) -> NDArray[np.float32]:
+        """Draw a code for each row and return the generator's numbers for it."""
+        codes = normals(len(labels), len(self.first) - classes)
+        hidden = codes @ self.first[:-classes] + self.first[-classes:][labels] + self.first_start
+        hidden = np.maximum(hidden, 0) @ self.second + self.second_start
+        found: NDArray[np.float32] = np.maximum(hidden, 0) @ self.last + self.last_start
+        return found
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return what is to be saved."""
+        return {part: getattr(self, part) for part in _PARTS}
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]], *, classes: int, outputs: int) -> Self:
+        """Make a generator from what was saved, or refuse what does not fit."""
+        if any(part not in arrays or arrays[part].dtype.kind != "f" for part in _PARTS):
+            raise InvalidParameter("a part of this generator is missing or is of another kind")
+        found = cls(*(arrays[part].astype(np.float32) for part in _PARTS))
+        if found.outputs != outputs or len(found.first) <= classes:
+            raise InvalidParameter("this generator does not fit its domain: it belongs to other data, or was changed")
+        return found

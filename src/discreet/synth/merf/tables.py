@@ -1,0 +1,154 @@
+"""DP-MERF for tables of numbers and categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.exact import positive_integer
+from discreet.privacy.events import Event
+from discreet.synth.domain.coding import TableRows
+from discreet.synth.domain.domain import Declared, Domain
+from discreet.synth.domain.numeric import Numeric
+from discreet.synth.merf.cells import CellEmbedding
+from discreet.synth.merf.circle import RADIUS
+from discreet.synth.merf.how import Training
+from discreet.synth.merf.models import MerfTableModel
+from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.summing import Price, price, summed
+from discreet.synth.merf.waves import cell_waves
+from discreet.synth.method import Terms
+from discreet.synth.progress import progress_line
+
+__all__ = ["MerfTablePlan", "MerfTables"]
+
+_ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
+_MOST_CLASSES = 200
+_MOST = 1 << 16
+_RATE, _SCALE = 5e-3, 0.5
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MerfTables:
+    """Tables by one noisy sum of random features, and a generator fitted to it. [HAP21]
+
+    Each row is one vector in the place of its label's class: a constant, which counts; its cell in every column; and
+    cosines and sines of random waves over two or three columns. Numbers and categories share one bound on its length.
+    """
+
+    waves: int = 1000
+    steps: int = 1500  # of training, which is free
+    hidden: int = 128
+    codes: int = 16
+
+    @property
+    def name(self) -> str:
+        return "merf"
+
+    def plan(self, terms: Terms[Domain]) -> MerfTablePlan:
+        """Plan a fit; nothing is read."""
+        for option in ("waves", "steps", "hidden", "codes"):
+            if positive_integer(getattr(self, option), name=option) > _MOST:
+                raise InvalidParameter(f"{option} must be at most {_MOST}")
+        _check(terms.domain, terms.label)
+        columns = len(terms.domain.names) - (terms.label is not None)
+        paid = price(
+            _reach(self.waves, columns),
+            epsilon=terms.epsilon,
+            delta=terms.delta,
+            relation=terms.relation,
+            rows_per_unit=terms.rows_per_unit,
+        )
+        return MerfTablePlan(method=self, domain=terms.domain, label=terms.label, price=paid)
+
+
+def _check(domain: Domain, label: str | None) -> None:
+    if label is None:
+        return
+    if domain.columns[domain.names[domain.place(label)]].size > _MOST_CLASSES:
+        raise InvalidParameter(f"the label {label!r} has more than {_MOST_CLASSES} cells: declare fewer, or name none")
+    if len(domain.names) == 1:
+        raise InvalidParameter("there must be a column beside the label")
+
+
+def _reach(waves: int, columns: int) -> Reach:
+    """Share the squared length: one part in ten for the counts, half of the rest for the cells, half for the waves."""
+    turning = waves * RADIUS**2
+    weight = isqrt(turning // columns)
+    return Reach(constant=isqrt(2 * turning // 9) ** 2, positive=columns * weight**2, turning=turning)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MerfTablePlan:
+    """One noisy sum, then free training."""
+
+    method: MerfTables
+    domain: Domain
+    label: str | None
+    price: Price
+
+    @property
+    def event(self) -> Event:
+        return self.price.event
+
+    def describe(self) -> str:
+        by = "" if self.label is None else f" by {self.label}"
+        return (
+            f"one noisy sum of the cells of {len(self._columns)} columns{by} and of {self.method.waves} random waves "
+            f"over two or three of them, then {self.method.steps} free steps of training"
+        )
+
+    def fit(self, rows: TableRows, *, progress: bool) -> MerfTableModel:
+        """Draw waves, read the rows once, release their noisy sum, and train a generator on it."""
+        from discreet.synth.merf.cell_matching import CellMatching
+        from discreet.synth.merf.training import train
+
+        embedding = self._embedding()
+        sums = self.price.release(summed(embedding, *self._split(rows.codes()), self._classes))
+        matching = CellMatching(embedding, sums)
+        with progress_line("training", self.method.steps, shown=progress) as tell:
+            network = train(matching, self._training(), scale=_SCALE, start=matching.start, tell=tell)
+        return MerfTableModel(self.domain, self.label, network, matching.targets.counts)
+
+    @property
+    def _columns(self) -> list[Declared]:
+        return [column for name, column in self.domain.columns.items() if name != self.label]
+
+    @property
+    def _classes(self) -> int:
+        return 1 if self.label is None else self.domain.columns[self.label].size
+
+    def _split(self, codes: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the cells of the other columns, and those of the label."""
+        if self.label is None:
+            return codes, np.zeros(len(codes), dtype=np.int32)
+        place = self.domain.place(self.label)
+        return np.delete(codes, place, axis=1), codes[:, place]
+
+    def _embedding(self) -> CellEmbedding:
+        columns = self._columns
+        sizes = tuple(column.size for column in columns)
+        ordered = [column.size - column.null if isinstance(column, Numeric) else 0 for column in columns]
+        reach = _reach(self.method.waves, len(columns))
+        return CellEmbedding(
+            sizes,
+            cell_waves(sizes, ordered, self.method.waves),
+            constant=isqrt(reach.constant),
+            weight=isqrt(reach.positive // len(columns)),
+        )
+
+    def _training(self) -> Training:
+        return Training(
+            steps=self.method.steps,
+            rows_per_class=max(_LEAST, _ROWS // self._classes),
+            codes=self.method.codes,
+            hidden=self.method.hidden,
+            learning_rate=_RATE,
+        )
