@@ -20,13 +20,12 @@ from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of
 from discreet.synth.tables.graphical.knowledge import Knowledge
 from discreet.synth.tables.graphical.measured import Measured, checked, estimated_total
 from discreet.synth.tables.graphical.model import Graphical
-from discreet.synth.tables.graphical.network import Network
+from discreet.synth.tables.graphical.network import NEVER, Network
 from discreet.synth.tables.graphical.problem import Point, Problem
 
 __all__ = ["Impossible", "fit"]
 
 Impossible: TypeAlias = tuple[Clique, NDArray[np.bool_]]
-_NEVER = -1e9  # The potential of an impossible cell: its exponential is zero, and no sum of it is NaN.
 _EASE = (1.0, 0.3, 0.1)  # Of the steps, in deviations of the noise: the first ones short, the others long.
 
 
@@ -104,7 +103,7 @@ def _forbidden(
         mask = cells.reshape([sizes[column] for column in clique]).transpose(order)
         home = next(place for place, scope in enumerate(scopes) if set(clique) <= set(scope))
         wide = mask.reshape([sizes[column] if column in clique else 1 for column in scopes[home]])
-        np.copyto(base[home], _NEVER, where=wide)
+        np.copyto(base[home], NEVER, where=wide)
     return base
 
 

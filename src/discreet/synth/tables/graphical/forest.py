@@ -15,11 +15,11 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.effects import Effects, Layout
 from discreet.synth.tables.graphical.junction import Clique, mask_of
+from discreet.synth.tables.graphical.network import HALF_NEVER
 
 __all__ = ["Forest", "Link"]
 
 _FLOOR = -80.0  # Below the largest potential of a slice; what is smaller adds nothing that a float could hold.
-_NEVER = -1e8  # Potentials below are of impossible cells.
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Forest:
 
 def _raise(table: Floats, top: Floats) -> None:
     """Lift what is negligible, but possible, to a floor, so that potentials cannot grow without end."""
-    np.maximum(table, top + _FLOOR, out=table, where=table > _NEVER)
+    np.maximum(table, top + _FLOOR, out=table, where=table > HALF_NEVER)
 
 
 def _link(sizes: Sequence[int], cliques: Sequence[Clique], effects: Effects, child: int, parent: int) -> Link:

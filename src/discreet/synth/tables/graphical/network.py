@@ -16,7 +16,11 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats, Plan, plan
 from discreet.synth.tables.graphical.junction import Clique, Tree, junction_tree
 
-__all__ = ["Beliefs", "Network", "Node"]
+__all__ = ["HALF_NEVER", "NEVER", "Beliefs", "Network", "Node"]
+
+# The potential of an impossible cell: finite, so that no sum or difference is NaN, and zero as an exponential. What is
+# added to it by the way is far less than half of it.
+NEVER, HALF_NEVER = -1e9, -5e8
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.effects import Effects
 from discreet.synth.tables.graphical.knowledge import Knowledge
-from discreet.synth.tables.graphical.network import Network
+from discreet.synth.tables.graphical.network import HALF_NEVER, Network
 
 __all__ = ["Point", "Problem"]
 
@@ -57,6 +57,8 @@ class Problem:
     def tables(self, potentials: list[Floats]) -> tuple[float, list[Floats]]:
         """Return log Z, and the model's counts for each factor's clique. The potentials are overwritten."""
         tops = [float(table.max()) for table in potentials]
+        if min(tops) < HALF_NEVER:  # Scaled by its largest, a table of nothing but impossible cells would look uniform.
+            return -math.inf, potentials
         for table, top in zip(potentials, tops, strict=True):
             table -= top
             np.exp(table, out=table)

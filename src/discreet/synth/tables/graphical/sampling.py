@@ -1,8 +1,8 @@
 """Rows whose counts follow a model as nearly as whole numbers can: expected counts, rounded at random.
 
 The columns of one clique of the tree after the other are drawn, given those that its parent has drawn. Within each
-group of rows that are equal so far, the expected count of every new value is rounded down or up, so that the sum is that
-of the group and the mean over all chances is what was expected; then the values are dealt to the rows at random.
+group of rows that are equal so far, the expected count of every new value is rounded down or up, so that the sum is
+that of the group and the mean over all chances is what was expected; then the values are dealt to the rows at random.
 """
 
 from __future__ import annotations
