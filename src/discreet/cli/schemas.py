@@ -26,6 +26,7 @@ from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceLi
 from discreet.cli.answers.profiles import ProfileAnswer
 from discreet.cli.answers.records import Exported, History, VerifiedLedger
 from discreet.cli.answers.sets import Copied, Sets
+from discreet.cli.answers.synth import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.cli.answers.tables import Explained, TableAnswer
 
 __all__ = ["ANSWERS", "schema_of"]
@@ -71,6 +72,10 @@ ANSWERS: Mapping[str, Any] = {
     "profile": ProfileAnswer,
     "query": TableAnswer,
     "release": Written,
+    "synth domain": DraftedDomain,
+    "synth evaluate": EvaluatedModel,
+    "synth fit": FittedModel,
+    "synth sample": SampledRows,
     "version": Version,
 }
 

@@ -1,0 +1,109 @@
+"""A domain as a TOML file, both ways; every error names its line and a way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.text import plain
+from discreet.query.session.toml_document import Document
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.domain import Declared, Domain
+from discreet.synth.domain.numeric import Numeric
+
+if TYPE_CHECKING:
+    from discreet.synth.domain.domain_model import ColumnModel
+
+__all__ = ["domain_text", "names_text", "read_domain"]
+
+_HEAD = """\
+# What is publicly known of the table. Nothing here may be looked up in the data: take it from a code book, a form or
+# a law. Values that are not listed are never shown; numbers outside of low and high are moved to the nearest of them.
+"""
+_HOW = """\
+# Say of each column either its values, or low and high:
+#     values = ["yes", "no"]    other = true (a cell for all values that are not listed)
+#     low = 0    high = 100    whole = true    bins = 20, or edges = [18, 30, 65], or bins = "quantiles"
+#     null = true (a cell for missing values)
+# Leave a column out to leave it out of the synthetic table: names, numbers of files, free text.
+"""
+_OF_CATEGORIES = {"values", "other", "null"}
+_OF_NUMBERS = {"low", "high", "whole", "bins", "edges", "null"}
+_UNSAID = "say values = […] for a category, or low and high for numbers"
+
+
+def read_domain(path: str | Path) -> Domain:
+    """Read a domain file, or raise an error that names the line, what is wrong, and what to write instead."""
+    from discreet.synth.domain.domain_model import DomainModel
+
+    document = Document.open(path, DomainModel, manual="docs/synth/index.md")
+    model = document.checked()
+    columns = {name: document.at(("columns", name), _declared, column) for name, column in model.columns.items()}
+    for place, rule in enumerate(model.impossible):
+        document.at(("impossible", place), Domain, columns, impossible=[rule])
+    return Domain(columns, impossible=model.impossible)
+
+
+def _declared(column: ColumnModel) -> Declared:
+    said = column.model_fields_set
+    if "values" in said:
+        _check(said, _OF_CATEGORIES, "a category")
+        return Category(column.values or (), other=column.other, null=column.null)
+    if {"low", "high"} <= said:
+        _check(said, _OF_NUMBERS, "numbers")
+        if "bins" in said and "edges" in said:
+            raise InvalidParameter("say bins or edges, not both")
+        bins: Any = column.edges if column.edges is not None else column.bins or 32
+        return Numeric(column.low, column.high, whole=column.whole, bins=bins, null=column.null)  # type: ignore[arg-type]
+    raise InvalidParameter(_UNSAID)
+
+
+def _check(said: set[str], known: set[str], what: str) -> None:
+    if not said <= known:
+        raise InvalidParameter(f"{', '.join(sorted(said - known))} is nothing that {what} can have")
+
+
+def domain_text(domain: Domain) -> str:
+    """Write a domain as a file that `read_domain` reads; rules of impossible combinations are not written."""
+    return _HEAD + "".join(
+        f"\n[columns.{json.dumps(name, ensure_ascii=False)}]\n{_lines(one)}" for name, one in domain.columns.items()
+    )
+
+
+def names_text(names: Sequence[str]) -> str:
+    """Write a file for people to finish: the names of columns, and what can be said of each."""
+    return f"{_HEAD}{_HOW}" + "".join(f"\n[columns.{json.dumps(name, ensure_ascii=False)}]\n" for name in names)
+
+
+def _lines(column: Declared) -> str:
+    pairs = _category(column) if isinstance(column, Category) else _numeric(column)
+    return "".join(f"{name} = {text}\n" for name, text in pairs)
+
+
+def _category(column: Category) -> Iterator[tuple[str, str]]:
+    yield "values", json.dumps(list(column.values), ensure_ascii=False)
+    if column.other:
+        yield "other", "true"
+    if column.null:
+        yield "null", "true"
+
+
+def _numeric(column: Numeric) -> Iterator[tuple[str, str]]:
+    yield "low", _number(column.low)
+    yield "high", _number(column.high)
+    if column.whole:
+        yield "whole", "true"
+    if isinstance(column.bins, tuple):
+        yield "edges", f"[{', '.join(_number(edge) for edge in column.bins)}]"
+    else:
+        yield "bins", json.dumps(column.bins)
+    if column.null:
+        yield "null", "true"
+
+
+def _number(value: Any) -> str:
+    short = plain(value).replace(",", "")
+    return short if type(value)(short) == value else json.dumps(str(value))

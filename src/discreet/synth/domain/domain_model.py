@@ -1,0 +1,41 @@
+"""What a domain file may say, as models: they check its shape and describe it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from discreet.query.session.policy_model import Count, Name, Number, Strict
+
+__all__ = ["ColumnModel", "DomainModel"]
+
+
+class ColumnModel(Strict):
+    """One column: `values` of a category, or `low` and `high` of numbers."""
+
+    values: Annotated[list[str | int | bool], Field(min_length=1)] | None = None
+    """Every value of a category that is publicly known: texts, whole numbers, or true and false."""
+    other: bool = False
+    """Whether values that are not listed have a cell of their own, shown as "other"."""
+    low: Number | None = None
+    """The lowest number; what lies below is moved up to it."""
+    high: Number | None = None
+    """The highest number; what lies above is moved down to it."""
+    whole: bool = False
+    """Whether the numbers are whole."""
+    bins: Count | Literal["quantiles"] | None = None
+    """How many bins of equal width; or "quantiles" to find bins privately, which is paid for."""
+    edges: list[Number] | None = None
+    """The inner edges between bins, instead of `bins`."""
+    null: bool = False
+    """Whether missing values have a cell of their own."""
+
+
+class DomainModel(Strict):
+    """What is publicly known of a table. Nothing in it may have been looked up in the data."""
+
+    columns: Annotated[dict[Name, ColumnModel], Field(min_length=1)]
+    """The columns of the synthetic table, in this order."""
+    impossible: list[dict[Name, Any]] = Field(default_factory=list)
+    """Combinations that cannot be, such as { age = [0, 15], married = "yes" }."""
