@@ -173,14 +173,15 @@ def test_there_are_hundreds_of_cases() -> None:
     assert len(CASES) > 400
 
 
-@pytest.mark.parametrize(("name", "call", "bad"), CASES, ids=[f"{i} {name}" for i, (name, _, _) in enumerate(CASES)])
-def test_bad_input_is_refused_at_once(name: str, call: Callable[[Any], Any], bad: Any) -> None:
-    start = time.process_time()
-    with pytest.raises(InvalidParameter) as caught:
-        call(bad)
-    assert str(caught.value)
-    assert len(str(caught.value)) < 300
-    assert time.process_time() - start < 10
+@pytest.mark.parametrize("what", sorted({name for name, _, _ in CASES}))
+def test_bad_input_is_refused_at_once(what: str) -> None:
+    for _, call, bad in (case for case in CASES if case[0] == what):
+        start = time.process_time()
+        with pytest.raises(InvalidParameter) as caught:
+            call(bad)
+        assert str(caught.value), bad
+        assert len(str(caught.value)) < 300, bad
+        assert time.process_time() - start < 10, bad
 
 
 @pytest.mark.parametrize("call", [noise.discrete_gaussian, noise.rounded_gaussian])

@@ -162,12 +162,13 @@ def test_there_are_many_of_them() -> None:
     assert len(CASES) >= 1000
 
 
-@pytest.mark.parametrize("call", [call for _, call in CASES], ids=[f"{i}-{name}" for i, (name, _) in enumerate(CASES)])
-def test_nonsense_is_refused(call: Callable[[], object]) -> None:
-    with pytest.raises(DiscreetError) as refused:
-        call()
-    assert isinstance(refused.value, (InvalidParameter, UnsupportedEvent))
-    assert len(str(refused.value)) < 300
+@pytest.mark.parametrize("what", sorted({name.partition("(")[0] for name, _ in CASES}))
+def test_nonsense_is_refused(what: str) -> None:
+    for name, call in (case for case in CASES if case[0].partition("(")[0] == what):
+        with pytest.raises(DiscreetError) as refused:
+            call()
+        assert isinstance(refused.value, (InvalidParameter, UnsupportedEvent)), name
+        assert len(str(refused.value)) < 300, name
 
 
 TINY, HUGE = "1e-320", 1e308
