@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["OURS", "PEERS", "ROOT", "Environment", "Failed", "prepare"]
+__all__ = ["ONE_THREAD", "OURS", "PEERS", "ROOT", "Environment", "Failed", "prepare"]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LISTS: Final = ROOT / "benchmarks" / "peers"
@@ -24,7 +24,7 @@ OURS: Final = "discreet"
 PEERS: Final = ("opendp", "python-dp", "diffprivlib", "dp-accounting", "prv-accountant", "opacus")
 
 # One thread for everybody: CPU time adds up over threads, and a thread that waits in a loop is no work.
-_ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+ONE_THREAD: Final = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,10 @@ class Environment:
         """Its site-packages."""
         return next((self.folder / "lib").glob("python*/site-packages"))
 
+    def fingerprint(self) -> str:
+        """Depend on all that decided what is installed."""
+        return (self.folder / "ready").read_text()
+
     def versions(self) -> dict[str, str]:
         """Name every installed distribution and its version."""
         found = metadata.distributions(path=[str(self.packages)])
@@ -68,7 +72,7 @@ class Environment:
         """Run `benchmarks.peers.<script>` here, alone, and read the rows it prints."""
         command = [str(self.python), "-W", "ignore", "-m", f"benchmarks.peers.{script}", *arguments]
         done = subprocess.run(
-            command, cwd=ROOT, env=os.environ | _ONE_THREAD, capture_output=True, text=True, check=False
+            command, cwd=ROOT, env=os.environ | ONE_THREAD, capture_output=True, text=True, check=False
         )
         if done.returncode:
             return Failed(_last_line(done.stderr) or f"exit {done.returncode}")

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 from benchmarks.environments import ROOT, Environment, Failed, prepare
 
-__all__ = ["FOLDER", "Goal", "Results", "gather"]
+__all__ = ["FOLDER", "Gathering", "Goal", "Results", "gather"]
 
 FOLDER: Final = ROOT / "benchmarks" / "results"
 
@@ -99,12 +99,16 @@ class Gathering:
 
     def run(self, environment: Environment, script: str, *arguments: str, **labels: object) -> None:
         """Run one script and keep its rows, labelled; or note why it broke."""
-        _say(f"{environment.name}: {script} {' '.join(arguments)}")
+        self.say(f"{environment.name}: {script} {' '.join(arguments)}")
         rows = environment.run(script, *arguments, *(["--quick"] if self.quick else []))
         if isinstance(rows, Failed):
             self.failures[" ".join((environment.name, script, *arguments))] = f"failed: {rows.reason}"
             return
         self.rows.extend({"subject": environment.name} | labels | row for row in rows)
+
+    def say(self, text: str) -> None:
+        """Tell whoever waits what is measured now."""
+        print(f"  {time.strftime('%H:%M:%S')} {text}", flush=True)
 
     def results(self, topic: str) -> Results:
         """Return what was gathered, with the commit and the machine."""
@@ -114,10 +118,6 @@ class Gathering:
 def gather(*, quick: bool) -> Gathering:
     """Start an empty gathering."""
     return Gathering(quick=quick)
-
-
-def _say(text: str) -> None:
-    print(f"  {time.strftime('%H:%M:%S')} {text}", flush=True)
 
 
 def _commit() -> str:
