@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -82,8 +81,8 @@ def _drawn_apart(codes: Codes, rows: int) -> Codes:
     return np.stack([column[noise.uniform(len(column), rows)] for column in codes.T], axis=1)
 
 
-def pairs_matrix(layout: Layout, found: Distances) -> Sequence[Sequence[float | None]]:
+def pairs_matrix(columns: int, found: Distances) -> list[list[float | None]]:
     """Lay distances of two columns out as a square; None where a pair was not compared."""
     known = found.by_clique
-    places = range(len(layout.names))
+    places = range(columns)
     return [[known.get((min(a, b), max(a, b))) for b in places] for a in places]

@@ -10,7 +10,7 @@ __all__ = ["About", "Kind", "Verdict"]
 Kind: TypeAlias = Literal["good", "look", "bad"]
 About: TypeAlias = Literal["privacy", "use"]
 _MARKS: dict[Kind, str] = {"good": "✓", "look": "!", "bad": "✗"}
-_WORDS: dict[Kind, str] = {"good": "Good", "look": "Note", "bad": "Stop"}
+_WORDS: dict[Kind, str] = {"good": "Good", "look": "Note", "bad": "Weak"}
 
 
 @final
@@ -30,4 +30,4 @@ class Verdict:
     @property
     def word(self) -> str:
         """A word for the page: no colour says it alone."""
-        return _WORDS[self.kind]
+        return "Stop" if self.kind == "bad" and self.about == "privacy" else _WORDS[self.kind]
