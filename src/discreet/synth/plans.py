@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, cast, final
 
 from discreet.errors import AnswerFailed, InvalidParameter
-from discreet.privacy.events import Event
+from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.synth.choosing import choose_for_images, choose_for_table
 from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.finding import Finding
 from discreet.synth.domain.images import ImageRows
 from discreet.synth.domain.tables import Table
 from discreet.synth.method import ImageMethod, TableMethod, Terms
@@ -22,6 +24,8 @@ from discreet.synth.paying import pay
 from discreet.synth.promise import Promise
 
 __all__ = ["SynthesisPlan", "plan_images", "plan_table"]
+
+_TO_FIND = Fraction(1, 8)  # The share of epsilon and delta for cells that nobody declared.
 
 
 @final
@@ -56,17 +60,56 @@ def plan_table(
 ) -> SynthesisPlan:
     """Plan for a table."""
     terms = _with_public_rows(terms, table.rows if unit == "row" else None)
-    chosen = cast(TableMethod, method)
-    if isinstance(method, str):
-        chosen = table_method(choose_for_table(terms) if method == "auto" else method)
-    rows = TableRows(Coder(terms.domain), table, None if unit == "row" else unit, terms.rows_per_unit)
+    if not terms.domain.is_settled:
+        return _plan_and_find(table, method, terms, unit, session)
+    chosen = _table_method(method, terms)
     planned = chosen.plan(terms)
     promise = _promise(planned.event, chosen.name, terms, unit)
 
     def fit(progress: bool) -> SyntheticModel:
-        return SyntheticModel(terms.domain, promise, planned.fit(rows, progress=progress))
+        return SyntheticModel(terms.domain, promise, planned.fit(_rows(table, terms, unit), progress=progress))
 
     return SynthesisPlan(promise, planned.describe(), session, fit)
+
+
+def _plan_and_find(
+    table: Table, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
+) -> SynthesisPlan:
+    """Plan to find cells that nobody declared first, for a share of epsilon and delta, and to fit with the rest.
+
+    The two are adaptive: what is fitted depends on what was found. Their epsilons and deltas add, whatever is found.
+    """
+    finding = Finding(
+        domain=terms.domain,
+        epsilon=terms.epsilon * _TO_FIND,
+        delta=terms.delta * _TO_FIND,
+        relation=terms.relation,
+    )
+    rest = replace(terms, epsilon=terms.epsilon * (1 - _TO_FIND), delta=terms.delta * (1 - _TO_FIND))
+    largest = replace(rest, domain=finding.largest)
+    chosen = _table_method(method, largest)
+    # Planned for as many cells as could be found: what it would refuse is refused while nothing is paid.
+    _promise((planned := chosen.plan(largest)).event, chosen.name, rest, unit)
+    promise = _promise(ApproxDP(terms.epsilon, terms.delta), chosen.name, terms, unit)
+
+    def fit(progress: bool) -> SyntheticModel:
+        one_each = replace(terms, rows_per_unit=1)
+        settled = replace(rest, domain=finding.settled(_rows(table, one_each, unit)))
+        last = chosen.plan(settled)
+        _promise(last.event, chosen.name, rest, unit)
+        return SyntheticModel(settled.domain, promise, last.fit(_rows(table, settled, unit), progress=progress))
+
+    return SynthesisPlan(promise, f"find cells that nobody declared, then: {planned.describe()}", session, fit)
+
+
+def _table_method(method: str | TableMethod | ImageMethod, terms: Terms[Any]) -> TableMethod:
+    if isinstance(method, str):
+        return table_method(choose_for_table(terms) if method == "auto" else method)
+    return cast(TableMethod, method)
+
+
+def _rows(table: Table, terms: Terms[Any], unit: str) -> TableRows:
+    return TableRows(Coder(terms.domain), table, None if unit == "row" else unit, terms.rows_per_unit)
 
 
 def plan_images(

@@ -13,16 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.exact import positive_integer
 from discreet.mechanisms.column import Column, is_missing
 from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import exact_number
 
-__all__ = ["OTHER", "Category", "Value"]
+__all__ = ["LONGEST", "OTHER", "Category", "Value", "text_of"]
 
 Value: TypeAlias = str | int | bool
 OTHER = "other"  # The label of the cell of all values that nobody declared.
 _MOST = 1 << 20  # Values of one column.
-_LONGEST = 1000  # Characters of one value.
+LONGEST = 1000  # Characters of one value.
 # Of whole numbers: a float holds them exactly, and none above them becomes one of them, where a table keeps floats.
 _LARGEST = (1 << 53) - 1
 _TRUTHS = {"true": True, "false": False, "1": True, "0": False}
@@ -41,23 +42,46 @@ class Category:
     values: tuple[Value, ...]
     other: bool = False
     null: bool = False
+    most: int | None = None  # how many values may be found; None where they are listed
 
     def __init__(self, values: Iterable[Value], *, other: bool = False, null: bool = False) -> None:
         listed = tuple(_plain(value) for value in _listed(values))
-        if not 1 <= len(listed) <= _MOST:
+        if not 1 - bool(other) <= len(listed) <= _MOST:
             raise InvalidParameter("a category needs at least one value and at most a million")
         if len({type(value) for value in listed}) > 1:
             raise InvalidParameter("the values of a category must be all texts, all whole numbers or all truth values")
         if len(set(listed)) < len(listed):
             raise InvalidParameter("the values of a category must differ: one of them is declared twice")
-        settle(self, values=listed, other=read_flag(other, name="other"), null=read_flag(null, name="null"))
+        settle(self, values=listed, other=read_flag(other, name="other"), null=read_flag(null, name="null"), most=None)
         if self.other and OTHER in listed:
             raise InvalidParameter(f"a value is called {OTHER!r} already: leave it out, or say other=False")
-        if self.other and not isinstance(listed[0], str):
+        if self.other and self.kind is not str:
             raise InvalidParameter(
                 "the cell of other values has a text as its label, so it needs a category of texts: "
                 "write the values as texts, or say other=False"
             )
+
+    @classmethod
+    def unlisted(cls, *, most: int = 64, null: bool = False) -> Category:
+        """Declare a column of texts whose values nobody lists: those that enough rows share are found, and paid for.
+
+        At most `most` of them are kept, the most frequent; all others go to the cell `other`.
+        """
+        found = cls([], other=True, null=null)
+        if positive_integer(most, name="most") > _MOST:
+            raise InvalidParameter("most must be at most a million")
+        settle(found, most=most)
+        return found
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the values are known."""
+        return self.most is None
+
+    @property
+    def kind(self) -> type:
+        """Which kind of values it has: texts, whole numbers or truth values."""
+        return type(self.values[0]) if self.values else str
 
     @property
     def labels(self) -> tuple[Value | None, ...]:
@@ -67,6 +91,8 @@ class Category:
     @property
     def size(self) -> int:
         """The number of cells."""
+        if not self.is_settled:
+            raise InvalidParameter("the values of this column are not found yet: dp.synthesize finds them, and pays")
         return len(self.values) + self.other + self.null
 
     @property
@@ -88,7 +114,7 @@ class Category:
         """Return the cell of every value. This is private."""
         values = column.values
         kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
-        if kind in "bi" and not isinstance(self.values[0], str):
+        if kind in "bi" and self.kind is not str:
             codes = self._of_integers(np.asarray(values, dtype=np.int64))
         else:
             codes = self._of_objects(values.tolist() if isinstance(values, np.ndarray) else values)
@@ -108,7 +134,7 @@ class Category:
     def decode(self, codes: NDArray[np.int32]) -> Column:
         """Return declared values for cells."""
         missing = None if self.null_code is None else np.asarray(codes == self.null_code)
-        if isinstance(self.values[0], str):
+        if self.kind is str:
             labels: NDArray[Any] = np.array(self.labels, dtype=object)
             return Column(labels[codes], missing)
         labels = np.array(self.values if missing is None else (*self.values, self.values[0]))
@@ -145,7 +171,7 @@ def _plain(value: object) -> Value:
     """Take a declared value in its plain form: a text composed, a number as a Python whole number."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, str) and len(value) <= _LONGEST:
+    if isinstance(value, str) and len(value) <= LONGEST:
         return normalize("NFC", value)
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _LARGEST):
         return value
@@ -161,7 +187,8 @@ def _rule(values: tuple[Value, ...]) -> tuple[Callable[[object], object], dict[o
     A reader may take a column of texts for numbers, or not, because of one row: "01", "1.0" and 1 must be one value.
     Only where somebody declares two of these apart, texts are compared letter by letter.
     """
-    rule = {str: _as_read, bool: _truth}.get(type(values[0]), _whole)
+    kind = type(values[0]) if values else str
+    rule = {str: _as_read, bool: _truth}.get(kind, _whole)
     places = {rule(value): place for place, value in enumerate(values)}
     if len(places) == len(values):
         return rule, places
@@ -189,6 +216,12 @@ def _as_read(value: object) -> object:
     number = _whole(value)
     # Apart from truth values, which Python calls numbers.
     return _text(value) if number is None else f"{number}"
+
+
+def text_of(value: object) -> str | None:
+    """Return the text under which a category that is found would list a value; None if it has none."""
+    seen = _as_read(value)
+    return None if seen is None else str(seen)
 
 
 def _text(value: object) -> str | None:

@@ -42,6 +42,8 @@ def domain_restored(document: Any) -> Domain | Images:
         rules = tuple(_rule(rule, domain) for rule in document["impossible"])
     except (KeyError, TypeError, AttributeError):
         raise InvalidParameter(_BROKEN) from None
+    if not domain.is_settled:
+        raise InvalidParameter(_BROKEN)
     settle(domain, impossible=rules)
     return domain
 

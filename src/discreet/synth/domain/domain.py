@@ -61,7 +61,7 @@ class Domain:
     @property
     def is_settled(self) -> bool:
         """Whether all cells are known; if not, some are to be found privately first."""
-        return all(isinstance(column, Category) or column.is_settled for column in self.columns.values())
+        return all(column.is_settled for column in self.columns.values())
 
     @property
     def numeric(self) -> tuple[str, ...]:
@@ -87,7 +87,8 @@ class Domain:
         return hash((tuple(self.columns.items()), self.impossible))
 
     def __repr__(self) -> str:
-        return f"Domain({', '.join(f'{name}: {size}' for name, size in zip(self.names, self.sizes, strict=True))})"
+        sizes = (f"{name}: {one.size if one.is_settled else 'to be found'}" for name, one in self.columns.items())
+        return f"Domain({', '.join(sizes)})"
 
 
 def _check_columns(columns: Mapping[str, Declared]) -> None:
@@ -151,6 +152,8 @@ def _cells(column: Declared, value: Any, name: str) -> tuple[int, ...]:
 
 
 def _category_cells(column: Category, value: Any) -> tuple[int, ...]:
+    if not column.is_settled:
+        raise InvalidParameter("a rule of impossible needs values that are listed")
     listed: Sequence[Value | None] = value if isinstance(value, Sequence) and not isinstance(value, str) else (value,)
     labels = column.labels
     return tuple(sorted({labels.index(one) for one in listed})) if all(one in labels for one in listed) else ()

@@ -26,6 +26,7 @@ _HEAD = """\
 _HOW = """\
 # Say of each column either its values, or low and high:
 #     values = ["yes", "no"]    other = true (a cell for all values that are not listed)
+#     unlisted = 64 (at most so many values are found in the data, privately, which is paid for)
 #     low = 0    high = 100    whole = true    bins = 20, or edges = [18, 30, 65], or bins = "quantiles"
 #     null = true (a cell for missing values)
 # Leave a column out to leave it out of the synthetic table: names, numbers of files, free text.
@@ -52,6 +53,9 @@ def _declared(column: ColumnModel) -> Declared:
     if "values" in said:
         _check(said, _OF_CATEGORIES, "a category")
         return Category(column.values or (), other=column.other, null=column.null)
+    if column.unlisted is not None:
+        _check(said, {"unlisted", "null"}, "a category that is to be found")
+        return Category.unlisted(most=column.unlisted, null=column.null)
     if {"low", "high"} <= said:
         _check(said, _OF_NUMBERS, "numbers")
         if "bins" in said and "edges" in said:
@@ -84,8 +88,11 @@ def _lines(column: Declared) -> str:
 
 
 def _category(column: Category) -> Iterator[tuple[str, str]]:
-    yield "values", json.dumps(list(column.values), ensure_ascii=False)
-    if column.other:
+    if column.most is None:
+        yield "values", json.dumps(list(column.values), ensure_ascii=False)
+    else:
+        yield "unlisted", str(column.most)
+    if column.other and column.most is None:
         yield "other", "true"
     if column.null:
         yield "null", "true"

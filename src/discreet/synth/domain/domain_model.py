@@ -16,6 +16,8 @@ class ColumnModel(Strict):
 
     values: Annotated[list[str | int | bool], Field(min_length=1)] | None = None
     """Every value of a category that is publicly known: texts, whole numbers, or true and false."""
+    unlisted: Count | None = None
+    """How many values may be found privately, which is paid for, where nobody can list them."""
     other: bool = False
     """Whether values that are not listed have a cell of their own, shown as "other"."""
     low: Number | None = None
