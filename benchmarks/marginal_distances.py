@@ -17,13 +17,14 @@ ORDERS: Final = (1, 2, 3)
 
 
 def mean_distances(real: NDArray[Any], synthetic: NDArray[Any], sizes: Sequence[int]) -> dict[str, float]:
-    """Return the mean distance for one, two and three columns at a time."""
-    return {f"tvd{order}": _mean(real, synthetic, sizes, order) for order in ORDERS}
+    """Return the mean distance for one, two and three columns at a time, as far as there are such marginals."""
+    found = {order: _distances(real, synthetic, sizes, order) for order in ORDERS}
+    return {f"tvd{order}": float(np.mean(distances)) for order, distances in found.items() if distances}
 
 
-def _mean(real: NDArray[Any], synthetic: NDArray[Any], sizes: Sequence[int], order: int) -> float:
+def _distances(real: NDArray[Any], synthetic: NDArray[Any], sizes: Sequence[int], order: int) -> list[float]:
     cliques = [clique for clique in combinations(range(len(sizes)), order) if prod(sizes[i] for i in clique) <= CELLS]
-    return float(np.mean([_distance(real, synthetic, sizes, clique) for clique in cliques]))
+    return [_distance(real, synthetic, sizes, clique) for clique in cliques]
 
 
 def _distance(real: NDArray[Any], synthetic: NDArray[Any], sizes: Sequence[int], clique: tuple[int, ...]) -> float:
