@@ -1,9 +1,8 @@
-"""AIM: round by round, choose the marginal that the model describes worst for its cost, measure it, fit again. [MMSM22]"""
+"""AIM: round by round, choose what the model describes worst for its cost, measure it, fit again. [MMSM22]"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -15,7 +14,8 @@ from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique, cells
 from discreet.synth.tables.graphical import Graphical, Measured, fit, junction_cells
-from discreet.synth.tables.looking import FirstLook, look
+from discreet.synth.tables.independent import Independent
+from discreet.synth.tables.looking import MEAN_NOISE, Fineness, FirstLook, look
 from discreet.synth.tables.measuring import Candidate, PrivateTable
 from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
 from discreet.synth.tables.shape import Shape
@@ -24,7 +24,6 @@ __all__ = ["AIM"]
 
 _ITERATIONS = 100
 _LAST_ITERATIONS = 1000
-_MEAN_NOISE = math.sqrt(2 / math.pi)  # The mean size of Gaussian noise, in standard deviations.
 
 
 @final
@@ -41,8 +40,6 @@ class AIM:
     choice_share: Fraction = Fraction(1, 10)  # of each round, for choosing
     rounds: int = 3  # for each column, if none of them turns out to be too noisy
     most_cells: int = 1 << 20  # of the model
-    rare: float = 3.0  # standard deviations of noise below which a code is merged with others
-    finest: float = 32.0  # a group holds at least one part in so many of all rows
 
     @property
     def name(self) -> str:
@@ -56,15 +53,20 @@ class AIM:
         )
         return plan_table(terms, self, words)
 
+    def steps(self, columns: int) -> int:
+        return 1 + self.rounds * columns
+
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
         columns = len(shape.sizes)
-        tell(f"counting {columns} columns")
-        share = self.columns_share if columns > 1 else Fraction(1)
-        known = look(table, shape, table.account.left * share, rare=self.rare, finest=self.finest)
-        model = fit(known.sizes, known.measured, impossible=known.zeros)
         if columns == 1:
-            return known.groupings, model
-        rounds = _Rounds(self, known, model, known.table.account.left / (self.rounds * columns))
+            return Independent().learn(table, shape, tell)
+        tell(f"counting {columns} columns")
+        first = table.account.left * self.columns_share
+        each = (table.account.left - first) / (self.rounds * columns)
+        deviation = math.sqrt(table.reach.squared_l2 / (each * (1 - self.choice_share)))
+        known = look(table, shape, first, Fineness(deviation=deviation))
+        model = fit(known.sizes, known.measured, impossible=known.zeros)
+        rounds = _Rounds(self, known, model, each, shape.favoured)
         while known.table.account.left > 0:
             tell(rounds.next())
         return known.groupings, rounds.finished()
@@ -79,6 +81,7 @@ class _Rounds:
     known: FirstLook
     model: Graphical
     budget: Fraction  # mu^2 of the next round
+    favoured: int | None
     measured: list[Measured] = field(default_factory=list)
 
     def next(self) -> str:
@@ -87,7 +90,7 @@ class _Rounds:
         last = table.account.left < 2 * self.budget
         if last:
             self.budget = table.account.left
-        noise = _MEAN_NOISE * math.sqrt(table.reach.squared_l2 / self._for_measuring)
+        noise = MEAN_NOISE * math.sqrt(table.reach.squared_l2 / self._for_measuring)
         candidates = self._candidates(noise)
         chosen = candidates[table.choose(candidates, self.budget * self.method.choice_share)]
         self.measured.append(table.measure(chosen.clique, table.account.left if last else self._for_measuring))
@@ -119,7 +122,7 @@ class _Rounds:
         cliques = cliques or [(column,) for column in range(len(self.known.sizes))]
         expected = self.model.marginals(cliques)
         return [
-            Candidate(clique, counts, weight=len(clique), penalty=noise * counts.size)
+            Candidate(clique, counts, weight=len(clique) + (self.favoured in clique), penalty=noise * counts.size)
             for clique, counts in zip(cliques, expected, strict=True)
         ]
 

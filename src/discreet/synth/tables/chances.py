@@ -19,4 +19,5 @@ def spread_evenly(shares: NDArray[np.float64], count: int) -> NDArray[np.intp]:
     # One offset for all makes every count the floor or the ceiling of what is expected.
     points = (np.arange(count) + fractions(1)[0]) / count * ladder[-1]
     drawn = np.minimum(np.searchsorted(ladder, points, side="right"), np.flatnonzero(shares > 0)[-1])
-    return drawn[noise.permutation(count)]
+    order = noise.permutation(count)
+    return np.asarray(drawn[order], np.intp)

@@ -71,7 +71,7 @@ def likely_counts(noisy: NDArray[np.float64]) -> NDArray[np.float64]:
     # Taking the same from all cells, and none below zero, is the projection onto counts of this sum.
     excess = (np.cumsum(falling) - total) / np.arange(1, noisy.size + 1)
     taken = excess[np.flatnonzero(falling > excess)[-1]]
-    return np.maximum(noisy - taken, 0.0)
+    return np.asarray(np.maximum(noisy - taken, 0.0))
 
 
 def _rare(likely: NDArray[np.float64], least: float, kinds: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -33,7 +33,10 @@ class Independent:
         columns = len(terms.domain.names)
         return plan_table(terms, self, f"count the values of {columns} columns with noise, each by itself")
 
+    def steps(self, columns: int) -> int:
+        return 1
+
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
         tell(f"counting {len(shape.sizes)} columns")
-        known = look(table, shape, table.account.left, rare=0.0, finest=float("inf"))
+        known = look(table, shape, table.account.left)
         return known.groupings, fit(known.sizes, known.measured, impossible=known.zeros)

@@ -31,6 +31,7 @@ __all__ = ["STEPS", "Candidate", "PrivateTable", "Reach"]
 STEPS = 64  # What a model expects of a cell is rounded to this part of a row, so that scores are whole numbers.
 _MOST_CELLS = 1 << 22  # Of a candidate.
 _LARGEST = 2.0**33  # Rows in one cell.
+_BOUND = 1 << 62  # Of a score.
 
 
 @final
@@ -130,8 +131,10 @@ class PrivateTable:
             self._counted[clique] = marginal(self._codes, self.sizes, clique)
         return self._counted[clique]
 
-    def _scores(self, candidates: Sequence[Candidate]) -> list[int]:
-        return [self._score(candidate) for candidate in candidates]
+    def _scores(self, candidates: Sequence[Candidate]) -> NDArray[np.int64]:
+        # A clamp moves no two scores apart, and none that a table can have is clamped.
+        clamped = [min(max(self._score(candidate), -_BOUND), _BOUND) for candidate in candidates]
+        return np.array(clamped, np.int64)
 
     def _score(self, candidate: Candidate) -> int:
         distance = int(np.abs(STEPS * self._counts(candidate.clique) - _steps(candidate.expected)).sum())

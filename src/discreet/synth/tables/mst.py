@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -11,7 +12,8 @@ from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique
 from discreet.synth.tables.graphical import Graphical, fit
-from discreet.synth.tables.looking import FirstLook, look
+from discreet.synth.tables.independent import Independent
+from discreet.synth.tables.looking import Fineness, FirstLook, look
 from discreet.synth.tables.measuring import Candidate, PrivateTable
 from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
 from discreet.synth.tables.shape import Shape
@@ -30,8 +32,6 @@ class MST:
 
     columns_share: Fraction = Fraction(3, 10)  # of the budget, for columns by themselves
     choices_share: Fraction = Fraction(1, 10)  # for choosing pairs; the rest is for measuring them
-    rare: float = 3.0  # standard deviations of noise below which a code is merged with others
-    finest: float = 1000.0  # a group holds at least one part in so many of all rows
 
     @property
     def name(self) -> str:
@@ -42,15 +42,19 @@ class MST:
         words = f"count the values of {columns} columns with noise, choose {columns - 1} pairs of them, count those"
         return plan_table(terms, self, words)
 
+    def steps(self, columns: int) -> int:
+        return 4
+
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
         budget = table.account.left
         columns = len(shape.sizes)
-        tell(f"counting {columns} columns")
-        share = self.columns_share if columns > 1 else Fraction(1)
-        known = look(table, shape, budget * share, rare=self.rare, finest=self.finest)
-        single = fit(known.sizes, known.measured, impossible=known.zeros)
         if columns == 1:
-            return known.groupings, single
+            return Independent().learn(table, shape, tell)
+        tell(f"counting {columns} columns")
+        pairs_share = 1 - self.columns_share - self.choices_share
+        deviation = math.sqrt(table.reach.squared_l2 / (budget * pairs_share / (columns - 1)))
+        known = look(table, shape, budget * self.columns_share, Fineness(deviation=deviation))
+        single = fit(known.sizes, known.measured, impossible=known.zeros)
         tell(f"choosing {columns - 1} pairs")
         pairs = _tree(known, single, budget * self.choices_share)
         tell(f"counting {len(pairs)} pairs")

@@ -11,6 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import GDP
 from discreet.synth.domain import Domain, TableRows
 from discreet.synth.method import Terms
+from discreet.synth.progress import progress_line
 from discreet.synth.tables.account import Account, mu_squared_for
 from discreet.synth.tables.compressing import Grouping
 from discreet.synth.tables.graphical import Graphical
@@ -26,6 +27,13 @@ Tell: TypeAlias = Callable[[str], None]  # is told what is done next; public
 
 class Learner(Protocol):
     """A way to learn a joint law from a table behind its door."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    def steps(self, columns: int) -> int:
+        """Return about how often `learn` tells what it does."""
 
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
         """Spend what the table's account allows and return the law."""
@@ -57,8 +65,9 @@ class TablePlan:
         domain = self.terms.domain
         reach = Reach(self.terms.relation, self.terms.rows_per_unit)
         table = PrivateTable(rows.codes(), domain.sizes, reach, Account(self.mu_squared))
-        groupings, joint = self.learner.learn(table, Shape.of(domain), print if progress else _silent)
-        return TableModel(domain, groupings, joint)
+        shape = Shape.of(domain, self.terms.label)
+        with progress_line(self.learner.name, self.learner.steps(len(shape.sizes)), shown=progress) as tell:
+            return TableModel(domain, *self.learner.learn(table, shape, tell))
 
 
 def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
@@ -70,7 +79,3 @@ def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
         )
     budget = mu_squared_for(terms.epsilon, terms.delta)
     return TablePlan(terms=terms, learner=learner, words=words, mu_squared=budget)
-
-
-def _silent(step: str) -> None:
-    """Tell nobody."""

@@ -27,9 +27,10 @@ class Shape:
     ordered: tuple[NDArray[np.bool_], ...]  # for each code, whether its neighbours are near it
     kinds: tuple[NDArray[np.int64], ...]  # for each code, which rules name it: codes of unlike kinds are never merged
     rules: tuple[Impossible, ...]
+    favoured: int | None = None  # a column that matters more than others
 
     @classmethod
-    def of(cls, domain: Domain) -> Self:
+    def of(cls, domain: Domain, label: str | None = None) -> Self:
         """Read the facts of a domain."""
         columns = list(domain.columns.values())
         ordered = [np.full(column.size, isinstance(column, Numeric)) for column in columns]
@@ -37,7 +38,8 @@ class Shape:
             if column.null_code is not None:
                 flags[column.null_code] = False
         kinds = [_kinds(place, size, domain.impossible) for place, size in enumerate(domain.sizes)]
-        return cls(domain.sizes, tuple(ordered), tuple(kinds), domain.impossible)
+        favoured = None if label is None else domain.place(label)
+        return cls(domain.sizes, tuple(ordered), tuple(kinds), domain.impossible, favoured)
 
     def zeros(self, groupings: Sequence[Grouping]) -> list[Zeros]:
         """Say which cells of groups cannot be. Each rule names whole groups."""
