@@ -200,3 +200,15 @@ def test_a_class_divided_by_its_own_private_count_is_caught() -> None:
     assert float((move**2).sum()) > 100 * CELLS.reach.squared_sensitivity(Relation.REPLACE_ONE)
     kept = (summed(CELLS, rows, labels, 2) - summed(CELLS, changed, labels, 2)).astype(object)
     assert int((kept**2).sum()) <= CELLS.reach.squared_sensitivity(Relation.REPLACE_ONE)
+
+
+def test_undersampling_by_labels_is_caught() -> None:
+    """Keeping 40 % of a class's rows, as many as there are by count, lets a row that comes drive out another one."""
+
+    def undersampled(rows: list[list[int]]) -> NDArray[np.int64]:
+        kept = np.array(rows[: int(len(rows) * 0.4)], dtype=np.int32)  # The rows stand in the order of a secret draw.
+        return summed(CELLS, kept, np.zeros(len(kept), dtype=np.int32), 2)
+
+    others = [[0, 0]] * 5
+    moved = undersampled([[1, 1], *others]) - undersampled(others)
+    assert int((moved * moved).sum()) > 2 * CELLS.reach.squared_sensitivity(Relation.ADD_REMOVE)
