@@ -2,7 +2,9 @@
 
 from discreet.evaluation.custodian import evaluate
 from discreet.evaluation.evaluation import Attacked, Evaluation, Likeness
-from discreet.evaluation.publicly import evaluate_for_a_price, evaluate_publicly
+from discreet.evaluation.images import evaluate_images, evaluate_images_publicly
+from discreet.evaluation.paid import evaluate_for_a_price
+from discreet.evaluation.publicly import evaluate_publicly
 from discreet.evaluation.verdict import Verdict
 
 __all__ = [
@@ -12,5 +14,7 @@ __all__ = [
     "Verdict",
     "evaluate",
     "evaluate_for_a_price",
+    "evaluate_images",
+    "evaluate_images_publicly",
     "evaluate_publicly",
 ]

@@ -18,7 +18,7 @@ from discreet.evaluation.caps import CURVE, PEOPLE
 from discreet.evaluation.nearest import closest
 from discreet.evaluation.rows import Layout, Rows
 
-__all__ = ["Closeness", "Spread", "closeness"]
+__all__ = ["Closeness", "Spread", "closeness", "spread_of"]
 
 Floats: TypeAlias = NDArray[np.float32]
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -61,14 +61,15 @@ def closeness(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows | None)
     some, rest = real.split(min(PEOPLE, len(real) // 2))
     outside = None if holdout is None else holdout.some(PEOPLE)
     return Closeness(
-        members=_spread(closest(layout, some, synthetic)),
-        others=None if outside is None else _spread(closest(layout, outside, synthetic)),
+        members=spread_of(closest(layout, some, synthetic)),
+        others=None if outside is None else spread_of(closest(layout, outside, synthetic)),
         # As many rows as the synthetic table has, so that both had the same chances.
-        real=_spread(closest(layout, some, rest.some(len(synthetic)))),
+        real=spread_of(closest(layout, some, rest.some(len(synthetic)))),
     )
 
 
-def _spread(distances: Floats) -> Spread:
+def spread_of(distances: Floats) -> Spread:
+    """Sum distances up."""
     return Spread(
         equal=Success(int(np.count_nonzero(distances == 0)), len(distances)),
         quantiles=tuple(np.quantile(distances, _SHARES).tolist()),

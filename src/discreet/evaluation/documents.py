@@ -13,7 +13,6 @@ from discreet.evaluation.membership import Search
 from discreet.evaluation.priced import NoisyWay, Priced
 from discreet.evaluation.promised import guess_of
 from discreet.evaluation.workload import Workload
-from discreet.mechanisms.text import significant_up
 
 if TYPE_CHECKING:
     from discreet.attacks import Attacker, Success
@@ -177,9 +176,7 @@ def _success(success: Success) -> dict[str, Any]:
 
 def _priced(priced: Priced, columns: Sequence[str]) -> dict[str, Any]:
     return {
-        "epsilon": significant_up(priced.epsilon),
-        "delta": significant_up(priced.delta),
-        "relation": priced.relation.name,
+        "spent": _promise(priced.spent),
         "marginals": [_noisy(way, columns) for way in priced.ways],
     }
 

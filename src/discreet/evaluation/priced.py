@@ -19,7 +19,7 @@ from discreet.evaluation.rows import Codes
 from discreet.exact import Number, positive_integer
 from discreet.mechanisms.gaussian import VectorGaussian
 from discreet.privacy import Relation, gaussian_sigma
-from discreet.privacy.events import Event
+from discreet.synth.promise import Promise
 from discreet.synth.tables.counting import Clique, marginal
 
 __all__ = ["NoisyWay", "Priced", "mechanism_for", "noisy_distances"]
@@ -51,10 +51,7 @@ class Priced:
     """Noisy distances that were paid for, as shares of the rows of the synthetic table."""
 
     ways: tuple[NoisyWay, ...]
-    event: Event
-    relation: Relation
-    epsilon: Fraction
-    delta: Fraction
+    spent: Promise
 
 
 def mechanism_for(

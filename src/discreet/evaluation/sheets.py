@@ -20,9 +20,9 @@ class Sheets:
 
     classes: tuple[str, ...]
     synthetic: Pictures
-    real: Pictures | None  # None where real pictures are nobody's business
-    means: Pictures | None  # the mean synthetic picture of each class above the mean real one
-    closest: Pictures | None  # synthetic pictures, and below each the real one that is nearest
+    real: Pictures
+    means: Pictures  # the mean synthetic picture of each class above the mean real one
+    closest: Pictures  # synthetic pictures, and below each the real one that is nearest
 
 
 def sheet(rows: list[list[Pictures]], *, gap: int = 2) -> Pictures:

@@ -44,7 +44,8 @@ def heatmap(
 def _names(labels: Sequence[str], left: int, cell: int) -> str:
     letters = 'font-size="11" fill="var(--quiet)"'
     rows = [
-        f'<text x="{left - 5}" y="{_middle(place, _ABOVE, cell) + 4:g}" {letters} text-anchor="end">{escape(label)}</text>'
+        f'<text x="{left - 5}" y="{_middle(place, _ABOVE, cell) + 4:g}" {letters} text-anchor="end">'
+        f"{escape(label)}</text>"
         for place, label in enumerate(labels)
     ]
     columns = [

@@ -123,7 +123,7 @@ def links_part(evaluation: Evaluation) -> str:
     few = "" if len(evaluation.columns) <= _MAPPED else f" The first {_MAPPED} columns are shown."
     parts = [
         paragraph(
-            "How strongly two columns go together, by Cramér's V: the stronger the colour, the more one tells the other. "
+            "How strongly two columns go together, by Cramér's V: the stronger the colour, the more one tells. "
             f"On the third map blue links are stronger in the synthetic table, and orange ones weaker.{few}"
         ),
         f'<div class="pictures maps">{"".join(_maps(evaluation, links))}</div>',

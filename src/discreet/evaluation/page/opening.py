@@ -40,7 +40,9 @@ def opening(evaluation: Evaluation) -> str:
     private = evaluation.standing == "custodian"
     mark = HEADING if private else "May be published"
     banner = _STANDINGS[evaluation.standing]
-    size = f"{evaluation.rows:,} synthetic rows, {len(evaluation.columns)} columns, compared with {evaluation.compared}"
+    pictures = evaluation.likeness.sheets is not None
+    what = "synthetic pictures" if pictures else f"synthetic rows, {len(evaluation.columns)} columns"
+    size = f"{evaluation.rows:,} {what}, compared with {evaluation.compared}"
     return (
         f'<div class="mark{"" if private else " fine"}" role="note">{words(mark)}</div>'
         '<header><p class="kicker">Synthetic data, evaluated</p>'

@@ -29,7 +29,7 @@ def pictures_part(evaluation: Evaluation) -> str:
         ("The mean of each class: synthetic above, real below", sheets.means),
         ("Synthetic pictures, and below each the real one that is closest", sheets.closest),
     ]
-    figures = "".join(_figure(title, picture) for title, picture in shown if picture is not None)
+    figures = "".join(_figure(title, picture) for title, picture in shown)
     told = f"Classes, from top to bottom: {', '.join(sheets.classes)}."
     return section("pictures", "Sample sheets", [paragraph(told), f'<div class="pictures maps">{figures}</div>'])
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from discreet.evaluation.page.marks import bars, paragraph, section
 from discreet.evaluation.priced import NoisyWay
+from discreet.evaluation.promised import promise_text
 from discreet.evaluation.words import columns_text, percent
-from discreet.mechanisms.text import significant_up
 from discreet.plots import scale_for, strip
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ def priced_part(evaluation: Evaluation) -> str:
     priced = evaluation.priced
     if priced is None:
         return ""
-    level, chance = significant_up(priced.epsilon), significant_up(priced.delta)
+    limit = f"about one {priced.spent.unit} no more than {promise_text(priced.spent)} allows"
     parts = [
         paragraph(
             "Count the rows of every combination of values, in the synthetic table and in the real one, and move rows "
             "until both agree: the share of rows that must move is the distance. Noise was added to every distance, so "
-            f"that together they tell about one person no more than ε = {level} at δ = {chance} allows. The lines show "
-            "where the exact distance lies, 95 times in 100; a noisy distance can fall below 0 %."
+            f"that together they tell {limit}. The lines show where the exact distance lies, 95 times in 100; a noisy "
+            "distance can fall below 0 %."
         ),
         *(_way(way, evaluation) for way in priced.ways),
     ]

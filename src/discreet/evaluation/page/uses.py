@@ -60,8 +60,8 @@ def questions_part(evaluation: Evaluation) -> str:
     if promised:
         told += (
             " “Asked directly” is the ± of a private answer to this one question that spends the same ε, and “all "
-            "asked directly” if all these questions share it. Where a direct answer is more exact it is set in bold: then "
-            "that question is better asked."
+            "asked directly” if all these questions share it. Where a direct answer is more exact it is set in bold: "
+            "then that question is better asked."
         )
     heads = ("table of counts", "cells", "synthetic", *(("asked directly", "all asked directly") if promised else ()))
     parts = [paragraph(told), listing(heads, [_row(one) for one in asked.asked])]

@@ -1,0 +1,90 @@
+"""The evaluation that may be published because it is noisy and paid for."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from discreet.errors import AnswerFailed
+from discreet.evaluation.cliques import chosen_cliques
+from discreet.evaluation.evaluation import Evaluation
+from discreet.evaluation.notes import priced_notes
+from discreet.evaluation.priced import Priced, mechanism_for, noisy_distances
+from discreet.evaluation.reading import Subject, subject_of
+from discreet.exact import Number, exact
+from discreet.mechanisms.fields import read_relation
+from discreet.mechanisms.gaussian import VectorGaussian
+from discreet.privacy import Relation
+from discreet.privacy.payer import Payer
+from discreet.synth.asking import asked_table, read_unit
+from discreet.synth.domain import Coder, Domain, TableRows
+from discreet.synth.domain.tables import Table
+from discreet.synth.paying import pay
+from discreet.synth.promise import Promise
+from discreet.synth.tables.counting import Clique
+
+__all__ = ["evaluate_for_a_price"]
+
+_WAYS = (1, 2)
+
+
+def evaluate_for_a_price(
+    synthetic: Any,
+    real: Any,
+    *,
+    session: Payer,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation = Relation.ADD_REMOVE,
+    unit: str = "row",
+    rows_per_unit: int | None = None,
+    domain: Domain | None = None,
+    promise: Promise | None = None,
+    title: str = "Synthetic table",
+) -> Evaluation:
+    """Compare a synthetic table with the real one by noisy distances, charged to a session before anything is read.
+
+    Guarantee   (epsilon, delta) for one row, or for one unit of whose rows at most `rows_per_unit` are used, by one
+                Gaussian release.
+
+    The synthetic table should have about as many rows as the real one: distances are of counts, not of shares.
+    """
+    subject = subject_of(synthetic, domain, promise)
+    layout = subject.layout
+    most = read_unit(unit, rows_per_unit, layout.domain)
+    table = asked_table(real, session, layout.names if unit == "row" else (*layout.names, unit))
+    cliques = tuple(one for ways in _WAYS for one in chosen_cliques(layout.sizes, ways))
+    mechanism = mechanism_for(
+        len(cliques), epsilon=epsilon, delta=delta, relation=read_relation(relation), rows_per_unit=most
+    )
+    spent = Promise.of(
+        mechanism.event,
+        method="evaluation",
+        relation=relation,
+        delta=exact(delta, name="delta"),
+        unit=unit,
+        rows_per_unit=most,
+    )
+    pay(session, spent)
+    # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
+    with suppress(Exception):
+        return _read(subject, table, spent, mechanism, cliques, title)
+    raise AnswerFailed
+
+
+def _read(
+    subject: Subject, table: Table, spent: Promise, mechanism: VectorGaussian, cliques: tuple[Clique, ...], title: str
+) -> Evaluation:
+    layout = subject.layout
+    rows = TableRows(Coder(layout.domain), table, None if spent.unit == "row" else spent.unit, spent.rows_per_unit)
+    ways = noisy_distances(mechanism, subject.rows.codes, rows.codes(), layout.sizes, cliques)
+    return Evaluation(
+        title=title,
+        standing="charged",
+        compared="the real table",
+        columns=layout.names,
+        rows=len(subject.rows),
+        promise=subject.promise,
+        priced=Priced(ways=ways, spent=spent),
+        notes=priced_notes(),
+    )
