@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -24,7 +25,7 @@ class Way:
 
     columns: int
     found: Distances
-    fresh: float  # the mean for rows of the real table, drawn anew: as near as chance allows
+    fresh: float  # the mean for as many other people like these: as near as chance allows
     apart: float  # the mean for its columns drawn one by one: all links between them lost
     left_out: int  # sets that were not compared
 
@@ -57,13 +58,15 @@ class Fidelity:
 def fidelity(layout: Layout, synthetic: Rows, real: Rows) -> Fidelity:
     """Compare two tables through the counts of one, two and three columns."""
     fresh, apart = _drawn_anew(real.codes, len(synthetic)), _drawn_apart(real.codes, len(synthetic))
+    # Rows drawn anew stray from the real table by 1/m in variance; other people would, and it from them, by 1/m + 1/n.
+    widened = math.sqrt(1 + len(synthetic) / len(real))
     ways = [(columns, chosen_cliques(layout.sizes, columns)) for columns in _WAYS]
     return Fidelity(
         tuple(
             Way(
                 columns=columns,
                 found=marginal_distances(synthetic.codes, real.codes, layout.sizes, sets),
-                fresh=marginal_distances(fresh, real.codes, layout.sizes, sets).mean,
+                fresh=widened * marginal_distances(fresh, real.codes, layout.sizes, sets).mean,
                 apart=marginal_distances(apart, real.codes, layout.sizes, sets).mean,
                 left_out=left_out(layout.sizes, columns, len(sets)),
             )

@@ -1,0 +1,152 @@
+"""Each measure against a slow and plain one, or a case that can be worked out by hand."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from evaluation_world import DOMAIN, copied, promise, ward
+
+from discreet.attacks import through_table
+from discreet.evaluation.associations import cramers_v
+from discreet.evaluation.downstream import downstream
+from discreet.evaluation.images import evaluate_images
+from discreet.evaluation.nearest import closest, secrets_of_closest
+from discreet.evaluation.page.pictures import png
+from discreet.evaluation.promised import ceiling
+from discreet.evaluation.rows import layout_of, read_rows
+from discreet.evaluation.workload import direct_error, workload
+from discreet.plots import heatmap, overlaid_bars, overlaid_steps, page_lines
+from discreet.privacy import Relation, best_tpr, events, gaussian_sigma
+from discreet.synth.domain import Category, Domain, Images
+from discreet.synth.promise import Promise
+
+LAYOUT = layout_of(DOMAIN)
+
+
+def plain_distance(one, other):
+    """The mean over columns, value by value."""
+    codes = sum(one.codes[place] != other.codes[place] for place in LAYOUT.others)
+    for mine, yours in zip(one.places, other.places, strict=True):
+        if np.isnan(mine) or np.isnan(yours):
+            codes += np.isnan(mine) != np.isnan(yours)
+        else:
+            codes += abs(float(mine) - float(yours))
+    return codes / len(LAYOUT.names)
+
+
+def test_the_closest_row_agrees_with_a_plain_search():
+    asked, among = read_rows(LAYOUT, ward(20)), read_rows(LAYOUT, ward(60, seed=1))
+    pairs = [[plain_distance(asked.take(a), among.take(b)) for b in range(60)] for a in range(20)]
+    assert np.allclose(closest(LAYOUT, asked, among), np.min(pairs, axis=1), atol=1e-6)
+    assert not closest(LAYOUT, among, among).any()
+
+
+def test_guesses_agree_with_those_of_the_attack_lab():
+    draw = np.random.default_rng(4)
+    domain = Domain({name: Category(["a", "b", "c"]) for name in ("one", "two", "secret")})
+    table = {name: np.array(["a", "b", "c"], object)[draw.integers(0, 3, 40)] for name in domain.names}
+    layout = layout_of(domain)
+    rows, lab = read_rows(layout, table), through_table(lambda rows: rows, secret="secret")(table)
+    people = [{name: table[name][at] for name in ("one", "two")} for at in range(20)]
+    guesses = secrets_of_closest(layout, rows.take(slice(20)), rows, 2)
+    assert [["a", "b", "c"][code] for code in guesses] == [lab(known) for known in people]
+
+
+def test_the_strength_of_a_link_is_zero_by_chance_and_one_where_a_column_tells_the_other():
+    assert cramers_v(np.diag([30, 20, 50])) == pytest.approx(1.0, abs=0.02)
+    assert cramers_v(np.outer([30, 20, 50], [4, 6])) == 0.0
+    assert cramers_v(np.zeros((3, 3), np.int64)) == 0.0
+    draw = np.random.default_rng(2)
+    by_chance = np.bincount(draw.integers(0, 64, 3000), minlength=64).reshape(8, 8)
+    assert cramers_v(by_chance) < 0.06
+
+
+def told(epsilon, delta, relation=Relation.ADD_REMOVE, rows=1):
+    event = events.ApproxDP(epsilon, delta)
+    return Promise.of(event, method="told", relation=relation, delta=Fraction(delta), unit="who", rows_per_unit=rows)
+
+
+def test_direct_errors_are_those_of_the_noise_that_would_be_added():
+    delta = Fraction(1, 10**6)
+    alone = 1.959964 * gaussian_sigma(1, delta)
+    assert direct_error(told(1, delta), 1) == pytest.approx(alone)
+    assert direct_error(told(1, delta), 9) == pytest.approx(3 * alone)
+    assert direct_error(told(1, delta, Relation.REPLACE_ONE, rows=4), 1) == pytest.approx(4 * math.sqrt(2) * alone)
+    assert direct_error(told(2, 0), 3) == pytest.approx(math.log(20) * 3 / 2)
+
+
+def test_questions_of_a_table_to_itself_have_no_error():
+    rows = read_rows(LAYOUT, ward(300))
+    found = workload(LAYOUT, rows, rows, promise=promise(), label="ill", questions=None)
+    assert {one.synthetic for one in found.asked} == {0.0}
+    assert found.better_alone == 0
+    other = workload(LAYOUT, read_rows(LAYOUT, ward(20, seed=8)), rows, promise=None, label=None, questions=[["sex"]])
+    assert other.asked[0].columns == ("sex",)
+    assert other.asked[0].synthetic > 1
+
+
+def test_a_swap_counts_twice_under_add_remove():
+    made = promise()
+    assert ceiling(made, 0.1, swapped=False) == best_tpr(made.event, Fraction(0.1), relation=Relation.ADD_REMOVE)
+    assert ceiling(made, 0.1, swapped=True) > ceiling(made, 0.1, swapped=False)
+
+
+def test_models_learn_as_much_from_copies_as_from_real_rows_and_nothing_from_shuffled_ones():
+    real, test = read_rows(LAYOUT, ward(700)), read_rows(LAYOUT, ward(400, seed=1))
+    order = np.random.default_rng(3).permutation(700)
+    shuffled = read_rows(LAYOUT, {**ward(700), "ill": ward(700)["ill"][order]})
+    same = downstream(LAYOUT, real, real, test, label="ill", seen=False)
+    lost = downstream(LAYOUT, shuffled, real, test, label="ill", seen=False)
+    assert same.kept == 1.0
+    assert lost.kept < 0.4
+    number = downstream(LAYOUT, real, real, test, label="age", seen=False)
+    assert number.number
+    assert 0.3 < number.best.real <= 1
+
+
+def test_pictures_that_are_copied_are_flagged_and_others_are_not():
+    draw = np.random.default_rng(6)
+    domain, labels = Images(8, 8, classes=[0, 1]), np.arange(400) % 2
+    shown = np.clip(draw.normal(80 + 60 * labels[:, None, None], 30, (400, 8, 8)), 0, 255).astype(np.uint8)
+    real, holdout, fresh = ((shown[part], labels[part]) for part in (slice(150), slice(150, 250), slice(250, 400)))
+    made = told(1, Fraction(1, 10**6))
+    leaky, honest = (
+        evaluate_images(table, real, holdout=holdout, domain=domain, promise=made, error=1e-10).value
+        for table in (copied(real), fresh)
+    )
+    assert leaky.alarming
+    assert not honest.alarming
+    assert honest.likeness.downstream.best.synthetic > 0.9
+    assert honest.html().count('src="data:image/png;base64,') == 4
+
+
+def test_a_sheet_is_a_readable_file():
+    picture = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    file = png(picture)
+    start = file.index(b"IDAT") + 4
+    lines = np.frombuffer(zlib.decompress(file[start:-16]), np.uint8).reshape(3, 5)
+    assert file.startswith(b"\x89PNG\r\n\x1a\n")
+    assert (lines[:, 1:] == picture).all()
+
+
+def test_pictures_for_pages_refuse_what_they_cannot_draw():
+    from discreet.errors import InvalidParameter
+
+    assert heatmap([[None, -0.5], [1.0, None]], ["a", "<b>"], name="m", told="x").count("<rect") == 4
+    assert "<b>" not in heatmap([[None, 1], [1, None]], ["a", "<b>"], name="m", told="<b>")
+    assert overlaid_steps([0.5, 0.5], [1.0, 0.0]).count("<rect") == 2
+    assert 'width="50.00%"' in overlaid_bars(0.2, 0.4, 0.4)
+    for wrong in (
+        lambda: heatmap([[1.0]], ["a", "b"], name="m", told="x"),
+        lambda: heatmap([[1.0]], ["a"], name="<m>", told="x"),
+        lambda: overlaid_steps([0.5], [0.5, 0.5]),
+        lambda: overlaid_bars(0.5, 0.5, 0),
+        lambda: page_lines({}, across="x", up="y", name="m"),
+        lambda: page_lines({"a": ([0, 1], [0, 1])}, across="x", up="y", name="two words"),
+    ):
+        with pytest.raises(InvalidParameter):
+            wrong()
