@@ -1,0 +1,127 @@
+"""Cells that nobody declared: found within their price, by few rows of nobody in particular."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+from math import log
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+from synth_toys import CANARY, Columns, Purse
+
+import discreet as dp
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.quantile import Quantile
+from discreet.privacy import ApproxDP, Relation, epsilon
+from discreet.synth import Category, Domain, Numeric
+from discreet.synth.domain import Coder, TableRows
+from discreet.synth.domain.finding import Finding
+from discreet.synth.domain.quantile_bins import QuantileBins
+from discreet.synth.domain.tables import table_of
+
+Law: TypeAlias = dict[frozenset[int], float]
+OPEN = Domain({"n": Numeric(0, 1000, bins="quantiles", null=True), "c": Category.unlisted(most=3, null=True)})
+LAST, LEVELS = 5, 2  # of a small grid, and of halves of halves of it
+
+
+@cache
+def law(values: tuple[int, ...], choice: Fraction, first: int = 0, last: int = LAST, levels: int = LEVELS) -> Law:
+    """The chance of every set of edges, by listing."""
+    if not levels or first == last:
+        return {frozenset(): 1.0}
+    places = Grid(low=Fraction(first), high=Fraction(last), step=Fraction(1), default=Fraction(first))
+    median = Quantile(quantile=Fraction(1, 2), epsilon=choice, grid=places, relation=Relation.ADD_REMOVE)
+    found: Law = {}
+    for point, chance in median.distribution(np.array(values, dtype=np.int64)).masses.items():
+        middle = max(first + 1, point)
+        left = law(tuple(value for value in values if value < middle), choice, first, middle - 1, levels - 1)
+        right = law(tuple(value for value in values if value >= middle), choice, middle, last, levels - 1)
+        for (one, p), (other, q) in product(left.items(), right.items()):
+            edges = one | other | {middle}
+            found[edges] = found.get(edges, 0.0) + float(chance.mid()) * p * q
+    return found
+
+
+def neighbours(relation: Relation) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    points = range(LAST + 1)
+    for rows in (rows for size in range(3) for rows in combinations_with_replacement(points, size)):
+        if relation is Relation.ADD_REMOVE:
+            yield from ((rows, tuple(sorted((*rows, more)))) for more in points)
+        else:
+            yield from (
+                (tuple(sorted((*rows, one))), tuple(sorted((*rows, two)))) for one, two in product(points, points)
+            )
+
+
+def worst(relation: Relation, choice: Fraction) -> float:
+    def apart(one: Law, other: Law) -> float:
+        return max(abs(log(one[edges] / other[edges])) for edges in one)
+
+    return max(apart(law(one, choice), law(other, choice)) for one, other in neighbours(relation))
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_the_price_of_bins_dominates_brute_force(relation: Relation) -> None:
+    bins = QuantileBins(column=Numeric(0, LAST, whole=True, bins="quantiles"), epsilon=Fraction(2), relation=relation)
+    assert epsilon(bins.event, 0) == 2
+    paid = 2 * LEVELS / bins.levels
+    assert worst(relation, bins.choice) <= paid
+    # Two levels that are paid for as one, and a row that changes as one that comes, would break it.
+    wrong = 2 if relation is Relation.ADD_REMOVE else 4
+    assert worst(relation, wrong * bins.choice) > paid
+
+
+def test_bins_have_about_equal_counts_and_end_in_no_error() -> None:
+    column = Numeric(0, 1000, bins="quantiles")
+    rows = np.arange(20_000) / 200.0  # A tenth of the bounds.
+    bins = QuantileBins(column=column, epsilon=Fraction(5), relation=Relation.ADD_REMOVE)
+    counts = np.bincount(column.with_edges(bins.edges(Column(rows))).codes(Column(rows)), minlength=16)
+    assert counts.min() > 700
+    assert counts.max() < 1800
+    for nothing in ([], ["x", None], [float("inf")] * 3):
+        assert all(0 < edge <= 1000 for edge in bins.edges(Column(nothing)))
+
+
+def found(table: dict[str, list[Any]], **more: Any) -> Domain:
+    finding = Finding(domain=OPEN, epsilon=Fraction(2), delta=Fraction(1, 10**9), relation=Relation.ADD_REMOVE)
+    return finding.settled(TableRows(Coder(OPEN), table_of(table), **more))
+
+
+def test_a_value_that_one_row_has_is_not_found_and_frequent_ones_are() -> None:
+    table = {"n": list(range(1000)), "c": ["a", "b", "b", 7, 7.0, "7", "c", "c", "c", None] * 100}
+    table["c"][0] = CANARY
+    domain = found(table)
+    assert domain.columns["c"] == Category(["7", "b", "c"], other=True, null=True)
+    assert domain.is_settled
+    assert CANARY not in repr(domain)
+
+
+def test_one_row_of_each_unit_is_looked_at() -> None:
+    table = {"n": [1] * 900, "c": ["a"] * 900, "who": [1] * 900}
+    assert found(table, unit="who").columns["c"] == Category([], other=True, null=True)
+    assert found(table).columns["c"] == Category(["a"], other=True, null=True)
+
+
+def test_finding_and_fitting_are_one_charge_within_what_was_asked_for() -> None:
+    purse = Purse()
+    table = {"n": [float(place) for place in range(500)], "c": ["a"] * 499 + [CANARY]}
+    planned = dp.synth.plan(table, Columns(), domain=OPEN, epsilon=4, delta=1e-6, session=purse)
+    model = planned.fit(progress=False)
+    assert [charge[0] for charge in purse.charges] == [ApproxDP(4, "1e-6")]
+    assert model.domain.is_settled
+    assert set(model.sample(300)["c"]) <= {"a", "other", None}
+    assert isinstance(model.domain.columns["n"].bins, tuple)  # type: ignore[union-attr]
+
+
+def test_what_is_open_cannot_be_counted_and_rules_need_cells() -> None:
+    with pytest.raises(dp.InvalidParameter, match="not found yet"):
+        _ = OPEN.sizes
+    with pytest.raises(dp.InvalidParameter, match="listed"):
+        Domain(OPEN.columns, impossible=[{"c": "a"}])
+    with pytest.raises(dp.InvalidParameter, match="quantiles"):
+        Domain(OPEN.columns, impossible=[{"n": 3}])
