@@ -1,7 +1,7 @@
 """Normal numbers that a model draws for each row while it learns, from the secure source.
 
-A diffusion model learns to take noise away, so it draws noise for each row in every pass. That noise protects nobody and
-its exact law is no matter for privacy; but it must be secret, independent and alike for all slots, as masks of
+A diffusion model learns to take noise away, so it draws noise for each row in every pass. That noise protects nobody,
+and its exact law is no matter for privacy; but it must be secret, independent and alike for all slots, as masks of
 `dropout.py` are, and for the same reason: the proof lets a record that moves to another slot take its draws along.
 """
 
@@ -29,7 +29,7 @@ _BITS = 15  # A secret word of 63 bits holds four fields of 15; the top one has 
 class SecretNormal(nn.Module):
     """Give each row of a batch its own standard normal numbers of a given shape. It has no parameters.
 
-    They are rounded to 2^15 values, each as likely as the others, the largest about 4.2; mean 0 and variance 1 are kept.
+    They are rounded to 2^15 values, each as likely as the others, the largest about 4.2; mean is 0 and variance 1.
     """
 
     def __init__(self, *shape: int) -> None:

@@ -1,0 +1,56 @@
+"""Put a denoiser together: the network that was asked for, with weights from our own source, around coordinates."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from discreet.learn.torch.secret_chance import secret_generator
+from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.denoiser import Denoiser
+from discreet.synth.diffusion.networks.convolutional import ConvolutionalNetwork
+from discreet.synth.diffusion.networks.linear import LinearNetwork
+from discreet.synth.diffusion.options import Linear, Network
+from discreet.synth.domain.images import Images
+
+__all__ = ["build", "tensor"]
+
+
+def build(network: Network, domain: Images, coordinates: Coordinates) -> Denoiser:
+    """Make a denoiser that has learnt nothing yet."""
+    axes = tensor(coordinates.axes)
+    centres, spreads = tensor(coordinates.centres) @ axes, tensor(coordinates.spreads)
+    return Denoiser(_begun(_network(network, domain, axes.shape[1])), centres=centres, spreads=spreads)
+
+
+def tensor(values: object) -> Tensor:
+    """A tensor with numbers of its own."""
+    return torch.tensor(values, dtype=torch.float32)
+
+
+def _network(network: Network, domain: Images, places: int) -> nn.Module:
+    classes = len(domain.classes) + 1
+    if isinstance(network, Linear):
+        return LinearNetwork(places=places, classes=classes, hidden=network.hidden, blocks=network.blocks)
+    return ConvolutionalNetwork(
+        height=domain.height,
+        width=domain.width,
+        classes=classes,
+        channels=network.channels,
+        factors=network.factors,
+        blocks=network.blocks,
+    )
+
+
+def _begun(network: nn.Module) -> nn.Module:
+    """Draw first weights evenly within 1 / sqrt(inputs), as torch does, but leave layers that begin at zero."""
+    chance = secret_generator()
+    for layer in network.modules():
+        if isinstance(layer, nn.Linear | nn.Conv3d) and bool(layer.weight.any()):
+            bound = 1 / math.sqrt(layer.weight[0].numel())
+            nn.init.uniform_(layer.weight, -bound, bound, generator=chance)
+            if layer.bias is not None:
+                nn.init.uniform_(layer.bias, -bound, bound, generator=chance)
+    return network

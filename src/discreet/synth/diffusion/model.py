@@ -1,0 +1,133 @@
+"""A learnt diffusion model: it draws pictures, is saved as numbers and words, and may be published."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InvalidParameter
+from discreet.exact import positive_integer
+from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.options import Convolutional, Ddim, Heun, Linear, Network, Sampler
+from discreet.synth.diffusion.start import Start
+from discreet.synth.domain.images import Images
+from discreet.synth.method import Document
+
+__all__ = ["DiffusionModel"]
+
+_FORMAT = 1
+_NETWORKS = {"linear": Linear, "convolutional": Convolutional}
+_SAMPLERS = {"heun": Heun, "ddim": Ddim}
+_AT_ONCE = 4096  # Pictures that are drawn at once.
+_FINEST = 1 << 20  # Chances of classes are whole numbers of this part.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class DiffusionModel:
+    """Weights of the network, where it began, and how it is drawn from. Everything in it was released."""
+
+    domain: Images
+    network: Network
+    sampler: Sampler
+    start: Start
+    weights: dict[str, NDArray[np.float32]] = field(repr=False)
+
+    @property
+    def rows(self) -> int:
+        """How many pictures there were: noisy, or the public number."""
+        return self.start.rows
+
+    def sample(
+        self, rows: int, *, labels: NDArray[np.int32] | None = None, sampler: Sampler | None = None
+    ) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+        """Draw pictures, (rows, pixels) of 0 to 255, of classes as likely as they were found, or of given ones."""
+        from discreet.synth.diffusion.drawing import Drawing
+
+        codes = self._labels(positive_integer(rows, name="rows")) if labels is None else self._checked(labels, rows)
+        drawing = Drawing(self, self.sampler if sampler is None else sampler)
+        pieces = [drawing.pictures(codes[start : start + _AT_ONCE]) for start in range(0, rows, _AT_ONCE)]
+        return np.concatenate(pieces), codes
+
+    def document(self) -> Document:
+        """Return what is to be saved: words as JSON, and arrays."""
+        start, coordinates = self.start, self.start.coordinates
+        said = {
+            "format": _FORMAT,
+            "network": _said(self.network, _NETWORKS),
+            "sampler": _said(self.sampler, _SAMPLERS),
+            "rows": start.rows,
+            "rest": coordinates.rest,
+        }
+        arrays = {
+            "axes": coordinates.axes,
+            "centres": coordinates.centres,
+            "spreads": coordinates.spreads,
+            "chances": start.chances,
+        }
+        return said, arrays | {f"network.{name}": value for name, value in self.weights.items()}
+
+    @classmethod
+    def restored(cls, domain: Images, document: Document) -> Self:
+        """Make a model of what `document` returned, and check all of it."""
+        from discreet.synth.diffusion.drawing import Drawing
+
+        said, arrays = document
+        if said["format"] != _FORMAT:
+            raise InvalidParameter("it was written by another version")
+        sizes = len(domain.classes) + 1, domain.pixels
+        coordinates = _coordinates(arrays, float(said["rest"]), *sizes)
+        chances = np.asarray(arrays["chances"], np.float64)
+        if chances.shape != (sizes[0] - 1,) or (chances < 0).any() or abs(chances.sum() - 1) > 1e-6:
+            raise InvalidParameter("its chances of classes do not add up")
+        head = "network."
+        model = cls(
+            domain=domain,
+            network=_made(said["network"], _NETWORKS),
+            sampler=_made(said["sampler"], _SAMPLERS),
+            start=Start(coordinates, chances, positive_integer(said["rows"], name="rows")),
+            weights={name.removeprefix(head): value for name, value in arrays.items() if name.startswith(head)},
+        )
+        Drawing(model, model.sampler)  # Refuses weights that do not fit the network.
+        return model
+
+    def _labels(self, rows: int) -> NDArray[np.int32]:
+        """Draw classes by their chances."""
+        ends = np.floor(np.cumsum(self.start.chances) * _FINEST)
+        drawn = np.searchsorted(ends[:-1], noise.uniform(_FINEST, rows), side="right")
+        codes: NDArray[np.int32] = drawn.astype(np.int32)
+        return codes
+
+    def _checked(self, labels: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
+        codes = np.asarray(labels)
+        if codes.shape != (rows,) or codes.dtype.kind not in "iu" or not np.isin(codes, np.arange(self._classes)).all():
+            raise InvalidParameter(f"labels must be {rows} places of classes, from 0 to {self._classes - 1}")
+        return codes.astype(np.int32)
+
+    @property
+    def _classes(self) -> int:
+        return len(self.domain.classes)
+
+
+def _coordinates(arrays: dict[str, NDArray[Any]], rest: float, classes: int, pixels: int) -> Coordinates:
+    axes, centres, spreads = (np.asarray(arrays[name], np.float32) for name in ("axes", "centres", "spreads"))
+    places = axes.shape[1] if axes.ndim == 2 else 0
+    fits = axes.shape == (pixels, places) and centres.shape == (classes, pixels) and spreads.shape == (classes, places)
+    if not fits or not 0 < places <= pixels or not (spreads > 0).all() or not 0 <= rest < 10:
+        raise InvalidParameter("its axes, centres or spreads do not fit the pictures")
+    return Coordinates(axes=axes, centres=centres, spreads=spreads, rest=rest)
+
+
+def _said(option: Any, kinds: dict[str, type[Any]]) -> dict[str, Any]:
+    name = next(name for name, kind in kinds.items() if isinstance(option, kind))
+    return {"kind": name} | asdict(option)
+
+
+def _made(said: dict[str, Any], kinds: dict[str, type[Any]]) -> Any:
+    """Make options again; their own checks refuse what is out of range."""
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
+    return kinds[values.pop("kind")](**values)

@@ -1,0 +1,1 @@
+"""Networks that guess what is under the noise."""

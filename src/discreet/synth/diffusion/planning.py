@@ -1,0 +1,139 @@
+"""A priced fit: what is bought first, what learning costs, and both together for what was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import isqrt
+from typing import TYPE_CHECKING, Self, final
+
+from discreet.mechanisms.text import plain, significant_up
+from discreet.privacy import Composed, Event, Gaussian, PoissonSampled, Relation, Repeated, calibrate
+from discreet.synth.diffusion.central import CentralRelease
+from discreet.synth.domain.images import ImageRows, Images
+from discreet.synth.method import Terms
+
+if TYPE_CHECKING:
+    from discreet.synth.diffusion.method import Diffusion
+    from discreet.synth.diffusion.model import DiffusionModel
+
+__all__ = ["DiffusionPlan"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffusionPlan:
+    """What will be done and what it costs.
+
+    Guarantee   `event`, for adding or removing one picture: one Gaussian release of sums if there is a warm-up, and
+                `steps` Gaussian releases on Poisson samples. The number of draws K is not in it.
+    Theorem     Composition of releases that were fixed in advance; everything else is post-processing. [DCV23]
+    """
+
+    method: Diffusion
+    domain: Images
+    public_rows: int
+    delta: Fraction
+    central: CentralRelease | None
+    noise_multiplier: Fraction  # of gradients
+
+    @classmethod
+    def of(cls, method: Diffusion, terms: Terms[Images]) -> Self:
+        """Give the warm-up its share, and learning the least noise that keeps epsilon."""
+        assert terms.public_rows is not None
+        assert method.batch_size is not None
+        central = _central(method, terms)
+        rate = Fraction(method.batch_size, terms.public_rows)
+        first = None if central is None else central.event
+        multiplier = _multiplier(terms.epsilon, terms.delta, first, rate, method.steps)
+        return cls(
+            method=method,
+            domain=terms.domain,
+            public_rows=terms.public_rows,
+            delta=terms.delta,
+            central=central,
+            noise_multiplier=multiplier,
+        )
+
+    @property
+    def event(self) -> Event:
+        """What is charged."""
+        first = None if self.central is None else self.central.event
+        return _event(first, self.noise_multiplier, self.rate, self.method.steps)
+
+    @property
+    def learning(self) -> Event:
+        """The part of it that noisy gradients spend."""
+        return _event(None, self.noise_multiplier, self.rate, self.method.steps)
+
+    @property
+    def rate(self) -> Fraction:
+        """How often a picture takes part in a step."""
+        assert self.method.batch_size is not None
+        return Fraction(self.method.batch_size, self.public_rows)
+
+    def describe(self) -> str:
+        clip, noise = plain(Fraction(self.method.clip)), significant_up(self.noise_multiplier)
+        return (
+            f"a diffusion model of {self.domain.height} x {self.domain.width} pictures: {self._bought()}"
+            f"{self.method.steps:,} steps, in each of which every picture takes part with probability "
+            f"{plain(self.rate)} and its gradient, of {self.method.draws} noisy copies together, counts at most "
+            f"{clip}; normal noise of {noise} times that is added"
+        )
+
+    def try_out(self) -> None:
+        """Refuse now, before anything is paid, what could not be trained privately on this machine."""
+        from discreet.synth.diffusion.training import try_out
+
+        try_out(self)
+
+    def _bought(self) -> str:
+        if self.central is None:
+            return ""
+        noise = significant_up(self.central.noise_multiplier)
+        return f"noisy averages of each class first, with normal noise of {noise} times what one picture can change; "
+
+    def fit(self, rows: ImageRows, *, progress: bool) -> DiffusionModel:
+        """Read the pictures and learn. It is called once, after the charge."""
+        from discreet.synth.diffusion.training import train
+
+        return train(self, rows, progress=progress)
+
+
+def _central(method: Diffusion, terms: Terms[Images]) -> CentralRelease | None:
+    if method.warm_up is None:
+        return None
+    alone = _alone(terms.epsilon, terms.delta)
+    return CentralRelease(
+        pixels=terms.domain.pixels,
+        classes=len(terms.domain.classes),
+        noise_multiplier=_root_up(alone**2 / Fraction(method.warm_up.share)),
+        products=method.warm_up.places is not None,
+    )
+
+
+def _root_up(value: Fraction) -> Fraction:
+    """A root that is rounded up to a multiple of 1/1024."""
+    return Fraction(isqrt(int(value * 1024**2)) + 1, 1024)
+
+
+def _event(first: Event | None, multiplier: Fraction, rate: Fraction, steps: int) -> Event:
+    learning = Repeated(PoissonSampled(Gaussian(multiplier), rate), steps)
+    return learning if first is None else Composed((first, learning))
+
+
+@lru_cache(64)
+def _alone(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The noise multiplier of a Gaussian release that spends everything."""
+    return calibrate(Gaussian, epsilon=epsilon, delta=delta, relation=Relation.ADD_REMOVE)
+
+
+@lru_cache(64)
+def _multiplier(epsilon: Fraction, delta: Fraction, first: Event | None, rate: Fraction, steps: int) -> Fraction:
+    return calibrate(
+        lambda multiplier: _event(first, multiplier, rate, steps),
+        epsilon=epsilon,
+        delta=delta,
+        relation=Relation.ADD_REMOVE,
+    )
