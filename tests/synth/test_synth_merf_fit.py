@@ -24,9 +24,9 @@ from discreet.synth.domain import Category, Domain, ImageRows, Images, Numeric
 from discreet.synth.merf import MerfImageModel, MerfImages, MerfTables
 from discreet.synth.merf.cell_matching import CellMatching
 from discreet.synth.merf.cells import CellEmbedding
-from discreet.synth.merf.images import MerfImagePlan
 from discreet.synth.merf.picture_matching import PictureMatching
 from discreet.synth.merf.pictures import PictureEmbedding
+from discreet.synth.merf.recipes import MerfImagePlan
 from discreet.synth.merf.summing import NoisySums, Price, summed
 from discreet.synth.merf.waves import cell_waves, picture_waves
 from discreet.synth.method import Terms
@@ -90,8 +90,8 @@ class LengthFromPrivateRows:
     def fit(self, rows: ImageRows, *, progress: bool) -> MerfImageModel:
         ten = rows.pixels()[:10].astype(np.float64)
         median = float(np.median(np.linalg.norm(ten[:, None] - ten[None], axis=2)))
-        method = replace(self.plan.method, waves=10 + int(median) % 20)
-        return replace(self.plan, method=method).fit(rows, progress=progress)
+        shorter = replace(QUICK, waves=10 + int(median) % 20).embedding(SMALL)
+        return replace(self.plan, embedding=shorter).fit(rows, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,7 @@ class BestOnPrivateTestRows:
 
     def fit(self, rows: ImageRows, *, progress: bool) -> MerfImageModel:
         tried = [
-            replace(self.plan, method=replace(self.plan.method, codes=codes)).fit(rows, progress=progress)
-            for codes in (2, 3)
+            replace(self.plan, recipe=replace(QUICK, codes=codes)).fit(rows, progress=progress) for codes in (2, 3)
         ]
         return tried[int(rows.pixels()[0, 0]) % 2]  # what stands for the better score on private rows
 
@@ -157,7 +156,7 @@ def test_features_of_pictures_are_those_that_were_summed() -> None:
     sums = NoisySums(summed(embedding, pictures, labels, 2), Fraction(1))
     matching = PictureMatching(embedding, sums)
     with torch.no_grad():
-        matching.log_spread.fill_(-30)
+        matching.canvas.log_spread.fill_(-30)
         ordered = torch.from_numpy(np.concatenate([pictures[labels == 0], pictures[labels == 1]]) / 255).float()
         for _ in range(3):
             picked, wanted = matching.pick(torch.Generator())
@@ -218,10 +217,11 @@ def test_plan_charges_exactly_what_was_asked_under_both_relations() -> None:
 
 def test_a_planned_reach_is_that_of_the_embedding() -> None:
     pictures = QUICK.plan(terms(SMALL))
-    assert pictures.price.squared_sensitivity == pictures._embedding().reach.squared_sensitivity(Relation.ADD_REMOVE)
+    claimed = pictures.embedding.reach.squared_sensitivity(Relation.ADD_REMOVE)
+    assert pictures.price.squared_sensitivity == claimed
     for label in (None, "ill"):
         table = MerfTables(waves=10).plan(terms(DOMAIN, Relation.REPLACE_ONE, label=label))
-        assert table.price.squared_sensitivity == table._embedding().reach.squared_sensitivity(Relation.REPLACE_ONE)
+        assert table.price.squared_sensitivity == table.embedding.reach.squared_sensitivity(Relation.REPLACE_ONE)
 
 
 def test_pictures_learn_their_classes(tmp_path: Path) -> None:

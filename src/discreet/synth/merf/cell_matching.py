@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from discreet.synth.merf.cells import CellEmbedding
-from discreet.synth.merf.circle import TURN
+from discreet.synth.merf.circle import RADIUS, TURN
 from discreet.synth.merf.summing import NoisySums
 from discreet.synth.merf.targets import Targets
 
@@ -29,29 +31,29 @@ class CellMatching:
 
     def __init__(self, embedding: CellEmbedding, sums: NoisySums) -> None:
         self._sizes, waves = list(embedding.sizes), embedding.turns.shape[1]
-        scale = embedding.weight * len(self._sizes) ** 0.5
-        self.targets = Targets.of(sums, waves=waves, constant=embedding.constant, scale=scale)
+        self.targets = Targets.of(sums, embedding)
         self.weights = torch.from_numpy(self.targets.weights)
         self._angles = torch.from_numpy(embedding.turns).float() * (2 * math.pi / TURN)
-        self._cells, self._cosines, self._sines = (
-            torch.from_numpy(part) for part in (self.targets.cells, self.targets.cosines, self.targets.sines)
-        )
+        parts = [len(embedding.turns), waves, waves]
+        cells, self._cosines, self._sines = torch.split(torch.from_numpy(self.targets.means), parts, dim=1)
+        self._shares = cells / embedding.weight
 
     @property
     def parameters(self) -> list[Tensor]:
         return []
 
     @property
-    def start(self) -> list[float]:
-        """The logarithms of the released shares over all classes."""
-        shares = self._cells.T @ self.weights / self.weights.sum() * len(self._sizes) ** 0.5
-        return torch.log(shares.clamp(min=_RARE)).tolist()
+    def start(self) -> NDArray[np.float32]:
+        """The logarithms of the released shares, for each class."""
+        logarithms: NDArray[np.float32] = self._shares.clamp(_RARE, 1).log().numpy()
+        return logarithms
 
     def pick(self, chance: torch.Generator) -> tuple[Tensor, Tensor]:
         count = min(_PICKED, self._angles.shape[1])
         places = torch.empty(count, dtype=torch.int64).random_(self._angles.shape[1], generator=chance)
-        turning = torch.cat([self._cosines[:, places], self._sines[:, places]], dim=1) / count**0.5
-        return self._angles[:, places], torch.cat([turning, self._cells], dim=1)
+        turning = torch.cat([self._cosines[:, places], self._sines[:, places]], dim=1) / (RADIUS * count**0.5)
+        cells = self._shares / len(self._sizes) ** 0.5
+        return self._angles[:, places], torch.cat([turning, cells], dim=1)
 
     def features(self, outputs: Tensor, picked: Tensor, chance: torch.Generator) -> Tensor:
         cosine, sine = torch.ones(1), torch.zeros(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -25,7 +25,7 @@ class CellEmbedding:
     """
 
     sizes: tuple[int, ...]  # cells of each column
-    turns: NDArray[np.int32]  # (cells of all columns, waves)
+    turns: NDArray[np.int32] = field(repr=False)  # (cells of all columns, waves)
     constant: int  # what a row adds to the count of its class
     weight: int  # what a row adds to the count of its cell, in each column
 

@@ -48,7 +48,7 @@ class MerfImageModel:
         return np.concatenate([np.empty((0, self.domain.pixels), dtype=np.uint8), *drawn]), labels
 
     def _pictures(self, labels: NDArray[np.int32]) -> NDArray[np.uint8]:
-        loose = self.network.drawn(labels, len(self.counts))
+        loose = self.network.drawn(labels)
         loose += self.spread[labels] * normals(*loose.shape)
         return np.rint(np.clip(loose, 0, 1) * BRIGHTEST).astype(np.uint8)
 
@@ -102,7 +102,7 @@ class MerfTableModel:
         return np.insert(cells, self.domain.place(self.label), labels, axis=1)
 
     def _cells(self, labels: NDArray[np.int32]) -> NDArray[np.int32]:
-        outputs = self.network.drawn(labels, len(self.counts))
+        outputs = self.network.drawn(labels)
         columns = np.split(outputs, np.cumsum(self._sizes)[:-1], axis=1)
         return np.column_stack([cells_of(np.exp(part - part.max(axis=1, keepdims=True))) for part in columns])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -26,7 +26,7 @@ class PictureEmbedding:
     `waves` holds, for each wave, by how many 65536ths of a turn one step of each pixel turns it.
     """
 
-    waves: NDArray[np.int32]  # (pixels, waves)
+    waves: NDArray[np.int32] = field(repr=False)  # (pixels, waves)
     constant: int  # what a row adds to the count of its class
     brightness: int  # the greatest length of the part that holds the pixels
     darkest: int  # a picture at least so long, in steps of brightness, is scaled down; a darker one keeps its scale

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.exact import positive_integer
 from discreet.privacy.events import Event
 from discreet.synth.domain.coding import TableRows
 from discreet.synth.domain.domain import Declared, Domain
@@ -19,7 +18,7 @@ from discreet.synth.merf.cells import CellEmbedding
 from discreet.synth.merf.circle import RADIUS
 from discreet.synth.merf.how import Training
 from discreet.synth.merf.models import MerfTableModel
-from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.recipes import check_options
 from discreet.synth.merf.summing import Price, price, summed
 from discreet.synth.merf.waves import cell_waves
 from discreet.synth.method import Terms
@@ -29,7 +28,6 @@ __all__ = ["MerfTablePlan", "MerfTables"]
 
 _ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
 _MOST_CLASSES = 200
-_MOST = 1 << 16
 _RATE, _SCALE = 5e-3, 0.5
 
 
@@ -53,19 +51,29 @@ class MerfTables:
 
     def plan(self, terms: Terms[Domain]) -> MerfTablePlan:
         """Plan a fit; nothing is read."""
-        for option in ("waves", "steps", "hidden", "codes"):
-            if positive_integer(getattr(self, option), name=option) > _MOST:
-                raise InvalidParameter(f"{option} must be at most {_MOST}")
+        check_options(self, "waves", "steps", "hidden", "codes")
         _check(terms.domain, terms.label)
-        columns = len(terms.domain.names) - (terms.label is not None)
+        embedding = self._embedding([own for name, own in terms.domain.columns.items() if name != terms.label])
         paid = price(
-            _reach(self.waves, columns),
+            embedding.reach,
             epsilon=terms.epsilon,
             delta=terms.delta,
             relation=terms.relation,
             rows_per_unit=terms.rows_per_unit,
         )
-        return MerfTablePlan(method=self, domain=terms.domain, label=terms.label, price=paid)
+        return MerfTablePlan(method=self, domain=terms.domain, label=terms.label, embedding=embedding, price=paid)
+
+    def _embedding(self, columns: list[Declared]) -> CellEmbedding:
+        """Draw waves. Of the squared length, the counts have a tenth, and cells and waves half of the rest each."""
+        sizes = tuple(column.size for column in columns)
+        ordered = [column.size - column.null if isinstance(column, Numeric) else 0 for column in columns]
+        turning = self.waves * RADIUS**2
+        return CellEmbedding(
+            sizes,
+            cell_waves(sizes, ordered, self.waves),
+            constant=isqrt(2 * turning // 9),
+            weight=isqrt(turning // len(columns)),
+        )
 
 
 def _check(domain: Domain, label: str | None) -> None:
@@ -77,21 +85,15 @@ def _check(domain: Domain, label: str | None) -> None:
         raise InvalidParameter("there must be a column beside the label")
 
 
-def _reach(waves: int, columns: int) -> Reach:
-    """Share the squared length: one part in ten for the counts, half of the rest for the cells, half for the waves."""
-    turning = waves * RADIUS**2
-    weight = isqrt(turning // columns)
-    return Reach(constant=isqrt(2 * turning // 9) ** 2, positive=columns * weight**2, turning=turning)
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MerfTablePlan:
-    """One noisy sum, then free training."""
+    """One noisy sum, then free training. The waves are drawn already, and priced as they are."""
 
     method: MerfTables
     domain: Domain
     label: str | None
+    embedding: CellEmbedding
     price: Price
 
     @property
@@ -101,25 +103,20 @@ class MerfTablePlan:
     def describe(self) -> str:
         by = "" if self.label is None else f" by {self.label}"
         return (
-            f"one noisy sum of the cells of {len(self._columns)} columns{by} and of {self.method.waves} random waves "
-            f"over two or three of them, then {self.method.steps} free steps of training"
+            f"one noisy sum of the cells of {len(self.embedding.sizes)} columns{by} and of {self.method.waves} random "
+            f"waves over two or three of them, then {self.method.steps} free steps of training"
         )
 
     def fit(self, rows: TableRows, *, progress: bool) -> MerfTableModel:
-        """Draw waves, read the rows once, release their noisy sum, and train a generator on it."""
+        """Read the rows once, release their noisy sum, and train a generator on it."""
         from discreet.synth.merf.cell_matching import CellMatching
         from discreet.synth.merf.training import train
 
-        embedding = self._embedding()
-        sums = self.price.release(summed(embedding, *self._split(rows.codes()), self._classes))
-        matching = CellMatching(embedding, sums)
+        sums = self.price.release(summed(self.embedding, *self._split(rows.codes()), self._classes))
+        matching = CellMatching(self.embedding, sums)
         with progress_line("training", self.method.steps, shown=progress) as tell:
             network = train(matching, self._training(), scale=_SCALE, start=matching.start, tell=tell)
         return MerfTableModel(self.domain, self.label, network, matching.targets.counts)
-
-    @property
-    def _columns(self) -> list[Declared]:
-        return [column for name, column in self.domain.columns.items() if name != self.label]
 
     @property
     def _classes(self) -> int:
@@ -131,18 +128,6 @@ class MerfTablePlan:
             return codes, np.zeros(len(codes), dtype=np.int32)
         place = self.domain.place(self.label)
         return np.delete(codes, place, axis=1), codes[:, place]
-
-    def _embedding(self) -> CellEmbedding:
-        columns = self._columns
-        sizes = tuple(column.size for column in columns)
-        ordered = [column.size - column.null if isinstance(column, Numeric) else 0 for column in columns]
-        reach = _reach(self.method.waves, len(columns))
-        return CellEmbedding(
-            sizes,
-            cell_waves(sizes, ordered, self.method.waves),
-            constant=isqrt(reach.constant),
-            weight=isqrt(reach.positive // len(columns)),
-        )
 
     def _training(self) -> Training:
         return Training(

@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.merf.circle import RADIUS
-from discreet.synth.merf.summing import NoisySums
+from discreet.synth.merf.summing import Embedding, NoisySums
 
 __all__ = ["Targets"]
 
@@ -23,22 +22,15 @@ class Targets:
 
     counts: NDArray[np.float64]  # noisy, at least 0
     weights: NDArray[np.float32]  # from 0 for a class that drowns in noise to 1
-    cells: NDArray[np.float32]  # (classes, pixels or cells), the greatest length being 1
-    cosines: NDArray[np.float32]  # (classes, waves)
-    sines: NDArray[np.float32]
+    means: NDArray[np.float32]  # (classes, features without the constant), in whole steps
 
     @classmethod
-    def of(cls, sums: NoisySums, *, waves: int, constant: int, scale: float) -> Targets:
-        """Divide the sums by the noisy counts. `scale` is what stands for 1 in the part before the waves."""
-        counts = np.maximum(sums.values[:, 0] / constant, 0)
-        # The noise of all cosines and sines together is as long as so many rows that point one way.
-        worth = (2 * float(sums.variance)) ** 0.5 / RADIUS
-        means = sums.values / np.maximum(counts, max(1.0, _LEAST * worth))[:, None]
-        turning = (means[:, -2 * waves :] / RADIUS).astype(np.float32)
-        return cls(
-            counts,
-            (counts**2 / (counts**2 + worth**2) + 1e-6).astype(np.float32),
-            (means[:, 1 : means.shape[1] - 2 * waves] / scale).astype(np.float32),
-            turning[:, :waves],
-            turning[:, waves:],
-        )
+    def of(cls, sums: NoisySums, embedding: Embedding) -> Targets:
+        """Divide the sums by the noisy counts."""
+        reach = embedding.reach
+        counts = np.maximum(sums.values[:, 0] / reach.constant**0.5, 0)
+        # The noise of all features together is as long as so many rows that point one way.
+        worth = (float(sums.variance) * (embedding.width - 1) / (reach.squared - reach.constant)) ** 0.5
+        means = sums.values[:, 1:] / np.maximum(counts, max(1.0, _LEAST * worth))[:, None]
+        weights = counts**2 / (counts**2 + worth**2) + 1e-6
+        return cls(counts, weights.astype(np.float32), means.astype(np.float32))

@@ -1,0 +1,104 @@
+"""What methods for pictures share: options within reason, and a plan of one noisy sum and free training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import positive_integer
+from discreet.privacy.events import Event
+from discreet.synth.domain.images import ImageRows, Images
+from discreet.synth.merf.how import Training
+from discreet.synth.merf.models import MerfImageModel
+from discreet.synth.merf.summing import Embedding, NoisySums, Price, price, summed
+from discreet.synth.method import Terms
+from discreet.synth.progress import progress_line
+
+__all__ = ["MerfImagePlan", "PictureRecipe", "check_options", "plan_pictures"]
+
+_ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
+_RATE, _SCALE = 5e-3, 0.5  # Learning rate, and how unlike the pictures of a class are before training.
+_MOST = 1 << 16
+
+
+class PictureRecipe(Protocol):
+    """The features of a method for pictures, and how its generator is trained."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of training."""
+
+    @property
+    def hidden(self) -> int:
+        """Width of the generator."""
+
+    @property
+    def codes(self) -> int:
+        """Normal numbers from which a picture is made."""
+
+    def describe(self, classes: int) -> str:
+        """Say what is summed."""
+
+    def embedding(self, domain: Images) -> Embedding:
+        """Draw the public rule that makes a picture a vector."""
+
+    def matching(self, embedding: Any, sums: NoisySums) -> Any:
+        """Return what a generator is to match. This needs torch."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MerfImagePlan:
+    """One noisy sum, then free training. The features are drawn already, and priced as they are."""
+
+    recipe: PictureRecipe
+    domain: Images
+    embedding: Embedding
+    price: Price
+
+    @property
+    def event(self) -> Event:
+        return self.price.event
+
+    def describe(self) -> str:
+        return f"{self.recipe.describe(len(self.domain.classes))}, then {self.recipe.steps} free steps of training"
+
+    def fit(self, rows: ImageRows, *, progress: bool) -> MerfImageModel:
+        """Read the pictures once, release their noisy sum, and train a generator on it."""
+        from discreet.synth.merf.training import train
+
+        sums = self.price.release(summed(self.embedding, rows.pixels(), rows.labels(), len(self.domain.classes)))
+        matching = self.recipe.matching(self.embedding, sums)
+        with progress_line("training", self.recipe.steps, shown=progress) as tell:
+            network = train(matching, self._training(), scale=_SCALE, start=matching.start, tell=tell)
+        return MerfImageModel(self.domain, network, matching.canvas.spread(), matching.targets.counts)
+
+    def _training(self) -> Training:
+        return Training(
+            steps=self.recipe.steps,
+            rows_per_class=max(_LEAST, _ROWS // len(self.domain.classes)),
+            codes=self.recipe.codes,
+            hidden=self.recipe.hidden,
+            learning_rate=_RATE,
+        )
+
+
+def check_options(method: object, *names: str) -> None:
+    """Refuse options that are no sane whole numbers."""
+    for name in names:
+        if positive_integer(getattr(method, name), name=name) > _MOST:
+            raise InvalidParameter(f"{name} must be at most {_MOST}")
+
+
+def plan_pictures(recipe: PictureRecipe, terms: Terms[Images]) -> MerfImagePlan:
+    """Price a sum of such features; nothing is read."""
+    embedding = recipe.embedding(terms.domain)
+    paid = price(
+        embedding.reach,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        relation=terms.relation,
+        rows_per_unit=terms.rows_per_unit,
+    )
+    return MerfImagePlan(recipe=recipe, domain=terms.domain, embedding=embedding, price=paid)
