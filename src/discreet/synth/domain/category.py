@@ -128,7 +128,7 @@ class Category:
             return self.missing_code
         if isinstance(value, np.generic):
             value = value.item()
-        rule, places = _rule(self.values)
+        rule, places = _rule(self.values, self.kind)
         return places.get(rule(value), self.fallback)
 
     def decode(self, codes: NDArray[np.int32]) -> Column:
@@ -181,13 +181,13 @@ def _plain(value: object) -> Value:
 
 
 @lru_cache(maxsize=256)
-def _rule(values: tuple[Value, ...]) -> tuple[Callable[[object], object], dict[object, int]]:
+def _rule(values: tuple[Value, ...], kind: type) -> tuple[Callable[[object], object], dict[object, int]]:
     """Return how values are compared with declared ones, and where each of these is.
 
     A reader may take a column of texts for numbers, or not, because of one row: "01", "1.0" and 1 must be one value.
-    Only where somebody declares two of these apart, texts are compared letter by letter.
+    Only where somebody declares two of these apart, texts are compared letter by letter. The kind is asked for because
+    (0, 1) and (False, True) are equal, and would share a place in the cache.
     """
-    kind = type(values[0]) if values else str
     rule = {str: _as_read, bool: _truth}.get(kind, _whole)
     places = {rule(value): place for place, value in enumerate(values)}
     if len(places) == len(values):
