@@ -309,12 +309,19 @@ def test_a_promise_says_whom_it_protects_and_is_rounded_up() -> None:
 
 
 def test_auto_looks_at_public_facts_alone() -> None:
-    def terms(domain: Any, epsilon: int = 1) -> Terms[Any]:
-        return Terms(domain=domain, epsilon=Fraction(epsilon), delta=Fraction(1, 10**6), relation=Relation.ADD_REMOVE)
+    def terms(domain: Any, epsilon: int = 1, public_rows: int | None = None) -> Terms[Any]:
+        return Terms(
+            domain=domain,
+            epsilon=Fraction(epsilon),
+            delta=Fraction(1, 10**6),
+            relation=Relation.ADD_REMOVE,
+            public_rows=public_rows,
+        )
 
     assert choose_for_table(terms(DOMAIN)) == "aim"
     wide = Domain({f"c{place}": Category([1, 2]) for place in range(200)})
     assert choose_for_table(terms(wide)) == "mst"
     pictures = Images(14, 14, classes=range(10))
-    assert choose_for_images(terms(pictures, 10)) == "diffusion"
-    assert choose_for_images(terms(pictures, 1)) == "merf"
+    assert choose_for_images(terms(pictures, 10, 1000)) == "diffusion"
+    assert choose_for_images(terms(pictures, 10)) == "merf"
+    assert choose_for_images(terms(pictures, 1, 1000)) == "merf"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet.privacy.relation import Relation
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import Images
 from discreet.synth.method import Terms
@@ -24,5 +25,6 @@ def choose_for_table(terms: Terms[Domain]) -> str:
 
 
 def choose_for_images(terms: Terms[Images]) -> str:
-    """Take diffusion where epsilon allows it and pictures are small, else DP-MERF."""
-    return "diffusion" if terms.epsilon >= _STRONG and terms.domain.pixels <= _SMALL else "merf"
+    """Take diffusion where epsilon allows it, pictures are small and it can tell how many there are, else DP-MERF."""
+    can = terms.relation is Relation.ADD_REMOVE and terms.public_rows is not None
+    return "diffusion" if can and terms.epsilon >= _STRONG and terms.domain.pixels <= _SMALL else "merf"
