@@ -19,11 +19,12 @@ from discreet.evaluation.promised import ceiling
 from discreet.evaluation.rows import Layout, Rows
 from discreet.synth.promise import Promise
 
-__all__ = ["CLOSEST", "DENSITY", "RATES", "Search", "judged", "search"]
+__all__ = ["CLOSEST", "DENSITY", "RATES", "Search", "closer_first", "judged", "search"]
 
 Flags: TypeAlias = NDArray[np.bool_]
 RATES = (0.01, 0.1, 0.3)  # Of false alarms: sure about few people, or fairly sure about more.
 CLOSEST, DENSITY = "closest row", "commoner than elsewhere"
+_LEAST = 1e-9  # Less than any two distances differ by.
 _ENDS = 1e-3  # At which the drawn limits may be wrong.
 
 
@@ -78,10 +79,8 @@ def search(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows, promise: 
     asked = _joined(inside, outside)
     truth = np.arange(len(asked)) < len(inside)
     cliques = chosen_cliques(layout.sizes, min(2, len(layout.sizes)))
-    scores: dict[str, NDArray[Any]] = {
-        CLOSEST: -closest(layout, asked, synthetic),
-        DENSITY: density_scores(asked.codes, synthetic.codes, reference.codes, layout.sizes, cliques),
-    }
+    common = density_scores(asked.codes, synthetic.codes, reference.codes, layout.sizes, cliques)
+    scores = {CLOSEST: closer_first(-closest(layout, asked, synthetic), common), DENSITY: common}
     return Search(
         people=len(inside),
         others=len(outside),
@@ -95,6 +94,11 @@ def search(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows, promise: 
 def judged(scores: Mapping[str, NDArray[Any]], truth: Flags | Sequence[bool]) -> tuple[Attacker, ...]:
     """Hold the scores of all attackers against the truth."""
     return tuple(judge(np.asarray(each, np.float64), truth, name=name, rates=RATES) for name, each in scores.items())
+
+
+def closer_first(near: NDArray[Any], common: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Order people by the closest row, and those who are equally close by how common they are in the table."""
+    return near.astype(np.float64) + _LEAST * np.tanh(common)
 
 
 def _joined(one: Rows, other: Rows) -> Rows:

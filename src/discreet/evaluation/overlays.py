@@ -13,7 +13,7 @@ from discreet.synth.tables.distances import total_variation
 
 __all__ = ["Overlay", "overlays"]
 
-_MOST = 12  # Values of a category that are drawn; the rest is one bar.
+_MOST = 8  # Values of a category that are drawn; the rest is one bar.
 
 
 @final

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.evaluation.caps import PEOPLE
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.densities import density_scores
-from discreet.evaluation.membership import CLOSEST, DENSITY, Search, judged
+from discreet.evaluation.membership import CLOSEST, DENSITY, Search, closer_first, judged
 from discreet.evaluation.nearest import closest
 from discreet.evaluation.reading import synthetic_rows
 from discreet.evaluation.rows import Layout, Rows, read_rows
@@ -83,12 +83,14 @@ def search_halves(layout: Layout, made: Halves, promise: Promise | None, *, erro
 def _scores(layout: Layout, made: Halves) -> dict[str, list[NDArray[np.float64]]]:
     near = np.stack([-closest(layout, made.people, table) for table in made.tables]).astype(np.float64)
     cliques = chosen_cliques(layout.sizes, min(2, len(layout.sizes)))
-    found: dict[str, list[NDArray[np.float64]]] = {CLOSEST: list(near), _COMPARED: [], DENSITY: []}
+    found: dict[str, list[NDArray[np.float64]]] = {CLOSEST: [], _COMPARED: [], DENSITY: []}
     for number, table in enumerate(made.tables):
         others = made.others(number)
         found[_COMPARED].append(lira_scores(near[number], near[others], made.inside[others]))
         elsewhere = np.concatenate([made.tables[other].codes for other in others])
-        found[DENSITY].append(density_scores(made.people.codes, table.codes, elsewhere, layout.sizes, cliques))
+        common = density_scores(made.people.codes, table.codes, elsewhere, layout.sizes, cliques)
+        found[DENSITY].append(common)
+        found[CLOSEST].append(closer_first(near[number], common))
     return found
 
 

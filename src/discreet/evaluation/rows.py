@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
+from discreet.mechanisms.text import plain
 from discreet.synth.domain import Category, Coder, Domain, Numeric, TableRows
 from discreet.synth.domain.numeric import STEPS
 from discreet.synth.domain.tables import table_of
@@ -103,4 +104,4 @@ def _labels(column: Category | Numeric) -> tuple[str, ...]:
     if isinstance(column, Category):
         return tuple("missing" if label is None else str(label) for label in column.labels)
     starts, step = column.starts, column.grid.step
-    return (*(f"{float(int(start) * step):,.6g}" for start in starts), *(("missing",) if column.null else ()))
+    return (*(plain(int(start) * step) for start in starts), *(("missing",) if column.null else ()))

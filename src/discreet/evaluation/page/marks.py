@@ -21,7 +21,7 @@ def bars(caption: str, rows: Iterable[tuple[str, str, str]], scale: Scale) -> st
     return f'<table class="chart"><caption><b>{words(caption)}</b></caption><tbody>{body}{last}</tbody></table>'
 
 
-def listing(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "") -> str:
+def listing(heads: Sequence[str], rows: Iterable[Sequence[str]], *, kind: str = "") -> str:
     """Write a plain table; all columns but the first are numbers. Cells are HTML already."""
     first, *rest = heads
     head = f"<th>{words(first)}</th>" + "".join(f'<th class="number">{words(one)}</th>' for one in rest)
@@ -29,5 +29,4 @@ def listing(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str
         f'<tr><th scope="row">{row[0]}</th>' + "".join(f'<td class="number">{cell}</td>' for cell in row[1:]) + "</tr>"
         for row in rows
     )
-    told = f"<caption><b>{words(caption)}</b></caption>" if caption else ""
-    return f'<table class="plain">{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="{f"plain {kind}".strip()}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

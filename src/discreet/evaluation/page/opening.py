@@ -22,7 +22,8 @@ __all__ = ["opening", "promise_part", "verdicts_part"]
 _STANDINGS = {
     "custodian": (
         f"{HEADING}. This page compares with the real table and shows exact facts about the people in it. Keep it "
-        "where the table is kept. What may be published is the synthetic table, and the other two kinds of report."
+        "where the table is kept. What may be published are the synthetic table, if nothing below speaks against it, "
+        "and reports against public rows or with noise."
     ),
     "public": (
         "This page may be published. The private table was not read for it: all comparisons are with rows that are "
@@ -57,7 +58,8 @@ def _cards(evaluation: Evaluation) -> Iterator[str]:
     if promise is None:
         yield _card("Promised", "nothing", "no limit to what attackers can find")
     else:
-        yield _card("Promised", promise_text(promise), f"a guess is right at most {percent_up(guess_of(promise))}")
+        kept = f"a guess is right at most {percent_up(guess_of(promise))}"
+        yield _card("Promised", promise_text(promise), "but attackers found more" if evaluation.alarming else kept)
     if evaluation.attacked is not None:
         yield _card("Attacks", *_attacks(evaluation))
     kept = None if likeness.fidelity is None else likeness.fidelity.kept
@@ -111,14 +113,16 @@ def promise_part(evaluation: Evaluation) -> str:
         f"in the data. Grey: right by tossing a coin. Orange: at most {after - 50} more with the synthetic table, "
         "whoever guesses and however. Empty: wrong.</figcaption></figure>"
     )
+    note = (
+        "The promise follows from the noise that was added, and holds against attacks that nobody has thought of yet."
+    )
+    if evaluation.attacked is not None:
+        note += " The attacks below are known ones. They can show that a promise is broken; they cannot show that one is kept."
+    broken = "This is what was claimed. Attackers found more than it allows, so it does not hold."
     parts = [
+        paragraph(broken, kind="dummy") if evaluation.alarming else "",
         paragraph(str(promise)),
         f'<div class="pictures">{picture}</div>',
-        paragraph(
-            "The promise follows from the noise that was added, and holds against attacks that nobody has thought of "
-            "yet. The attacks below are known ones. They can show that a promise is broken; they cannot show that one "
-            "is kept.",
-            kind="note",
-        ),
+        paragraph(note, kind="note"),
     ]
     return section("promise", "What is promised", parts)

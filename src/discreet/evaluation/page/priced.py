@@ -45,7 +45,8 @@ def _way(way: NoisyWay, evaluation: Evaluation) -> str:
     rows = []
     for place, (name, value, error) in enumerate(named):
         low, high = 100 * (value - error), 100 * (value + error)
-        told = f"{percent(value, 1).replace('-', '−')} ± {percent(error, 1)}"
+        shown = f"{100 * value:.1f}".replace("-0.0", "0.0").replace("-", "−")
+        told = f"{shown} ± {percent(error, 1)}"
         rows.append((name, strip(scale, 100 * value, low=low, high=high, accent=place == 0), told))
     which = "one column" if way.columns == 1 else f"{way.columns} columns"
     largest = "" if len(way.by_clique) <= _SHOWN else f", and the {_SHOWN} that seem largest"

@@ -19,33 +19,41 @@ margin-top:.2rem;border:2px solid var(--bar);color:var(--link)}
 .badge.privacy.bad{background:var(--warn);color:var(--paper)}
 .cards{grid-template-columns:repeat(auto-fit,minmax(15rem,1fr))}
 .chart .key{width:33%}
-.chart .drawn{width:52%}
-.pictures.maps figure{max-width:100%}
-.columns{display:grid;grid-template-columns:repeat(auto-fill,minmax(17rem,1fr));gap:1rem 1.6rem;margin:1rem 0}
-.columns article{border-top:1px solid var(--grid);padding-top:.5rem;break-inside:avoid}
+.chart .drawn{width:50%}
+.chart td.number{white-space:nowrap}
+.pictures.maps{gap:1rem 1.4rem}
+.pictures.maps figure{max-width:100%;flex:1 1 19rem}
+.columns{columns:17rem;column-gap:1.8rem;margin:1rem 0}
+.columns article{border-top:1px solid var(--grid);padding:.5rem 0 1.1rem;break-inside:avoid}
 .columns h3{font-size:1rem;margin:0;display:flex;justify-content:space-between;gap:.8rem;font-family:inherit}
 .columns h3 span{color:var(--quiet);font-weight:400;font-size:.88rem;white-space:nowrap}
 .overlaid{display:block;width:100%;height:6rem;margin-top:.4rem}
 .axis{display:flex;justify-content:space-between;font-size:.82rem;color:var(--quiet);border-top:1px solid var(--grid)}
 .columns table{font-size:.88rem}
-.columns td.drawn{width:52%}
+.columns .key{width:44%}
+.columns td.drawn{width:38%}
 .columns td,.columns th{padding-top:0;padding-bottom:0}
 .sheet{image-rendering:pixelated;max-width:100%;height:auto;display:block;border-radius:.3rem}
 .pitfall{background:var(--card);border-radius:.7rem;padding:.3rem 1.1rem .6rem;margin:1rem 0}
 .pitfall h3{margin-top:.8rem}
 table.plain{table-layout:auto}
 table.plain td,table.plain th{padding:.22rem .6rem .22rem 0;border-bottom:1px solid var(--grid)}
+table.plain td.number{white-space:nowrap}
+table.plain thead th{overflow-wrap:normal}
 .better{color:var(--accent);font-weight:600}
 details{margin:.6rem 0}
 summary{cursor:pointer;color:var(--link)}
 @media(max-width:34rem){
 .verdicts li{grid-template-columns:1fr;gap:.15rem}
 .badge{justify-self:start;padding:.1rem .7rem}
-.mark{font-size:.82rem}
+.mark{font-size:.78rem;padding:.35rem .4rem}
+table.plain{font-size:.88rem}
+table.plain thead th{font-size:.78rem;padding-right:.3rem}
+table.plain td.number{font-size:.86rem;padding-left:.2rem;padding-right:.3rem}
+.questions td:nth-child(2),.questions th:nth-child(2){display:none}
 }
 @media print{
 .mark{position:static}
-.columns{grid-template-columns:1fr 1fr}
 details{display:none}
 }
 """

@@ -23,11 +23,13 @@ def models_part(evaluation: Evaluation) -> str:
     scale = scale_for([one for each in down.models for one in (each.real, each.synthetic)]) if down.number else None
     scale = Scale(0.0, 100.0) if scale is None else scale
     times = 1.0 if down.number else 100.0
+    rows_word = "rows" if evaluation.likeness.sheets is None else "pictures"
     rows = []
     for one in down.models:
-        for name, value in ((f"{one.name}, on synthetic rows", one.synthetic), (f"{one.name}, on real rows", one.real)):
+        for kind, value in (("synthetic", one.synthetic), ("real", one.real)):
             told = f"{value:.2f}" if down.number else percent(value)
-            rows.append((name, strip(scale, times * value, accent=value == one.synthetic), told))
+            drawn = strip(scale, times * value, accent=kind == "synthetic")
+            rows.append((f"{one.name}, on {kind} {rows_word}", drawn, told))
     if not down.number:
         rows.append(("naming the commonest", strip(scale, 100 * down.naive), percent(down.naive)))
     measure = "R², where 1 is exact" if down.number else "right answers, in per cent"
@@ -64,7 +66,7 @@ def questions_part(evaluation: Evaluation) -> str:
             "then that question is better asked."
         )
     heads = ("table of counts", "cells", "synthetic", *(("asked directly", "all asked directly") if promised else ()))
-    parts = [paragraph(told), listing(heads, [_row(one) for one in asked.asked])]
+    parts = [paragraph(told), listing(heads, [_row(one) for one in asked.asked], kind="questions")]
     return section("questions", "Questions, asked both ways", parts)
 
 
