@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from typing import Any, TypeAlias, final
 from unicodedata import normalize
@@ -17,6 +16,7 @@ from discreet.exact import positive_integer
 from discreet.mechanisms.column import Column, is_missing
 from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import exact_number
+from discreet.synth.domain.readings import moment, numeral
 
 __all__ = ["LONGEST", "OTHER", "Category", "Value", "text_of"]
 
@@ -26,7 +26,7 @@ _MOST = 1 << 20  # Values of one column.
 LONGEST = 1000  # Characters of one value.
 # Of whole numbers: a float holds them exactly, and none above them becomes one of them, where a table keeps floats.
 _LARGEST = (1 << 53) - 1
-_TRUTHS = {"true": True, "false": False, "1": True, "0": False}
+_TRUTHS = {"true": True, "false": False}
 
 
 @final
@@ -202,20 +202,17 @@ def _whole(value: object) -> int | None:
 
 
 def _truth(value: object) -> bool | None:
-    if isinstance(value, str):
-        return _TRUTHS.get(value.strip().lower())
+    if isinstance(value, str) and value.strip().lower() in _TRUTHS:
+        return _TRUTHS[value.strip().lower()]
     return {0: False, 1: True}.get(_whole(value))  # type: ignore[arg-type]
 
 
 def _as_read(value: object) -> object:
     """Return the value that a text stands for, where readers of files would see one."""
-    if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+    if isinstance(value, str) and value.strip().lower() in _TRUTHS:
         return _TRUTHS[value.strip().lower()]
-    if isinstance(value, bool):
-        return value
-    number = _whole(value)
     # Apart from truth values, which Python calls numbers.
-    return _text(value) if number is None else f"{number}"
+    return value if isinstance(value, bool) else numeral(value) or moment(value) or _text(value)
 
 
 def text_of(value: object) -> str | None:
@@ -228,7 +225,4 @@ def _text(value: object) -> str | None:
     """Return the text of a value; numbers, dates and truth values as they are written."""
     if isinstance(value, str):
         return normalize("NFC", value)
-    if isinstance(value, (bool, date)):
-        return str(value) if isinstance(value, bool) else value.isoformat()
-    number = _whole(value)
-    return None if number is None else str(number)
+    return str(value) if isinstance(value, bool) else numeral(value) or moment(value)

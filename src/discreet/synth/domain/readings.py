@@ -1,0 +1,75 @@
+"""One form of a number or a time for all types that readers of files keep it in.
+
+Readers choose the type of a whole column, and one row may change their choice: "1.50" is a text beside "abc" and 1.5
+without it. Whatever the type, a value must have one form, or that row would change how all others are coded.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import UTC, date, datetime, time
+
+from discreet.mechanisms.grid import exact_number
+
+__all__ = ["moment", "numeral"]
+
+_WHOLE = 2.0**64  # Below it a whole number is written with all its digits.
+_ENDLESS = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
+_CLOCK = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
+_TIME = re.compile(_CLOCK, re.ASCII)
+_MOMENT = re.compile(rf"\d{{4}}-\d\d-\d\d[ T]{_CLOCK}(Z|[+-]\d\d:?\d\d)?", re.ASCII)
+
+
+def numeral(value: object) -> str | None:
+    """Write a number, or a text that readers take for one, as the nearest float would be; None if it is none."""
+    near = _near(value)
+    if near is None:
+        return None
+    # Some readers are off by the last bit of a float; fifteen digits are the same for all.
+    return str(int(near)) if abs(near) < _WHOLE and near.is_integer() else f"{near:.15g}"
+
+
+def _near(value: object) -> float | None:
+    if isinstance(value, str):
+        text = value.strip()
+        if _ENDLESS.fullmatch(text):
+            return float(text)
+        return None if "/" in text or exact_number(text) is None else float(text)
+    if isinstance(value, float):
+        return None if math.isnan(value) else value
+    number = exact_number(value)
+    if number is None:
+        return None
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def moment(value: object) -> str | None:
+    """Write a date or a time, or a text that readers take for one, in one form; midnight as its date."""
+    if isinstance(value, str):
+        value = _read(value.strip())
+    if isinstance(value, datetime):
+        plain = _universal(value)
+        at_midnight = plain.tzinfo is None and plain.time() == time()
+        return plain.date().isoformat() if at_midnight else datetime.isoformat(plain)
+    return value.isoformat() if isinstance(value, (date, time)) else None
+
+
+def _read(text: str) -> datetime | time | None:
+    try:
+        if _TIME.fullmatch(text):
+            return time.fromisoformat(text)
+        return datetime.fromisoformat(text) if _MOMENT.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
+def _universal(value: datetime) -> datetime:
+    """Move a time with a zone to the zone that readers use; at the ends of the calendar it stays where it is."""
+    try:
+        return value if value.tzinfo is None else value.astimezone(UTC)
+    except (OverflowError, ValueError):
+        return value
