@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final
@@ -22,7 +22,8 @@ __all__ = ["goals", "measure", "tables"]
 NAMES: Final = {OURS: "ours", "opendp-mbi": "OpenDP", "smartnoise-synth": "SmartNoise"}
 PEERS: Final = tuple(name for name in NAMES if name != OURS)
 SHOWN: Final = {"independent": "independent", "mst": "MST", "aim": "AIM"}
-FLOORS: Final = {"resample": "the rows drawn again, no privacy", "exact": "independent, no privacy"}
+PAIRED: Final = ("mst", "aim")  # what peers have too
+FLOORS: Final = {"resample": "rows of the table drawn again", "exact": "exact columns, each by itself"}
 DISTANCES: Final = ("tvd1", "tvd2", "tvd3")
 RUNS: Final = 3  # of ours; a peer takes too long for more than one
 FIRST: Final = "1"  # Whoever passes a limit at this epsilon is not asked at the others.
@@ -64,15 +65,15 @@ def goals(results: Results) -> tuple[Goal, ...]:
 
 
 def tables(results: Results) -> tuple[Table, ...]:
-    """Show the errors, then what they took."""
-    return _errors(results), _costs(results)
+    """Show the errors, what they would be without privacy, and what they took."""
+    return _errors(results), _without_privacy(results), _costs(results)
 
 
 def _cells(subject: str, *, quick: bool) -> Iterator[Cell]:
     """List what a subject is asked for, the epsilon that decides about the others first."""
-    for dataset in ("nltcs",) if quick else reversed(SYNTH_SETS):
-        for method in METHODS[subject]:
-            for epsilon in (FIRST,) if quick else sorted(EPSILONS, key=lambda one: one != FIRST):
+    for epsilon in (FIRST,) if quick else sorted(EPSILONS, key=lambda one: one != FIRST):
+        for dataset in ("nltcs",) if quick else reversed(SYNTH_SETS):
+            for method in METHODS[subject]:
                 for run in range(RUNS if subject == OURS and not quick else 1):
                     yield Cell(subject, dataset, method, epsilon, run)
 
@@ -105,8 +106,8 @@ def _floors(name: str, table: Coded) -> list[dict[str, Any]]:
     ]
 
 
-def _places() -> list[tuple[str, str, str]]:
-    return [(dataset, method, epsilon) for dataset in SYNTH_SETS for method in ("mst", "aim") for epsilon in EPSILONS]
+def _places(methods: Iterable[str] = PAIRED) -> list[tuple[str, str, str]]:
+    return [(dataset, method, epsilon) for dataset in SYNTH_SETS for method in methods for epsilon in EPSILONS]
 
 
 def _rows(results: Results, subject: str, dataset: str, method: str, epsilon: str) -> list[dict[str, Any]]:
@@ -161,17 +162,10 @@ def _seconds(results: Results, subject: str, dataset: str, method: str, epsilon:
 
 
 def _errors(results: Results) -> Table:
-    rows = []
-    for dataset in SYNTH_SETS:
-        for method, words in FLOORS.items():
-            row = results.find(subject="floor", dataset=dataset, method=method)
-            rows.append((dataset, words, MISSING, _written(row), *[MISSING] * (len(PEERS) + 1)))
-        for method in SHOWN:
-            rows.extend(_error_row(results, dataset, method, epsilon) for epsilon in EPSILONS)
     return Table(
         title=f"Synthetic tables: mean total-variation distance of marginals of one / two / three columns, δ = {DELTA}",
         columns=("data", "method", "ε", *NAMES.values(), "best peer ÷ ours"),
-        rows=tuple(rows),
+        rows=tuple(_error_row(results, *place) for place in _places(SHOWN)),
         remarks=(
             ", ".join(map(str, goals(results))) + ".",
             f"All marginals with up to {CELLS:,} cells; one row more or less; samples as large as the table. Means of "
@@ -180,6 +174,21 @@ def _errors(results: Results) -> Table:
             "same cells are declared to everybody.",
             _sampling(results),
             *results.missing(),
+        ),
+    )
+
+
+def _without_privacy(results: Results) -> Table:
+    rows = []
+    for dataset in SYNTH_SETS:
+        found = (results.find(subject="floor", dataset=dataset, method=method) for method in FLOORS)
+        rows.append((dataset, *map(_written, found)))
+    return Table(
+        title="Without privacy, the same distances",
+        columns=("data", *FLOORS.values()),
+        rows=tuple(rows),
+        remarks=(
+            "A sample of the data itself is no closer than the first, and no column helps another in the second.",
         ),
     )
 
@@ -214,16 +223,10 @@ def _sampling(results: Results) -> str:
 
 def _costs(results: Results) -> Table:
     columns = [f"{name}, CPU s" for name in NAMES.values()] + [f"{name}, MB" for name in NAMES.values()]
-    rows = [
-        _cost_row(results, dataset, method, epsilon)
-        for dataset in SYNTH_SETS
-        for method in SHOWN
-        for epsilon in EPSILONS
-    ]
     return Table(
         title="Synthetic tables: time of a fit with a sample, and peak memory of its process",
         columns=("data", "method", "ε", *columns),
-        rows=tuple(rows),
+        rows=tuple(_cost_row(results, *place) for place in _places()),
         remarks=(
             f"In brackets: how many times as long as ours. A process that takes more than {LIMITS.seconds / 60:g} CPU "
             f"minutes or {LIMITS.gigabytes:g} GB is stopped, and its method not asked at the other ε if that is at ε = "
