@@ -22,6 +22,7 @@ from discreet.synth import SyntheticImageModel, SyntheticModel, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
 from discreet.synth.domain.of_session import domain_of_session
 from discreet.synth.domain.tables import table_of
+from discreet.synth.refitting import refitting
 
 __all__ = ["Wanted", "drafted", "evaluated", "evaluated_publicly", "fitted", "sampled"]
 
@@ -105,14 +106,17 @@ def sampled(file: Path, rows: int | None, out: Path) -> SampledRows:
     return SampledRows(file=str(out), rows=len(table), promise=str(model.promise))
 
 
-def evaluated(file: Path, real: Path, label: str | None, holdout: Path | None, out: Path | None) -> EvaluatedModel:
+def evaluated(
+    file: Path, real: Path, label: str | None, *, holdout: Path | None, refits: int, out: Path | None
+) -> EvaluatedModel:
     """Compare a model with the real table, exactly: for whoever holds the data."""
     from discreet.evaluation import evaluate
 
-    page = out or _NOT_PRIVATE
-    found = evaluate(load(file), real, label=label, holdout=holdout, say=note)
-    page.write_text(found.value.html(), encoding="utf-8")
-    return EvaluatedModel.of(found.value, page, str(found))
+    page, model = out or _NOT_PRIVATE, _table_model(file)
+    again = refitting(model) if refits else None
+    found = evaluate(model, real, label=label, holdout=holdout, refit=again, refits=refits or 4, say=note).value
+    page.write_text(found.html(), encoding="utf-8")
+    return EvaluatedModel.of(found, page)
 
 
 def evaluated_publicly(file: Path, public: Path, label: str | None, out: Path | None) -> EvaluatedModel:
@@ -120,9 +124,16 @@ def evaluated_publicly(file: Path, public: Path, label: str | None, out: Path | 
     from discreet.evaluation import evaluate_publicly
 
     page = out or _PUBLIC
-    found = evaluate_publicly(load(file), public, label=label)
+    found = evaluate_publicly(_table_model(file), public, label=label)
     page.write_text(found.html(), encoding="utf-8")
-    return EvaluatedModel.of(found, page, str(found))
+    return EvaluatedModel.of(found, page)
+
+
+def _table_model(file: Path) -> SyntheticModel:
+    model = load(file)
+    if not isinstance(model, SyntheticModel):
+        raise InvalidParameter("this is a model of pictures; what is compared here are tables")
+    return model
 
 
 def _check_writable(out: Path) -> None:

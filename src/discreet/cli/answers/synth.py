@@ -93,9 +93,10 @@ class EvaluatedModel:
     text: str
 
     @classmethod
-    def of(cls, evaluation: Evaluation, page: Path, text: str) -> EvaluatedModel:
-        """Read an evaluation."""
-        return cls(report=str(page), standing=evaluation.standing, evaluation=evaluation.document(), text=text)
+    def of(cls, evaluation: Evaluation, page: Path) -> EvaluatedModel:
+        """Read an evaluation; its words say for whom it is."""
+        told = str(evaluation)
+        return cls(report=str(page), standing=evaluation.standing, evaluation=evaluation.document(), text=told)
 
     def blocks(self) -> Iterator[Block]:
         yield self.text

@@ -12,11 +12,12 @@ from discreet.cli.words import AsJson, command
 
 __all__ = ["add_to"]
 
-_EXAMPLE = "discreet synth evaluate stays.safetensors stays.parquet --label diagnosis"
+_EXAMPLE = "discreet synth evaluate stays.safetensors stays.parquet"
 _Model = Annotated[Path, typer.Argument(help="A model that `synth fit` wrote.", metavar="MODEL")]
 _Rows = Annotated[Path, typer.Argument(help="The real table, or a public one with --public.", metavar="TABLE")]
 _Label = Annotated[str | None, typer.Option("--label", help="The column that models learn to tell.")]
 _Holdout = Annotated[Path | None, typer.Option("--holdout", help="Real rows that the model never saw.")]
+_Refits = Annotated[int, typer.Option("--refits", help="Fit anew to 4, 6, … random halves, to attack those.")]
 _Public = Annotated[bool, typer.Option("--public", help="TABLE is public: the report may be published.")]
 _Out = Annotated[Path | None, typer.Option("--out", help="The page to write.")]
 
@@ -31,6 +32,7 @@ def evaluate(
     table: _Rows,
     label: _Label = None,
     holdout: _Holdout = None,
+    refits: _Refits = 0,
     public: _Public = False,
     out: _Out = None,
     as_json: AsJson = False,
@@ -38,5 +40,8 @@ def evaluate(
     """Compare a sample with the real table and attack it. The report is about real people, and for you only."""
     from discreet.cli.synthesizing import evaluated, evaluated_publicly
 
-    done = evaluated_publicly(model, table, label, out) if public else evaluated(model, table, label, holdout, out)
-    show(done, as_json=as_json)
+    if public:
+        found = evaluated_publicly(model, table, label, out)
+    else:
+        found = evaluated(model, table, label, holdout=holdout, refits=refits, out=out)
+    show(found, as_json=as_json)
