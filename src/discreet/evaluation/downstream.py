@@ -39,6 +39,7 @@ class Downstream:
     naive: float  # whoever looks at no other column
     tested: int
     seen: bool  # whether the rows of the test were in the table that was synthesised
+    kind: str = "rows"  # or pictures
 
     @property
     def best(self) -> Trained:

@@ -21,7 +21,9 @@ def image_models(made: Pictures, real: Pictures, holdout: Pictures | None) -> Do
         Trained(name="logistic regression", synthetic=_logistic(made, test), real=_logistic(train, test)),
         Trained(name="class of the closest picture", synthetic=_closest(made, test), real=_closest(train, test)),
     )
-    return Downstream(label="class", number=False, models=models, naive=naive, tested=len(test), seen=holdout is None)
+    return Downstream(
+        label="class", number=False, models=models, naive=naive, tested=len(test), seen=holdout is None, kind="pictures"
+    )
 
 
 def _logistic(train: Pictures, test: Pictures) -> float:

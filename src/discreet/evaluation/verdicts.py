@@ -104,9 +104,10 @@ def _quiet_words(attacked: Attacked) -> str:
     tables = sum(search.tables for search in attacked.searches)
     attackers = max((len(search.attackers) for search in attacked.searches), default=0) + bool(attacked.guessed)
     where = "the table" if tables <= 1 else f"{tables} tables"
+    who = "1 attacker" if attackers == 1 else f"{attackers} attackers"
     return (
-        f"{attackers} attackers on {where} found nobody more often than guessing would. That is a test, no proof: the "
-        "promise is what holds."
+        f"{who} on {where} found nobody more often than guessing would. That is a test, no proof: the promise is what "
+        "holds."
     )
 
 
@@ -132,14 +133,15 @@ def _likeness(likeness: Likeness, compared: str) -> Iterator[Verdict]:
 
 
 def _models_words(down: Downstream) -> str:
+    best = down.best
     if down.number:
         return (
-            f"Models: trained on synthetic rows they reach an R² of {down.best.synthetic:.2f} for {down.label}, and "
-            f"trained on real rows {down.best.real:.2f}, where 1 is exact and 0 knows nothing."
+            f"Models: trained on synthetic {down.kind} they reach an R² of {best.synthetic:.2f} for {down.label}, and "
+            f"trained on real ones {best.real:.2f}, where 1 is exact and 0 knows nothing."
         )
     return (
-        f"Models: one that is trained on synthetic rows tells {down.label} right for {percent(down.best.synthetic)} of "
-        f"real people; trained on real rows {percent(down.best.real)}, and without looking {percent(down.naive)}."
+        f"Models: one that is trained on synthetic {down.kind} tells {down.label} right for {percent(best.synthetic)} "
+        f"of real ones; trained on real {down.kind} {percent(best.real)}, and without looking {percent(down.naive)}."
     )
 
 

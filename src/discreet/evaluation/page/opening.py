@@ -58,8 +58,8 @@ def _cards(evaluation: Evaluation) -> Iterator[str]:
     if promise is None:
         yield _card("Promised", "nothing", "no limit to what attackers can find")
     else:
-        kept = f"a guess is right at most {percent_up(guess_of(promise))}"
-        yield _card("Promised", promise_text(promise), "but attackers found more" if evaluation.alarming else kept)
+        limit = f"a guess is right at most {percent_up(guess_of(promise))}"
+        yield _card("Promised", promise_text(promise), "but attackers found more" if evaluation.alarming else limit)
     if evaluation.attacked is not None:
         yield _card("Attacks", *_attacks(evaluation))
     kept = None if likeness.fidelity is None else likeness.fidelity.kept
@@ -117,7 +117,7 @@ def promise_part(evaluation: Evaluation) -> str:
         "The promise follows from the noise that was added, and holds against attacks that nobody has thought of yet."
     )
     if evaluation.attacked is not None:
-        note += " The attacks below are known ones. They can show that a promise is broken; they cannot show that one is kept."
+        note += " The attacks below are known ones. They can show that a promise is broken, not that one is kept."
     broken = "This is what was claimed. Attackers found more than it allows, so it does not hold."
     parts = [
         paragraph(broken, kind="dummy") if evaluation.alarming else "",

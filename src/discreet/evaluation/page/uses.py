@@ -23,26 +23,25 @@ def models_part(evaluation: Evaluation) -> str:
     scale = scale_for([one for each in down.models for one in (each.real, each.synthetic)]) if down.number else None
     scale = Scale(0.0, 100.0) if scale is None else scale
     times = 1.0 if down.number else 100.0
-    rows_word = "rows" if evaluation.likeness.sheets is None else "pictures"
     rows = []
     for one in down.models:
         for kind, value in (("synthetic", one.synthetic), ("real", one.real)):
             told = f"{value:.2f}" if down.number else percent(value)
             drawn = strip(scale, times * value, accent=kind == "synthetic")
-            rows.append((f"{one.name}, on {kind} {rows_word}", drawn, told))
+            rows.append((f"{one.name}, on {kind} {down.kind}", drawn, told))
     if not down.number:
         rows.append(("naming the commonest", strip(scale, 100 * down.naive), percent(down.naive)))
     measure = "R², where 1 is exact" if down.number else "right answers, in per cent"
     seen = (
-        " No rows were held out, so those of the test were in the table that was synthesised: both figures may be a "
-        "little too good."
+        f" No {down.kind} were held out, so those of the test were among those that were synthesised: the figures may "
+        "be a little too good."
         if down.seen
         else ""
     )
     parts = [
         paragraph(
-            f"Models learn to tell {down.label} from all other columns, once from synthetic rows and once from real "
-            f"ones, and are tested on the same {down.tested:,} real rows.{seen}"
+            f"Models learn to tell {down.label} from everything else, once from synthetic {down.kind} and once from "
+            f"real ones, and are tested on the same {down.tested:,} real {down.kind}.{seen}"
         ),
         bars(f"{down.label}: {measure}", rows, scale),
     ]
