@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyarrow import parquet
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from synth_hostile import belongs, columns, hostile
 from synth_toys import CANARY, Columns, ColumnsModel, ColumnsPlan, Guarded, Purse
 
 import discreet as dp
@@ -58,6 +61,17 @@ def test_no_undeclared_value_gets_out(method: str, tmp_path: Path) -> None:
     assert frame["weight"].between(0.5, 200.5).all()
     written = [file.read_bytes().decode("latin-1"), table.to_csv() or "", str(model), repr(model), str(table)]
     assert [text for text in written if CANARY in text or "777777" in text] == []
+
+
+@settings(max_examples=10, deadline=None)
+@given(declared=st.lists(columns(), min_size=1, max_size=3), data=st.data())
+def test_no_undeclared_value_gets_out_for_all_domains(declared: list[Category | Numeric], data: Any) -> None:
+    domain = Domain({f"c{place}": column for place, column in enumerate(declared)})
+    rows = data.draw(st.integers(1, 6))
+    table = {name: data.draw(st.lists(hostile, min_size=rows, max_size=rows)) for name in domain.names}
+    drawn = fit(table, "independent", domain=domain).sample(30)
+    for name, column in domain.columns.items():
+        assert all(belongs(column, value) for value in drawn._columns[name].objects())
 
 
 def test_nothing_is_read_before_it_is_paid_for() -> None:

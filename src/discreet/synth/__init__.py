@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.synth import diffusion, domain, merf, tables
     from discreet.synth.domain import Category, Domain, Images, Numeric
+    from discreet.synth.domain.domain_file import read_domain
+    from discreet.synth.domain.of_session import domain_of_session
     from discreet.synth.model import SyntheticImageModel, SyntheticModel
     from discreet.synth.pictures import SyntheticImages
     from discreet.synth.plans import SynthesisPlan
@@ -36,9 +38,11 @@ __all__ = [
     "SyntheticTable",
     "diffusion",
     "domain",
+    "domain_of_session",
     "load",
     "merf",
     "plan",
+    "read_domain",
     "synthesize",
     "tables",
 ]
@@ -55,8 +59,10 @@ _HOMES = {
     "SyntheticImages": "pictures",
     "SyntheticModel": "model",
     "SyntheticTable": "table",
+    "domain_of_session": "domain.of_session",
     "load": "saving",
     "plan": "synthesis",
+    "read_domain": "domain.domain_file",
     "synthesize": "synthesis",
 }
 
