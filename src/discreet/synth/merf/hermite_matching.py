@@ -16,7 +16,7 @@ from discreet.synth.merf.targets import Targets
 
 __all__ = ["HermiteMatching"]
 
-_PICKED = 150  # Pixels, and pairs of them, that one step looks at.
+_PICKED = 100  # Pixels, and pairs of them, that one step looks at.
 _GREY = 0.2
 
 
@@ -32,6 +32,7 @@ class HermiteMatching:
         self.canvas = Canvas(len(self.weights), embedding.pixels)
         self._pairs, self._lengths = torch.from_numpy(embedding.pairs), lengths
         self._orders = embedding.alone.shape[1] - 1, embedding.together.shape[1] - 1
+        self._picked = min(_PICKED, max(embedding.pixels, len(self._pairs)))
         end = embedding.pixels * embedding.alone.shape[1]
         means = torch.from_numpy(self.targets.means)
         self._alone = means[:, :end].reshape(len(means), embedding.pixels, -1) / radii[0]
@@ -48,9 +49,9 @@ class HermiteMatching:
 
     def pick(self, chance: torch.Generator) -> tuple[Tensor, Tensor]:
         sizes = self._alone.shape[1], len(self._pairs)
-        pixels, pairs = (torch.empty(_PICKED, dtype=torch.int64).random_(size, generator=chance) for size in sizes)
+        pixels, pairs = (torch.empty(self._picked, dtype=torch.int64).random_(size, generator=chance) for size in sizes)
         wanted = torch.cat([self._alone[:, pixels].flatten(1), self._together[:, pairs].flatten(1)], dim=1)
-        return torch.cat([pixels[:, None], self._pairs[pairs]], dim=1), wanted / (2 * _PICKED) ** 0.5
+        return torch.cat([pixels[:, None], self._pairs[pairs]], dim=1), wanted / (2 * self._picked) ** 0.5
 
     def features(self, outputs: Tensor, picked: Tensor, chance: torch.Generator) -> Tensor:
         pictures = self.canvas.pictures(outputs, chance)
@@ -60,5 +61,5 @@ class HermiteMatching:
             for side in (1, 2)
         )
         together = left[..., :, None] * right[..., None, :]
-        found: Tensor = torch.cat([alone.flatten(1), together.flatten(1)], dim=1) / (2 * _PICKED) ** 0.5
+        found: Tensor = torch.cat([alone.flatten(1), together.flatten(1)], dim=1) / (2 * self._picked) ** 0.5
         return found.reshape(len(self.weights), -1, found.shape[1])
