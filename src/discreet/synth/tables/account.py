@@ -28,6 +28,7 @@ from discreet.privacy.events import GDP, BoundedRange
 __all__ = ["Account", "choice_cost", "choice_epsilon", "mu_squared_for"]
 
 _NARROWER = 1 - Fraction(1, 1 << 16)  # Steps by which a guessed epsilon is lowered until its price is proven to fit.
+_SURE = 30.0  # Deviations: with so many the best candidate is chosen anyway, and floats still tell the odds.
 
 
 def mu_squared_for(epsilon: Number, delta: Number) -> Fraction:
@@ -51,7 +52,7 @@ def choice_cost(epsilon: Fraction) -> Fraction:
 def choice_epsilon(mu_squared: Fraction) -> Fraction:
     """Return an epsilon of the exponential mechanism whose price is within `mu_squared`, close to the largest one."""
     # The price is mu = 2 z with odds Phi(z) / Phi(-z) = e^(epsilon / 2); a float guess is lowered until it fits.
-    z = math.sqrt(mu_squared) / 2
+    z = min(math.sqrt(mu_squared) / 2, _SURE)
     odds = math.erfc(-z / math.sqrt(2)) / math.erfc(z / math.sqrt(2))
     epsilon = Fraction(2 * math.log(odds)).limit_denominator(1 << 40)
     while choice_cost(epsilon) > mu_squared:

@@ -21,6 +21,8 @@ from discreet.synth.tables.shape import Shape
 
 __all__ = ["Learned", "Learner", "TablePlan", "Tell", "plan_table"]
 
+# Of a count on which everything is spent; shares of it have more noise, still below the 2^80 that samplers take.
+_VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 60))
 Learned: TypeAlias = tuple[tuple[Grouping, ...], Graphical]
 Tell: TypeAlias = Callable[[str], None]  # is told what is done next; public
 
@@ -78,4 +80,11 @@ def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
             "or let dp.synthesize find them privately"
         )
     budget = mu_squared_for(terms.epsilon, terms.delta)
+    variance = Reach(terms.relation, terms.rows_per_unit).squared_l2 / budget
+    if not _VARIANCES[0] <= variance <= _VARIANCES[1]:
+        # A fit that cannot be done must not be charged.
+        raise InvalidParameter(
+            "epsilon, delta and rows_per_unit ask for noise that is of no use, far below a row or above all tables: "
+            "take an epsilon between 1/1000 and 100, and fewer rows of a unit"
+        )
     return TablePlan(terms=terms, learner=learner, words=words, mu_squared=budget)
