@@ -105,7 +105,7 @@ def test_models_learn_as_much_from_copies_as_from_real_rows_and_nothing_from_shu
     assert lost.kept < 0.4
     number = downstream(LAYOUT, real, real, test, label="age", seen=False)
     assert number.number
-    assert 0.3 < number.best.real <= 1
+    assert 0.3 < number.real <= 1
 
 
 def test_pictures_that_are_copied_are_flagged_and_others_are_not():
@@ -120,7 +120,7 @@ def test_pictures_that_are_copied_are_flagged_and_others_are_not():
     )
     assert leaky.alarming
     assert not honest.alarming
-    assert honest.likeness.downstream.best.synthetic > 0.9
+    assert honest.likeness.downstream.synthetic > 0.9
     assert honest.html().count('src="data:image/png;base64,') == 4
 
 

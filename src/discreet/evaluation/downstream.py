@@ -42,15 +42,20 @@ class Downstream:
     kind: str = "rows"  # or pictures
 
     @property
-    def best(self) -> Trained:
-        """The model that is best when trained on real rows."""
-        return max(self.models, key=lambda one: one.real)
+    def synthetic(self) -> float:
+        """How good the best model is that is trained on synthetic rows."""
+        return max(one.synthetic for one in self.models)
+
+    @property
+    def real(self) -> float:
+        """How good the best model is that is trained on real ones."""
+        return max(one.real for one in self.models)
 
     @property
     def kept(self) -> float | None:
         """The part of what real rows teach that synthetic ones teach too; None where they teach hardly anything."""
-        gain = self.best.real - self.naive
-        return None if gain < 0.02 else float(np.clip((self.best.synthetic - self.naive) / gain, 0.0, 1.0))
+        gain = self.real - self.naive
+        return None if gain < 0.02 else float(np.clip((self.synthetic - self.naive) / gain, 0.0, 1.0))
 
 
 def downstream(layout: Layout, synthetic: Rows, train: Rows, test: Rows, *, label: str, seen: bool) -> Downstream:

@@ -133,15 +133,15 @@ def _likeness(likeness: Likeness, compared: str) -> Iterator[Verdict]:
 
 
 def _models_words(down: Downstream) -> str:
-    best = down.best
     if down.number:
         return (
-            f"Models: trained on synthetic {down.kind} they reach an R² of {best.synthetic:.2f} for {down.label}, and "
-            f"trained on real ones {best.real:.2f}, where 1 is exact and 0 knows nothing."
+            f"Models: trained on synthetic {down.kind} they reach an R² of {down.synthetic:.2f} for {down.label}, and "
+            f"trained on real ones {down.real:.2f}, where 1 is exact and 0 knows nothing."
         )
     return (
-        f"Models: one that is trained on synthetic {down.kind} tells {down.label} right for {percent(best.synthetic)} "
-        f"of real ones; trained on real {down.kind} {percent(best.real)}, and without looking {percent(down.naive)}."
+        f"Models: the best that is trained on synthetic {down.kind} tells {down.label} right for "
+        f"{percent(down.synthetic)} of real ones; trained on real {down.kind} {percent(down.real)}, and without "
+        f"looking {percent(down.naive)}."
     )
 
 

@@ -54,7 +54,7 @@ def _search(search: Search) -> Iterator[str]:
     rows.append(("whoever guesses", strip(scale, 100 * _SHOWN), percent(_SHOWN)))
     yield bars(f"People found at {percent(_SHOWN)} false alarms, in per cent", rows, scale)
     yield _legend(search)
-    yield f'<div class="pictures"><figure>{_curves(search)}</figure></div>'
+    yield f'<div class="pictures"><figure class="wide">{_curves(search)}</figure></div>'
     if search.level is not None:
         yield paragraph(_level_words(search))
     yield _details(search)

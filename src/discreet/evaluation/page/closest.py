@@ -28,7 +28,7 @@ def closest_part(evaluation: Evaluation) -> str:
             "far as can be in every column. People often show this figure to argue that a table is safe. It is here "
             "because it is asked for, beside what it has to be compared with."
         ),
-        f'<div class="pictures"><figure>{_curves(near)}</figure></div>',
+        f'<div class="pictures"><figure class="wide">{_curves(near)}</figure></div>',
         listing(("closest row", "equal", "half are within"), _rows(near)),
         _pitfalls(near),
     ]

@@ -67,7 +67,7 @@ def _cards(evaluation: Evaluation) -> Iterator[str]:
         yield _card("Links kept", percent(kept), "between any two columns")
     down = likeness.downstream
     if down is not None:
-        shown = [f"{one:.2f}" if down.number else percent(one) for one in (down.best.synthetic, down.best.real)]
+        shown = [f"{one:.2f}" if down.number else percent(one) for one in (down.synthetic, down.real)]
         yield _card("Models trained on it", shown[0], f"trained on real rows: {shown[1]}")
     if priced is not None:
         way = priced.ways[-1]

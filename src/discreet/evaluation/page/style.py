@@ -21,6 +21,7 @@ margin-top:.2rem;border:2px solid var(--bar);color:var(--link)}
 .chart .key{width:33%}
 .chart .drawn{width:50%}
 .chart td.number{white-space:nowrap}
+figure.wide{max-width:100%}
 .pictures.maps{gap:1rem 1.4rem}
 .pictures.maps figure{max-width:100%;flex:1 1 19rem}
 .columns{columns:17rem;column-gap:1.8rem;margin:1rem 0}
