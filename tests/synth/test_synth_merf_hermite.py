@@ -20,6 +20,7 @@ from discreet.synth.merf.hermite_matching import HermiteMatching
 from discreet.synth.merf.summing import NoisySums, summed
 from discreet.synth.method import Terms
 
+torch.set_num_threads(1)
 TINY = HermiteEmbedding(
     3, hermite_table(400, 0.22, 6), np.array([[0, 1], [1, 2], [0, 0]]), hermite_table(20, 0.45, 3), constant=300
 )
@@ -81,7 +82,7 @@ def test_hermite_pictures_are_planned_fitted_and_drawn() -> None:
     right = np.arange(3000) % 2 == 1
     pictures = np.zeros((3000, 4, 4), dtype=np.uint8)
     pictures[~right, :, :2], pictures[right, :, 2:] = 220, 220
-    method = HermiteImages(order=4, pairs=20, pair_order=2, steps=80, hidden=16, codes=3)
+    method = HermiteImages(order=4, pairs=20, pair_order=2, steps=50, hidden=16, codes=3)
     model = dp.synthesize(
         (pictures, np.where(right, "right", "left")), method, domain=domain, epsilon=1, delta=1e-5, progress=False
     )
