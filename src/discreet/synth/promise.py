@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import down, exact, positive_integer, up
+from discreet.exact import exact, positive_integer, up
 from discreet.mechanisms.fields import settle
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event, from_json
@@ -95,7 +95,10 @@ class Promise:
             unit=document["unit"],
             rows_per_unit=positive_integer(document["rows_per_unit"], name="rows_per_unit"),
         )
-        if not down(Fraction(document["epsilon"])) >= 0 or document["epsilon"] < found.epsilon * (1 - 2.0**-20):
+        said = document["epsilon"]
+        if type(said) is not float or not said >= found.epsilon * (1 - 2.0**-20):
             raise InvalidParameter("the file promises more than its event keeps")
-        settle(found, epsilon=max(found.epsilon, document["epsilon"]))
+        if not isinstance(found.unit, str) or not found.unit or (found.unit == "row" and found.rows_per_unit != 1):
+            raise InvalidParameter("the file does not say whom it protects")
+        settle(found, epsilon=max(found.epsilon, said))
         return found
