@@ -16,6 +16,7 @@ from discreet.cli.policies import asker, open_session
 from discreet.cli.spending import Price, agree, limit_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Budget
+from discreet.ledger.placing import place
 from discreet.mechanisms.text import significant_up
 from discreet.query import Session, Unit
 from discreet.synth import SyntheticImageModel, SyntheticModel, load, plan
@@ -115,7 +116,7 @@ def evaluated(
     page, model = out or _NOT_PRIVATE, _table_model(file)
     again = refitting(model) if refits else None
     found = evaluate(model, real, label=label, holdout=holdout, refit=again, refits=refits or 4, say=note).value
-    page.write_text(found.html(), encoding="utf-8")
+    place(page, found.html().encode())  # It tells about real people: nobody but its owner may read it.
     return EvaluatedModel.of(found, page)
 
 
