@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -83,6 +83,24 @@ def test_whole_numbers_have_a_bin_each_where_there_are_few() -> None:
     assert Numeric(0, 9, whole=True, bins=3).starts.tolist() == [0, 4, 7]
     assert Numeric(0, 10, whole=True, bins=[5, 7]).codes(Column([4, 5, 6, 7, 10])).tolist() == [0, 1, 1, 2, 2]
     assert Numeric(0, 1, bins=[Fraction(1, 3)]).codes(Column([0.2, 0.34])).tolist() == [0, 1]
+
+
+def test_dates_are_days_whatever_type_keeps_them() -> None:
+    column = Numeric.dates(date(2025, 1, 1), date(2025, 12, 31), bins=[date(2025, 7, 1)], null=True)
+    rows = [date(2025, 1, 1), datetime(2025, 7, 1, 23), "2025-06-30T05:00", np.datetime64("1800-01-01"), date.max]
+    assert column.codes(Column(rows)).tolist() == [0, 1, 0, 0, 1]
+    assert column.codes(Column(["x", None, 3, pd.NaT, "2025-13-01", np.datetime64("NaT")])).tolist() == [2] * 6
+    assert column.codes(Column(np.array(["2025-08-01", "NaT"], dtype="datetime64[ns]"))).tolist() == [1, 2]
+    assert column.codes(Column(np.array([20_000, 20_300]))).tolist() == [2, 2]
+    drawn = column.decode(np.array([0, 1, 2], dtype=np.int32)).objects()
+    assert date(2025, 1, 1) <= drawn[0] < date(2025, 7, 1) <= drawn[1] <= date(2025, 12, 31)
+    assert drawn[2] is None
+    assert (column.label(int(column.starts[1])), column.size) == ("2025-07-01", 3)
+    domain = Domain(
+        {"d": column, "k": Category([1, 2])}, impossible=[{"d": (date(2025, 1, 1), date(2025, 3, 31)), "k": 2}]
+    )
+    assert domain_restored(domain_document(domain)) == domain
+    assert domain.numbers == ()
 
 
 def test_steps_give_whole_numbers_back_exactly() -> None:

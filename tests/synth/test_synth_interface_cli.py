@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,7 @@ def test_a_domain_comes_back_from_its_file(tmp_path: Path) -> None:
             "t": Category([True, False]),
             "open": Category.unlisted(most=7),
             "bins": Numeric(0, 10, whole=True, bins="quantiles"),
+            "day": Numeric.dates(date(2025, 1, 1), date(2025, 12, 31), bins=[date(2025, 7, 1)]),
         }
     )
     (tmp_path / "d.toml").write_text(domain_text(domain), encoding="utf-8")

@@ -51,7 +51,7 @@ def halves(layout: Layout, table: Any, refit: Refit, *, refits: int, coins: bool
     """Make synthetic tables of random halves: of independent coins, or of a fixed number of rows."""
     if refits < 4 or refits % 2:
         raise InvalidParameter("refits must be 4, 6, 8, …: tables come in pairs, and one pair is compared with another")
-    read = table_of(table).columns(layout.names, numbers=layout.domain.numeric)
+    read = table_of(table).columns(layout.names, numbers=layout.domain.numbers)
     everybody = read_rows(layout, read)
     chosen = noise.permutation(len(everybody))[: 2 * PEOPLE]
     inside, tables = [], []

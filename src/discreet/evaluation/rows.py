@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import plain
 from discreet.synth.domain import Category, Coder, Domain, Numeric, TableRows
 from discreet.synth.domain.numeric import STEPS
 from discreet.synth.domain.tables import table_of
@@ -103,5 +102,4 @@ def _settled(column: Category | Numeric) -> Category | Numeric:
 def _labels(column: Category | Numeric) -> tuple[str, ...]:
     if isinstance(column, Category):
         return tuple("missing" if label is None else str(label) for label in column.labels)
-    starts, step = column.starts, column.grid.step
-    return (*(plain(int(start) * step) for start in starts), *(("missing",) if column.null else ()))
+    return (*(column.label(int(start)) for start in column.starts), *(("missing",) if column.null else ()))

@@ -19,6 +19,7 @@ from discreet.synth.promise import Promise
 __all__ = ["SyntheticTable"]
 
 _SHOWN = 10
+_NOTHING = {"f": np.nan, "M": np.datetime64("NaT")}  # What is missing in columns that have a mark for it.
 
 
 @final
@@ -41,15 +42,15 @@ class SyntheticTable:
         return iter(self._columns)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Return a column as an array; a missing number is NaN, another missing value None."""
+        """Return a column as an array; what is missing is NaN, NaT or None."""
         if name not in self._columns:
             raise InvalidParameter(f"there is no column {name!r}. There are: {', '.join(self._columns)}")
         column = self._columns[name]
         values = np.asarray(column.values)
         if column.missing is None or not column.missing.any():
             return values
-        shown: NDArray[Any] = values.copy() if values.dtype.kind == "f" else values.astype(object)
-        shown[column.missing] = np.nan if values.dtype.kind == "f" else None
+        shown: NDArray[Any] = values.copy() if values.dtype.kind in _NOTHING else values.astype(object)
+        shown[column.missing] = _NOTHING.get(values.dtype.kind)
         return shown
 
     def to_arrow(self) -> Any:
@@ -106,6 +107,6 @@ def _series(shown: NDArray[Any], column: Column) -> Any:
     import pandas as pd
 
     kind = np.asarray(column.values).dtype.kind
-    if column.missing is None or kind == "f":
+    if column.missing is None or kind in _NOTHING:
         return pd.Series(shown)
     return pd.Series(shown, dtype={"b": "boolean", "i": "Int64"}.get(kind, object))

@@ -62,7 +62,7 @@ class Coder:
         return list(self.domain.columns.items())
 
     def _read(self, table: Any) -> dict[str, Column]:
-        return table_of(table).columns(self.domain.names, numbers=self.domain.numeric)
+        return table_of(table).columns(self.domain.names, numbers=self.domain.numbers)
 
     def _clipped(self, codes: NDArray[Any]) -> NDArray[np.int32]:
         if codes.ndim != 2 or codes.shape[1] != len(self.domain.names):
@@ -118,7 +118,7 @@ class TableRows:
     def _columns(self) -> dict[str, Column]:
         domain = self.coder.domain
         names = domain.names if self.unit is None else (*domain.names, self.unit)
-        return self._table.columns(names, numbers=domain.numeric)
+        return self._table.columns(names, numbers=domain.numbers)
 
     @cached_property
     def _kept(self) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.fields import settle
 from discreet.synth.domain.category import Category
+from discreet.synth.domain.days import day_of
 from discreet.synth.domain.domain import Declared, Domain, Impossible
 from discreet.synth.domain.images import Images
 from discreet.synth.domain.numeric import Numeric
@@ -52,7 +53,7 @@ def _column(column: Declared) -> dict[str, Any]:
     if isinstance(column, Category):
         return {"kind": "category", "values": list(column.values), "other": column.other, "null": column.null}
     return {
-        "kind": "numeric",
+        "kind": "date" if column.is_date else "numeric",
         "low": str(column.low),
         "high": str(column.high),
         "whole": column.whole,
@@ -64,9 +65,20 @@ def _column(column: Declared) -> dict[str, Any]:
 def _read_column(one: Mapping[str, Any]) -> Declared:
     if one["kind"] == "category":
         return Category(one["values"], other=one["other"], null=one["null"])
-    if one["kind"] == "numeric":
-        return Numeric(one["low"], one["high"], whole=one["whole"], bins=one["bins"], null=one["null"])
+    if one["kind"] in ("numeric", "date"):
+        made = Numeric(one["low"], one["high"], whole=one["whole"], bins=one["bins"], null=one["null"])
+        return made if one["kind"] == "numeric" else _dates(made)
     raise InvalidParameter(_BROKEN)
+
+
+def _dates(column: Numeric) -> Numeric:
+    """Take days that were written as numbers as dates again; those that no calendar has are refused."""
+    try:
+        made = Numeric.dates(day_of(int(column.low)), day_of(int(column.high)), null=column.null)
+    except (ValueError, OverflowError):
+        raise InvalidParameter(_BROKEN) from None
+    settle(made, bins=column.bins)
+    return made
 
 
 def _rule(rule: Mapping[str, Any], domain: Domain) -> Impossible:

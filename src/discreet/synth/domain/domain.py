@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
 from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.mechanisms.fields import settle
 from discreet.synth.domain.category import Category, Value
+from discreet.synth.domain.days import day_number
 from discreet.synth.domain.numeric import Numeric
 
 __all__ = ["Declared", "Domain", "Impossible", "Rule"]
@@ -69,6 +72,11 @@ class Domain:
         return tuple(name for name, column in self.columns.items() if isinstance(column, Numeric))
 
     @property
+    def numbers(self) -> tuple[str, ...]:
+        """The numeric columns that are no dates: texts in a file are to be read as numbers there."""
+        return tuple(name for name, one in self.columns.items() if isinstance(one, Numeric) and not one.is_date)
+
+    @property
     def categorical(self) -> tuple[str, ...]:
         """The columns of categories."""
         return tuple(name for name, column in self.columns.items() if isinstance(column, Category))
@@ -125,14 +133,18 @@ def _cut(column: Declared, value: Any) -> Declared:
 
 def _range(value: Any) -> tuple[Any, Any]:
     if isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2:
-        low, high = (exact(end, name="the end of a range") for end in value)
+        low, high = (_end(end) for end in value)
     elif isinstance(value, (str, Sequence)):
         raise InvalidParameter("in a rule, a numeric column needs one number, (low, high), or None")
     else:
-        low = high = exact(value, name="a number in a rule")
+        low = high = _end(value)
     if low > high:
         raise InvalidParameter("in a rule, low must not be above high")
     return low, high
+
+
+def _end(value: Any) -> Fraction:
+    return Fraction(day_number(value)) if isinstance(value, date) else exact(value, name="a number in a rule")
 
 
 def _impossible(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Impossible:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms.text import plain
 from discreet.query.session.toml_document import Document
 from discreet.synth.domain.category import Category
+from discreet.synth.domain.days import day_of
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric
 
@@ -28,6 +30,7 @@ _HOW = """\
 #     values = ["yes", "no"]    other = true (a cell for all values that are not listed)
 #     unlisted = 64 (at most so many values are found in the data, privately, which is paid for)
 #     low = 0    high = 100    whole = true    bins = 20, or edges = [18, 30, 65], or bins = "quantiles"
+#     low = 2025-01-01    high = 2025-12-31 (dates)
 #     null = true (a cell for missing values)
 # Leave a column out to leave it out of the synthetic table: names, numbers of files, free text.
 """
@@ -61,6 +64,9 @@ def _declared(column: ColumnModel) -> Declared:
         if "bins" in said and "edges" in said:
             raise InvalidParameter("say bins or edges, not both")
         bins: Any = column.edges if column.edges is not None else column.bins or 32
+        if isinstance(column.low, date):
+            _check(said, _OF_NUMBERS - {"whole"}, "dates")
+            return Numeric.dates(column.low, column.high, bins=bins, null=column.null)  # type: ignore[arg-type]
         return Numeric(column.low, column.high, whole=column.whole, bins=bins, null=column.null)  # type: ignore[arg-type]
     raise InvalidParameter(_UNSAID)
 
@@ -99,16 +105,21 @@ def _category(column: Category) -> Iterator[tuple[str, str]]:
 
 
 def _numeric(column: Numeric) -> Iterator[tuple[str, str]]:
-    yield "low", _number(column.low)
-    yield "high", _number(column.high)
-    if column.whole:
+    written = _day if column.is_date else _number
+    yield "low", written(column.low)
+    yield "high", written(column.high)
+    if column.whole and not column.is_date:
         yield "whole", "true"
     if isinstance(column.bins, tuple):
-        yield "edges", f"[{', '.join(_number(edge) for edge in column.bins)}]"
+        yield "edges", f"[{', '.join(written(edge) for edge in column.bins)}]"
     else:
         yield "bins", json.dumps(column.bins)
     if column.null:
         yield "null", "true"
+
+
+def _day(value: Any) -> str:
+    return day_of(int(value)).isoformat()
 
 
 def _number(value: Any) -> str:

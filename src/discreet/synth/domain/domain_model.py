@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from discreet.query.session.policy_model import Count, Name, Number, Strict
+from discreet.query.session.policy_model import Bound, Count, Name, Strict
 
 __all__ = ["ColumnModel", "DomainModel"]
 
@@ -20,15 +20,15 @@ class ColumnModel(Strict):
     """How many values may be found privately, which is paid for, where nobody can list them."""
     other: bool = False
     """Whether values that are not listed have a cell of their own, shown as "other"."""
-    low: Number | None = None
-    """The lowest number; what lies below is moved up to it."""
-    high: Number | None = None
-    """The highest number; what lies above is moved down to it."""
+    low: Bound | None = None
+    """The lowest number, or the first day; what lies below is moved up to it."""
+    high: Bound | None = None
+    """The highest number, or the last day; what lies above is moved down to it."""
     whole: bool = False
     """Whether the numbers are whole."""
     bins: Count | Literal["quantiles"] | None = None
     """How many bins of equal width; or "quantiles" to find bins privately, which is paid for."""
-    edges: list[Number] | None = None
+    edges: list[Bound] | None = None
     """The inner edges between bins, instead of `bins`."""
     null: bool = False
     """Whether missing values have a cell of their own."""

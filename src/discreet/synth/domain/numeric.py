@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -17,6 +18,8 @@ from discreet.exact import Number, exact, integer
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.text import plain
+from discreet.synth.domain.days import as_days, day_number, day_of
 from discreet.synth.domain.draws import below
 
 __all__ = ["STEPS", "Bins", "Numeric"]
@@ -42,6 +45,7 @@ class Numeric:
     whole: bool = False
     bins: Bins = 32
     null: bool = False
+    is_date: bool = False  # the numbers are days since 1970, and shown as dates
 
     def __init__(
         self,
@@ -59,9 +63,28 @@ class Numeric:
             raise InvalidParameter("low and high must be whole numbers where the column holds whole numbers")
         if max(abs(first), abs(last)) > _WIDEST:
             raise InvalidParameter("low and high must lie within 2^52 of zero")
-        settle(self, low=first, high=last, whole=whole, null=read_flag(null, name="null"))
+        settle(self, low=first, high=last, whole=whole, null=read_flag(null, name="null"), is_date=False)
         settle(self, bins=_read_bins(bins, first, last))
         _ = self.grid  # Refuses bounds that no grid takes.
+
+    @classmethod
+    def dates(
+        cls,
+        first: date,
+        last: date,
+        *,
+        bins: int | Sequence[date] | Literal["quantiles"] = 32,
+        null: bool = False,
+    ) -> Numeric:
+        """Declare a column of dates; of moments, the day counts. Edges between bins are dates too."""
+        if not isinstance(first, date) or not isinstance(last, date):
+            raise InvalidParameter("the first and the last day must be dates, such as datetime.date(2025, 1, 31)")
+        edges: Any = bins
+        if isinstance(bins, Sequence) and not isinstance(bins, str):
+            edges = [day_number(edge) if isinstance(edge, date) else edge for edge in bins]
+        made = cls(day_number(first), day_number(last), whole=True, bins=edges, null=null)
+        settle(made, is_date=True)
+        return made
 
     @property
     def is_settled(self) -> bool:
@@ -95,12 +118,21 @@ class Numeric:
 
     def with_edges(self, edges: Iterable[Fraction]) -> Numeric:
         """Return the same column with these inner edges."""
-        return Numeric(self.low, self.high, whole=self.whole, null=self.null, bins=tuple(edges))
+        made = Numeric(self.low, self.high, whole=self.whole, null=self.null, bins=tuple(edges))
+        settle(made, is_date=self.is_date)
+        return made
+
+    def label(self, index: int) -> str:
+        """Return a grid point as people read it."""
+        return day_of(index).isoformat() if self.is_date else plain(index * self.grid.step)
+
+    def placed(self, column: Column) -> NDArray[np.int64]:
+        """Return the grid point of every value. This is private."""
+        return self.grid.indices(self._numbers(column))
 
     def codes(self, column: Column) -> NDArray[np.int32]:
         """Return the bin of every value. This is private."""
-        placed = self.grid.indices(column)
-        codes = np.searchsorted(self.starts, placed, side="right").astype(np.int32) - np.int32(1)
+        codes = np.searchsorted(self.starts, self.placed(column), side="right").astype(np.int32) - np.int32(1)
         if self.null_code is not None:
             codes[self.absent(column)] = self.null_code
         return codes
@@ -108,7 +140,7 @@ class Numeric:
     def steps(self, column: Column) -> NDArray[np.int64]:
         """Return every value in steps from 0 at `low` to 65535 at `high`. This is private."""
         grid = self.grid
-        moved = self.grid.indices(column) - grid.first
+        moved = self.placed(column) - grid.first
         # Exact: a width of at most 2^53 steps is first brought below 2^46.
         shift = max(0, grid.width.bit_length() - 46)
         steps: NDArray[np.int64] = ((moved >> shift) * STEPS + (grid.width >> shift) // 2) // (grid.width >> shift)
@@ -117,7 +149,8 @@ class Numeric:
     def absent(self, column: Column) -> NDArray[np.bool_]:
         """Tell which values are no numbers. This is private."""
         # The grid puts them where it is told: what moves with the default is no number.
-        ends = [_with_default(self.grid, at).indices(column) for at in (self.low, self.high)]
+        numbers = self._numbers(column)
+        ends = [_with_default(self.grid, at).indices(numbers) for at in (self.low, self.high)]
         return np.asarray(ends[0] != ends[1])
 
     def decode(self, codes: NDArray[np.int32]) -> Column:
@@ -134,10 +167,15 @@ class Numeric:
         gone = None if not self.null else np.zeros(len(indices), dtype=bool) if missing is None else missing
         return Column(self._values(np.clip(indices, self.grid.first, self.grid.last)), gone)
 
+    def _numbers(self, column: Column) -> Column:
+        return as_days(column) if self.is_date else column
+
     def _gone(self, codes: NDArray[np.int32]) -> NDArray[np.bool_] | None:
         return None if self.null_code is None else np.asarray(codes == self.null_code)
 
     def _values(self, indices: NDArray[np.int64]) -> NDArray[Any]:
+        if self.is_date:
+            return indices.astype("datetime64[D]")
         if self.whole:
             return indices
         step = self.grid.step

@@ -8,6 +8,7 @@ from discreet.query.catalogue import CatalogueColumn
 from discreet.query.facts import Kind
 from discreet.query.session.steps import private_table
 from discreet.synth.domain.category import Category
+from discreet.synth.domain.days import day_of
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric
 
@@ -17,7 +18,7 @@ __all__ = ["domain_of_session"]
 def domain_of_session(session: Session, table: str | None = None) -> Domain:
     """Return the domain of a private table: its columns with declared categories or bounds, or truth values.
 
-    Columns of which nothing is declared, dates, and the column that tells people apart are left out.
+    Columns of which nothing is declared, timestamps, and the column that tells people apart are left out.
     """
     known = private_table(session.catalogue, table)
     found = {
@@ -39,6 +40,10 @@ def _declared(column: CatalogueColumn) -> Declared | None:
         return Category([False, True], null=null)
     if facts.members is not None:
         return Category(facts.members, null=True)  # type: ignore[arg-type]
-    if not facts.kind.is_number or facts.low is None or facts.high is None:
+    if facts.low is None or facts.high is None:
+        return None
+    if facts.kind is Kind.DATE:
+        return Numeric.dates(day_of(int(facts.low)), day_of(int(facts.high)), null=null)
+    if not facts.kind.is_number:
         return None
     return Numeric(facts.low, facts.high, whole=facts.kind is Kind.INTEGER, null=null)

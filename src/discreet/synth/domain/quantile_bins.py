@@ -52,7 +52,7 @@ class QuantileBins:
 
     def edges(self, values: Column) -> tuple[Fraction, ...]:
         """Find the edges. This reads; the charge is the caller's."""
-        placed = self.column.grid.indices(values)
+        placed = self.column.placed(values)
         if self.column.null:
             placed = placed[~self.column.absent(values)]
         grid = self.column.grid
