@@ -14,8 +14,8 @@ from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique, cells
 from discreet.synth.tables.graphical import Graphical, Measured, fit, junction_cells
-from discreet.synth.tables.independent import Independent
-from discreet.synth.tables.looking import MEAN_NOISE, Fineness, FirstLook, look
+from discreet.synth.tables.independent import columns_alone
+from discreet.synth.tables.looking import MEAN_NOISE, Fineness, FirstLook, count_columns, merge_codes
 from discreet.synth.tables.measuring import Candidate, PrivateTable
 from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
 from discreet.synth.tables.shape import Shape
@@ -24,6 +24,7 @@ __all__ = ["AIM"]
 
 _ITERATIONS = 100
 _LAST_ITERATIONS = 1000
+_MANY = 2000  # Sets of columns that are looked at in each round.
 
 
 @final
@@ -38,8 +39,11 @@ class AIM:
     ways: int = 3  # columns of the marginals that matter
     columns_share: Fraction = Fraction(1, 5)  # of the budget, for columns by themselves
     choice_share: Fraction = Fraction(1, 10)  # of each round, for choosing
-    rounds: int = 3  # for each column, if none of them turns out to be too noisy
+    rounds: int = 1  # for each column, to begin with
+    longer: int = 4  # by what rounds may become more where noise is small
+    clear: float = 6.0  # how far above its noise a marginal has to be for less to be spent on the next
     most_cells: int = 1 << 20  # of the model
+    drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
 
     @property
     def name(self) -> str:
@@ -59,15 +63,17 @@ class AIM:
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
         columns = len(shape.sizes)
         if columns == 1:
-            return Independent().learn(table, shape, tell)
+            return columns_alone(table, shape)
         tell(f"counting {columns} columns")
-        first = table.account.left * self.columns_share
-        each = (table.account.left - first) / (self.rounds * columns)
+        counts = count_columns(table, table.account.left * self.columns_share)
+        each = table.account.left / (self.rounds * columns)
         deviation = math.sqrt(table.reach.squared_l2 / (each * (1 - self.choice_share)))
-        known = look(table, shape, first, Fineness(deviation=deviation))
+        known = merge_codes(table, shape, counts, Fineness(deviation=deviation, drowned=self.drowned))
+        if known is None:
+            return columns_alone(table, shape, counts)
         model = fit(known.sizes, known.measured, impossible=known.zeros)
-        rounds = _Rounds(self, known, model, each, shape.favoured)
-        while known.table.account.left > 0:
+        rounds = _Rounds(self, known, model, each, each / self.longer, shape.favoured)
+        while table.account.left > 0:
             tell(rounds.next())
         return known.groupings, rounds.finished()
 
@@ -81,6 +87,7 @@ class _Rounds:
     known: FirstLook
     model: Graphical
     budget: Fraction  # mu^2 of the next round
+    least: Fraction  # mu^2 of any round but the last
     favoured: int | None
     measured: list[Measured] = field(default_factory=list)
 
@@ -95,12 +102,18 @@ class _Rounds:
         chosen = candidates[table.choose(candidates, self.budget * self.method.choice_share)]
         self.measured.append(table.measure(chosen.clique, table.account.left if last else self._for_measuring))
         self.model = self._fitted(_ITERATIONS)
-        change = float(np.abs(self.model.marginal(chosen.clique).ravel() - chosen.expected.ravel()).sum())
-        if change <= noise * chosen.expected.size:
-            self.budget *= 4  # Such noise hides what is left to learn: halve it.
+        self._adjust(chosen, noise * chosen.expected.size)
         return (
             f"counted {len(chosen.clique)} columns together, {float(table.account.left / table.account.limit):.0%} left"
         )
+
+    def _adjust(self, chosen: Candidate, noise: float) -> None:
+        """Spend more a round where noise hides what is left to learn, and less where it is far below it."""
+        change = float(np.abs(self.model.marginal(chosen.clique).ravel() - chosen.expected.ravel()).sum())
+        if change <= noise:
+            self.budget *= 4
+        elif change >= self.method.clear * noise:
+            self.budget = max(self.budget / 2, self.least)
 
     def finished(self) -> Graphical:
         """Fit once more, thoroughly."""
@@ -115,25 +128,31 @@ class _Rounds:
         return fit(self.known.sizes, measured, start=self.model, iterations=iterations, impossible=self.known.zeros)
 
     def _candidates(self, noise: float) -> list[Candidate]:
-        """List the marginals that fit into the model and are not drowned by noise; pairs if there are none."""
-        cliques = [
-            clique for clique in self._affordable() if noise * cells(self.known.sizes, clique) < self.model.total
-        ]
+        """List the marginals that fit into the model and are not drowned by noise; columns if there are none."""
+        most = self.model.total / (2 * noise)
+        cliques = [clique for clique in self._considered() if cells(self.known.sizes, clique) <= most]
+        cliques = [clique for clique in cliques if self._fits(clique)]
         cliques = cliques or [(column,) for column in range(len(self.known.sizes))]
-        expected = self.model.marginals(cliques)
         return [
             Candidate(clique, counts, weight=len(clique) + (self.favoured in clique), penalty=noise * counts.size)
-            for clique, counts in zip(cliques, expected, strict=True)
+            for clique, counts in zip(cliques, self.model.marginals(cliques), strict=True)
         ]
 
-    def _affordable(self) -> list[Clique]:
-        """List the marginals with which the model stays small; it may grow as the budget is spent."""
+    def _considered(self) -> list[Clique]:
+        """List all sets of few enough columns; where they are too many, the larger ones only around what is measured."""
+        columns = range(len(self.known.sizes))
+        known = {one.clique for one in self.measured}
+        listed: list[Clique] = [(column,) for column in columns]
+        for ways in range(2, self.method.ways + 1):
+            if ways > 2 and math.comb(len(columns), ways) > _MANY:
+                listed += sorted({tuple(sorted({*one, column})) for one in known for column in columns})
+            else:
+                listed += combinations(columns, ways)
+        return [clique for clique in dict.fromkeys(listed) if len(clique) <= self.method.ways]
+
+    def _fits(self, clique: Clique) -> bool:
+        """Tell whether the model stays small with it; it may grow as the budget is spent."""
         account = self.known.table.account
-        room = self.method.most_cells * float(account.spent / account.limit)
-        measured = [one.clique for one in self.measured]
-        return [
-            clique
-            for ways in range(1, self.method.ways + 1)
-            for clique in combinations(range(len(self.known.sizes)), ways)
-            if junction_cells(self.known.sizes, [*measured, clique]) <= room
-        ]
+        room = self.method.most_cells * account.spent / account.limit
+        needed = [one.clique for one in self.measured] + [columns for columns, _ in self.known.zeros]
+        return junction_cells(self.known.sizes, [*needed, clique]) <= room

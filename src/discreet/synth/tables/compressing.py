@@ -17,6 +17,8 @@ from discreet.synth.tables.chances import spread_evenly
 
 __all__ = ["Grouping", "group_cells", "likely_counts"]
 
+_COARSER = 1.1  # By what groups grow until there are few enough.
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +37,11 @@ class Grouping:
         if not (self.shares >= 0).all() or not np.allclose(totals, 1):
             raise InvalidParameter("the shares of each group must add up to 1")
 
+    @classmethod
+    def none(cls, size: int) -> Grouping:
+        """Tell all codes apart."""
+        return cls(np.arange(size, dtype=np.int32), np.ones(size))
+
     @property
     def size(self) -> int:
         """How many groups there are."""
@@ -51,15 +58,20 @@ class Grouping:
 
 
 def group_cells(
-    noisy: NDArray[np.float64], *, least: float, ordered: NDArray[np.bool_], kinds: NDArray[np.int64]
+    noisy: NDArray[np.float64], *, least: float, most: int, ordered: NDArray[np.bool_], kinds: NDArray[np.int64]
 ) -> Grouping:
-    """Merge cells until each holds about `least` rows by the noisy counts.
+    """Merge cells until each holds about `least` rows by the noisy counts, and more if that leaves above `most` groups.
 
     Cells that have an order are merged with their neighbours, one after the other; of the others the rare ones
-    become one group. Cells of unlike kinds stay apart.
+    become one group. Cells of unlike kinds stay apart, even if that makes more groups.
     """
     likely = likely_counts(noisy)
-    labels = _in_order(likely, least, ordered, kinds) if ordered.any() else _rare(likely, least, kinds)
+    merge = _in_order if ordered.any() else _rare
+    labels = merge(likely, least, ordered, kinds)
+    least = max(least, float(likely.sum()) / (4 * most))  # Groups of no more rows are too many.
+    while np.unique(labels).size > most and least <= likely.sum():
+        labels = merge(likely, least, ordered, kinds)
+        least *= _COARSER
     groups = np.unique(labels, return_inverse=True)[1].astype(np.int32)
     return Grouping(groups, _shares(likely, groups))
 
@@ -74,7 +86,9 @@ def likely_counts(noisy: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.maximum(noisy - taken, 0.0))
 
 
-def _rare(likely: NDArray[np.float64], least: float, kinds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _rare(
+    likely: NDArray[np.float64], least: float, ordered: NDArray[np.bool_], kinds: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Label each frequent code by itself and all the rare ones of a kind alike, behind the others."""
     return np.where(likely >= least, np.arange(likely.size), likely.size + kinds)
 

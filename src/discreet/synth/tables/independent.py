@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
-from discreet.synth.tables.graphical import fit
-from discreet.synth.tables.looking import look
+from discreet.synth.tables.compressing import Grouping
+from discreet.synth.tables.graphical import Measured, fit
+from discreet.synth.tables.looking import count_columns
 from discreet.synth.tables.measuring import PrivateTable
 from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
 from discreet.synth.tables.shape import Shape
 
-__all__ = ["Independent"]
+__all__ = ["Independent", "columns_alone"]
 
 
 @final
@@ -38,5 +40,11 @@ class Independent:
 
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
         tell(f"counting {len(shape.sizes)} columns")
-        known = look(table, shape, table.account.left)
-        return known.groupings, fit(known.sizes, known.measured, impossible=known.zeros)
+        return columns_alone(table, shape)
+
+
+def columns_alone(table: PrivateTable, shape: Shape, counted: Sequence[Measured] = ()) -> Learned:
+    """Spend what is left on the columns, and fit them together with what was counted before."""
+    measured = [*counted, *count_columns(table, table.account.left)]
+    groupings = tuple(Grouping.none(size) for size in shape.sizes)
+    return groupings, fit(shape.sizes, measured, impossible=shape.zeros(groupings))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -14,24 +15,24 @@ from discreet.synth.tables.graphical import Measured
 from discreet.synth.tables.measuring import PrivateTable
 from discreet.synth.tables.shape import Shape, Zeros
 
-__all__ = ["MEAN_NOISE", "Fineness", "FirstLook", "look"]
+__all__ = ["MEAN_NOISE", "Fineness", "FirstLook", "count_columns", "merge_codes"]
 
 MEAN_NOISE = math.sqrt(2 / math.pi)  # The mean size of Gaussian noise, in standard deviations.
+_FEWEST = 2.5  # Groups; where pairs can pay for fewer a column, they tell less than their noise hides.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fineness:
-    """How many rows a group of codes should hold, so that noise does not drown what pairs of groups tell."""
+    """How far codes are told apart, so that noise does not drown what pairs of columns tell."""
 
     deviation: float  # of the noise that pairs will be measured with, in rows
+    drowned: float  # the share of all rows that the noise of a pair of columns may amount to
     rare: float = 3.0  # deviations of a column's own noise that a group should hold
-    drowned: float = 0.3  # the share of all rows that the noise of a pair of columns may amount to
 
-    def least(self, rows: float, own_deviation: float) -> float:
-        """Return the number of rows: m groups a column make m^2 cells a pair, and noise in each."""
-        groups = math.sqrt(self.drowned * rows / (MEAN_NOISE / 2 * self.deviation))
-        return max(self.rare * own_deviation, rows / max(groups, 2.0))
+    def groups(self, rows: float) -> float:
+        """Return how many groups of a column can pay: m of them make m^2 cells a pair, with noise in each."""
+        return math.sqrt(self.drowned * rows / (MEAN_NOISE / 2 * self.deviation))
 
 
 @final
@@ -49,17 +50,24 @@ class FirstLook:
         return self.table.sizes
 
 
-def look(table: PrivateTable, shape: Shape, mu_squared: Fraction, fineness: Fineness | None = None) -> FirstLook:
-    """Measure all columns for `mu_squared` in all, and merge codes as far as `fineness` says."""
-    each = mu_squared / len(shape.sizes)
-    counts = [table.measure((column,), each) for column in range(len(shape.sizes))]
+def count_columns(table: PrivateTable, mu_squared: Fraction) -> list[Measured]:
+    """Measure every column by itself, for `mu_squared` in all."""
+    columns = range(len(table.sizes))
+    return [table.measure((column,), mu_squared / len(columns)) for column in columns]
+
+
+def merge_codes(table: PrivateTable, shape: Shape, counts: Sequence[Measured], fineness: Fineness) -> FirstLook | None:
+    """Merge codes as far as noise would drown them; None if pairs of columns are drowned altogether.
+
+    All of it follows from noisy counts and public facts.
+    """
     rows = max(1.0, float(np.median([one.values.sum() for one in counts])))
+    most = fineness.groups(rows)
+    if most < _FEWEST:
+        return None
     groupings = tuple(
         group_cells(
-            one.values,
-            least=fineness.least(rows, float(one.deviation)) if fineness else 0.0,
-            ordered=ordered,
-            kinds=kinds,
+            one.values, least=fineness.rare * float(one.deviation), most=round(most), ordered=ordered, kinds=kinds
         )
         for one, ordered, kinds in zip(counts, shape.ordered, shape.kinds, strict=True)
     )

@@ -12,8 +12,8 @@ from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique
 from discreet.synth.tables.graphical import Graphical, fit
-from discreet.synth.tables.independent import Independent
-from discreet.synth.tables.looking import Fineness, FirstLook, look
+from discreet.synth.tables.independent import columns_alone
+from discreet.synth.tables.looking import Fineness, FirstLook, count_columns, merge_codes
 from discreet.synth.tables.measuring import Candidate, PrivateTable
 from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
 from discreet.synth.tables.shape import Shape
@@ -30,8 +30,9 @@ class MST:
     Utility     quick, and what neighbours in the tree have to do with each other is kept.
     """
 
-    columns_share: Fraction = Fraction(3, 10)  # of the budget, for columns by themselves
+    columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
     choices_share: Fraction = Fraction(1, 10)  # for choosing pairs; the rest is for measuring them
+    drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
 
     @property
     def name(self) -> str:
@@ -46,22 +47,27 @@ class MST:
         return 4
 
     def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
-        budget = table.account.left
-        columns = len(shape.sizes)
+        columns, budget = len(shape.sizes), table.account.left
         if columns == 1:
-            return Independent().learn(table, shape, tell)
+            return columns_alone(table, shape)
         tell(f"counting {columns} columns")
-        pairs_share = 1 - self.columns_share - self.choices_share
-        deviation = math.sqrt(table.reach.squared_l2 / (budget * pairs_share / (columns - 1)))
-        known = look(table, shape, budget * self.columns_share, Fineness(deviation=deviation))
-        single = fit(known.sizes, known.measured, impossible=known.zeros)
+        counts = count_columns(table, budget * self.columns_share)
+        known = merge_codes(table, shape, counts, self._fineness(table))
+        if known is None:
+            return columns_alone(table, shape, counts)
         tell(f"choosing {columns - 1} pairs")
+        single = fit(known.sizes, known.measured, impossible=known.zeros)
         pairs = _tree(known, single, budget * self.choices_share)
         tell(f"counting {len(pairs)} pairs")
-        each = known.table.account.left / len(pairs)
+        each = table.account.left / len(pairs)
         measured = [*known.measured, *(known.table.measure(pair, each) for pair in pairs)]
         tell("fitting the joint law")
         return known.groupings, fit(known.sizes, measured, start=single, impossible=known.zeros)
+
+    def _fineness(self, table: PrivateTable) -> Fineness:
+        share = (1 - self.columns_share - self.choices_share) / (len(table.sizes) - 1)
+        deviation = math.sqrt(table.reach.squared_l2 / (table.account.limit * share))
+        return Fineness(deviation=deviation, drowned=self.drowned)
 
 
 def _tree(known: FirstLook, single: Graphical, mu_squared: Fraction) -> list[Clique]:

@@ -84,7 +84,7 @@ def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
     if not _VARIANCES[0] <= variance <= _VARIANCES[1]:
         # A fit that cannot be done must not be charged.
         raise InvalidParameter(
-            "epsilon, delta and rows_per_unit ask for noise that is of no use, far below a row or above all tables: "
+            "epsilon, delta and rows_per_unit ask for noise of no use, far below a row or above all tables: "
             "take an epsilon between 1/1000 and 100, and fewer rows of a unit"
         )
     return TablePlan(terms=terms, learner=learner, words=words, mu_squared=budget)
