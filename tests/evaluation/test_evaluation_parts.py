@@ -96,9 +96,9 @@ def test_a_swap_counts_twice_under_add_remove():
 
 
 def test_models_learn_as_much_from_copies_as_from_real_rows_and_nothing_from_shuffled_ones():
-    real, test = read_rows(LAYOUT, ward(700)), read_rows(LAYOUT, ward(400, seed=1))
-    order = np.random.default_rng(3).permutation(700)
-    shuffled = read_rows(LAYOUT, {**ward(700), "ill": ward(700)["ill"][order]})
+    real, test = read_rows(LAYOUT, ward(500)), read_rows(LAYOUT, ward(300, seed=1))
+    order = np.random.default_rng(3).permutation(500)
+    shuffled = read_rows(LAYOUT, {**ward(500), "ill": ward(500)["ill"][order]})
     same = downstream(LAYOUT, real, real, test, label="ill", seen=False)
     lost = downstream(LAYOUT, shuffled, real, test, label="ill", seen=False)
     assert same.kept == 1.0
