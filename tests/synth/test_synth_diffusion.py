@@ -18,6 +18,7 @@ from discreet.synth.diffusion import Convolutional, Ddim, Diffusion, DiffusionMo
 from discreet.synth.diffusion.building import build
 from discreet.synth.diffusion.central import CentralRelease
 from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.products import shortened
 from discreet.synth.diffusion.row_losses import RowLosses
 from discreet.synth.diffusion.samplers import follow, guided
 from discreet.synth.domain.images import Images
@@ -100,9 +101,8 @@ def test_a_convolutional_network_learns_and_draws_too():
 def test_scalings_leave_an_error_of_one_for_normal_data():
     """A network that says nothing guesses as well as any linear one: what is left has variance 1 at each level."""
     places, draws, rows = 6, 4, 4000
-    spreads = np.full((3, places), 0.7, np.float32)
     centres = np.stack([np.full(places, level, np.float32) for level in (-0.5, 0.4, 0.0)])
-    around = Coordinates(axes=np.eye(places, dtype=np.float32), centres=centres, spreads=spreads, rest=0.0)
+    around = replace(Coordinates.guessed(places, 2, 0.7), centres=centres)
     domain = Images(2, 3, classes=(0, 1))
     losses = RowLosses(
         build(Linear(hidden=4), domain, around), axes=torch.eye(places), draws=draws, drop=1e-9, levels=(-1.0, 1.2)
@@ -144,7 +144,8 @@ def test_noisy_sums_give_back_centres_and_axes():
         pixels, codes
     )
     found = Coordinates.found(sums, spread=0.5, places=16)
-    short = CentralRelease(pixels=16, classes=2, noise_multiplier=Fraction(1), products=True).shortened(pixels)
+    longest = CentralRelease(pixels=16, classes=2, noise_multiplier=Fraction(1), products=True).longest
+    short = shortened(pixels.astype(np.int64), longest)
     means = np.stack([short[codes == label].mean(0) for label in (0, 1)]) / 127.5 - 1
     np.testing.assert_allclose(found.centres[:2], means, atol=0.01)
     np.testing.assert_allclose(found.axes.T @ found.axes, np.eye(16), atol=1e-5)

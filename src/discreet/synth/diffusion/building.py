@@ -21,8 +21,13 @@ __all__ = ["build", "tensor"]
 def build(network: Network, domain: Images, coordinates: Coordinates) -> Denoiser:
     """Make a denoiser that has learnt nothing yet."""
     axes = tensor(coordinates.axes)
-    centres, spreads = tensor(coordinates.centres) @ axes, tensor(coordinates.spreads)
-    return Denoiser(_begun(_network(network, domain, axes.shape[1])), centres=centres, spreads=spreads)
+    return Denoiser(
+        _begun(_network(network, domain, coordinates.places)),
+        centres=tensor(coordinates.centres) @ axes,
+        scale=tensor(coordinates.scale),
+        frames=tensor(coordinates.frames),
+        spreads=tensor(coordinates.spreads),
+    )
 
 
 def tensor(values: object) -> Tensor:

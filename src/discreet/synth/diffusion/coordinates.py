@@ -3,46 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.synth.diffusion.central import NoisySums
+from discreet.synth.diffusion.products import edge
 from discreet.synth.domain.images import BRIGHTEST
 
 __all__ = ["Coordinates"]
 
 _LEAST = 1e-2  # The smallest spread of a coordinate, for pixels from -1 to 1.
+Numbers = NDArray[np.float32]
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Coordinates:
     """A public change of axes. Pixels go from -1 to 1; the last class means that none is told.
 
-    The denoiser learns the first `axes.shape[1]` coordinates. Whatever is at right angles to them is drawn as normal
-    noise of one small deviation around the centre of the class.
+    The denoiser learns the first `places` coordinates. Whatever is at right angles to them is drawn as normal noise of
+    one small deviation around the centre of the class.
     """
 
-    axes: NDArray[np.float32]  # (pixels, places), at right angles to each other, of length 1
-    centres: NDArray[np.float32]  # (classes + 1, pixels)
-    spreads: NDArray[np.float32]  # (classes + 1, places)
+    axes: Numbers  # (pixels, places), at right angles to each other, of length 1
+    centres: Numbers  # (classes + 1, pixels)
+    scale: Numbers  # (places,), the deviation of pictures from the centre of their class, all classes together
+    frames: Numbers  # (classes + 1, places, places), the axes of each class among the places; or (0, 0, 0) for none
+    spreads: Numbers  # (classes + 1, places), the deviation along the axes of each class
     rest: float  # the deviation of each direction that is not among the axes
 
+    @property
+    def places(self) -> int:
+        return int(self.axes.shape[1])
+
     @classmethod
-    def guessed(cls, pixels: int, classes: int, spread: float) -> Self:
+    def guessed(cls, pixels: int, classes: int, spread: float, *, places: int | None = None) -> Self:
         """Pixels as they are, around middle grey: where nothing was bought."""
+        kept = pixels if places is None else min(places, pixels)
         return cls(
-            axes=np.eye(pixels, dtype=np.float32),
+            axes=np.eye(pixels, kept, dtype=np.float32),
             centres=np.zeros((classes + 1, pixels), np.float32),
-            spreads=np.full((classes + 1, pixels), spread, np.float32),
+            scale=np.full(kept, spread, np.float32),
+            frames=np.zeros((0, 0, 0), np.float32),
+            spreads=np.full((classes + 1, kept), spread, np.float32),
             rest=0.0,
         )
-
-    def first(self, places: int) -> Coordinates:
-        """The same with the first axes only."""
-        return replace(self, axes=self.axes[:, :places], spreads=self.spreads[:, :places])
 
     @classmethod
     def found(cls, sums: NoisySums, *, spread: float, places: int | None) -> Self:
@@ -50,39 +58,60 @@ class Coordinates:
         counts = np.maximum(sums.counts, 1).astype(np.float64)
         means = np.clip(sums.pixels / (BRIGHTEST * counts[:, None]), 0.0, 1.0)
         weights = counts / counts.sum()
-        centres = 2 * np.concatenate([means, weights[None] @ means]) - 1
-        if places is None or not sums.products.size:
-            plain = cls.guessed(means.shape[1], len(means), spread)
-            return cls(axes=plain.axes, centres=centres.astype(np.float32), spreads=plain.spreads, rest=0.0)
+        centres = (2 * np.concatenate([means, weights[None] @ means]) - 1).astype(np.float32)
+        if places is None or sums.products is None:
+            return replace(cls.guessed(means.shape[1], len(means), spread), centres=centres)
         axes, variances, rest = _axes(sums, means, counts, places)
         apart = (weights[:, None] * ((means - weights @ means) @ axes) ** 2).sum(0)
-        within = np.tile(variances, (len(means), 1))
-        spreads = 2 * np.sqrt(np.concatenate([within, (variances + apart)[None]]))
+        spreads = np.sqrt(np.stack([*[variances] * len(means), variances + apart]))
         return cls(
             axes=axes.astype(np.float32),
-            centres=centres.astype(np.float32),
-            spreads=np.maximum(spreads, _LEAST).astype(np.float32),
-            rest=max(2 * float(np.sqrt(rest)), _LEAST),
+            centres=centres,
+            scale=_floored(np.sqrt(variances)),
+            frames=np.zeros((0, 0, 0), np.float32),
+            spreads=_floored(spreads),
+            rest=float(_floored(np.sqrt(rest))),
         )
+
+    def turned(self, products: NDArray[np.int64], counts: NDArray[np.int64], variance: Fraction) -> Coordinates:
+        """Give each class axes and deviations of its own, from noisy products of coordinates. Post-processing.
+
+        What does not stand out of the noise is taken to be as it is for all classes together.
+        """
+        frames, spreads = [], []
+        for own, count in zip(products, np.maximum(counts, 1), strict=True):
+            common, size = np.diag((self.scale.astype(np.float64) / 2) ** 2), BRIGHTEST**2 * float(count)
+            values, vectors = np.linalg.eigh(own / size)
+            clear = vectors[:, values > edge(self.places, variance) / size]
+            beside = np.eye(self.places) - clear @ clear.T
+            joined = clear @ np.diag(values[values > edge(self.places, variance) / size]) @ clear.T
+            found, turned = np.linalg.eigh(joined + beside @ common @ beside)
+            frames.append(turned)
+            spreads.append(np.sqrt(np.maximum(found, 0.0)))
+        own_spreads = np.concatenate([_floored(np.array(spreads)), self.spreads[-1:]])
+        own_frames = np.array([*frames, np.eye(self.places)]).astype(np.float32)
+        return replace(self, frames=own_frames, spreads=own_spreads)
+
+
+def _floored(deviations: NDArray[np.float64]) -> Numbers:
+    """From pixels of 0 to 1 to pixels of -1 to 1, and not so small that nothing could be learnt."""
+    return np.maximum(2 * deviations, _LEAST).astype(np.float32)
 
 
 def _axes(
     sums: NoisySums, means: NDArray[np.float64], counts: NDArray[np.float64], places: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the axes along which pictures of one class differ most, their variances, and that of all the others.
 
-    A symmetric matrix of nothing but noise of deviation s has eigenvalues up to about 2 s sqrt(pixels); what is not
-    above that cannot be told from noise, and shares what is left of the whole variance. Pixels go from 0 to 1 here.
+    What is not above the largest eigenvalue of noise cannot be told from it, and shares what is left of the whole
+    variance. Pixels go from 0 to 1 here.
     """
+    assert sums.products is not None
     pixels, total = means.shape[1], counts.sum()
-    upper = np.zeros((pixels, pixels))
-    upper[np.triu_indices(pixels)] = sums.products / (BRIGHTEST**2 * total)
-    second = upper + np.triu(upper, 1).T
-    within = second - (means.T * (counts / total)) @ means
+    within = sums.products / (BRIGHTEST**2 * total) - (means.T * (counts / total)) @ means
     values, vectors = np.linalg.eigh(within)
     values, vectors = values[::-1], vectors[:, ::-1]
-    edge = 2 * np.sqrt(pixels * float(sums.variances[2])) / (BRIGHTEST**2 * total)
-    clear = int((values > edge).sum())
-    rest = max(0.0, float(values.sum() - values[:clear].sum())) / max(1, pixels - clear)
+    clear = int((values > edge(pixels, sums.variance) / (BRIGHTEST**2 * total)).sum())
+    rest = np.maximum(0.0, values[clear:].sum()) / max(1, pixels - clear)
     variances = np.where(np.arange(pixels) < clear, values, rest)
     return vectors[:, :places], variances[:places], rest

@@ -66,6 +66,8 @@ class DiffusionModel:
         arrays = {
             "axes": coordinates.axes,
             "centres": coordinates.centres,
+            "scale": coordinates.scale,
+            "frames": coordinates.frames,
             "spreads": coordinates.spreads,
             "chances": start.chances,
         }
@@ -114,12 +116,16 @@ class DiffusionModel:
 
 
 def _coordinates(arrays: dict[str, NDArray[Any]], rest: float, classes: int, pixels: int) -> Coordinates:
-    axes, centres, spreads = (np.asarray(arrays[name], np.float32) for name in ("axes", "centres", "spreads"))
+    names = ("axes", "centres", "scale", "frames", "spreads")
+    axes, centres, scale, frames, spreads = (np.asarray(arrays[name], np.float32) for name in names)
     places = axes.shape[1] if axes.ndim == 2 else 0
-    fits = axes.shape == (pixels, places) and centres.shape == (classes, pixels) and spreads.shape == (classes, places)
-    if not fits or not 0 < places <= pixels or not (spreads > 0).all() or not 0 <= rest < 10:
+    shapes = (pixels, places), (classes, pixels), (places,), (classes, places)
+    fits = (axes.shape, centres.shape, scale.shape, spreads.shape) == shapes and 0 < places <= pixels
+    if not fits or frames.shape not in ((0, 0, 0), (classes, places, places)):
         raise InvalidParameter("its axes, centres or spreads do not fit the pictures")
-    return Coordinates(axes=axes, centres=centres, spreads=spreads, rest=rest)
+    if not (spreads > 0).all() or not (scale > 0).all() or not 0 <= rest < 10:
+        raise InvalidParameter("its spreads are out of range")
+    return Coordinates(axes=axes, centres=centres, scale=scale, frames=frames, spreads=spreads, rest=rest)
 
 
 def _said(option: Any, kinds: dict[str, type[Any]]) -> dict[str, Any]:

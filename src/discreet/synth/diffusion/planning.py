@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, final
 from discreet.mechanisms.text import plain, significant_up
 from discreet.privacy import Composed, Event, Gaussian, PoissonSampled, Relation, Repeated, calibrate
 from discreet.synth.diffusion.central import CentralRelease
+from discreet.synth.diffusion.frames import FrameRelease
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.method import Terms
 
@@ -36,6 +37,7 @@ class DiffusionPlan:
     public_rows: int
     delta: Fraction
     central: CentralRelease | None
+    frames: FrameRelease | None
     noise_multiplier: Fraction  # of gradients
 
     @classmethod
@@ -43,9 +45,9 @@ class DiffusionPlan:
         """Give the warm-up its share, and learning the least noise that keeps epsilon."""
         assert terms.public_rows is not None
         assert method.batch_size is not None
-        central = _central(method, terms)
+        central, frames = _bought_first(method, terms)
         rate = Fraction(method.batch_size, terms.public_rows)
-        first = None if central is None else central.event
+        first = tuple(part.event for part in (central, frames) if part is not None)
         multiplier = _multiplier(terms.epsilon, terms.delta, first, rate, method.steps)
         return cls(
             method=method,
@@ -53,19 +55,20 @@ class DiffusionPlan:
             public_rows=terms.public_rows,
             delta=terms.delta,
             central=central,
+            frames=frames,
             noise_multiplier=multiplier,
         )
 
     @property
     def event(self) -> Event:
         """What is charged."""
-        first = None if self.central is None else self.central.event
+        first = tuple(part.event for part in (self.central, self.frames) if part is not None)
         return _event(first, self.noise_multiplier, self.rate, self.method.steps)
 
     @property
     def learning(self) -> Event:
         """The part of it that noisy gradients spend."""
-        return _event(None, self.noise_multiplier, self.rate, self.method.steps)
+        return _event((), self.noise_multiplier, self.rate, self.method.steps)
 
     @property
     def rate(self) -> Fraction:
@@ -101,16 +104,19 @@ class DiffusionPlan:
         return train(self, rows, progress=progress)
 
 
-def _central(method: Diffusion, terms: Terms[Images]) -> CentralRelease | None:
+def _bought_first(method: Diffusion, terms: Terms[Images]) -> tuple[CentralRelease | None, FrameRelease | None]:
+    """Split the share of the warm-up: a third for all classes together, two thirds for each by itself."""
     if method.warm_up is None:
-        return None
-    alone = _alone(terms.epsilon, terms.delta)
-    return CentralRelease(
-        pixels=terms.domain.pixels,
+        return None, None
+    pixels, whole = terms.domain.pixels, _alone(terms.epsilon, terms.delta) ** 2 / Fraction(method.warm_up.share)
+    turned = method.warm_up.places is not None
+    central = CentralRelease(
+        pixels=pixels,
         classes=len(terms.domain.classes),
-        noise_multiplier=_root_up(alone**2 / Fraction(method.warm_up.share)),
-        products=method.warm_up.places is not None,
+        noise_multiplier=_root_up(3 * whole if turned else whole),
+        products=turned,
     )
+    return central, FrameRelease(pixels=pixels, noise_multiplier=_root_up(whole * 3 / 2)) if turned else None
 
 
 def _root_up(value: Fraction) -> Fraction:
@@ -118,9 +124,9 @@ def _root_up(value: Fraction) -> Fraction:
     return Fraction(isqrt(int(value * 1024**2)) + 1, 1024)
 
 
-def _event(first: Event | None, multiplier: Fraction, rate: Fraction, steps: int) -> Event:
+def _event(first: tuple[Event, ...], multiplier: Fraction, rate: Fraction, steps: int) -> Event:
     learning = Repeated(PoissonSampled(Gaussian(multiplier), rate), steps)
-    return learning if first is None else Composed((first, learning))
+    return Composed((*first, learning)) if first else learning
 
 
 @lru_cache(64)
@@ -130,7 +136,7 @@ def _alone(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 @lru_cache(64)
-def _multiplier(epsilon: Fraction, delta: Fraction, first: Event | None, rate: Fraction, steps: int) -> Fraction:
+def _multiplier(epsilon: Fraction, delta: Fraction, first: tuple[Event, ...], rate: Fraction, steps: int) -> Fraction:
     return calibrate(
         lambda multiplier: _event(first, multiplier, rate, steps),
         epsilon=epsilon,

@@ -31,7 +31,7 @@ class RowLosses(nn.Module):
         super().__init__()
         self.denoiser = denoiser
         self.register_buffer("axes", axes, persistent=False)  # (pixels, places): where a picture lies along each axis
-        self.register_buffer("typical", denoiser.spreads.square().mean().sqrt(), persistent=False)
+        self.register_buffer("typical", denoiser.scale.square().mean().sqrt(), persistent=False)
         self.classes = len(denoiser.centres) - 1
         self.middle, self.width = levels  # of the logarithm of the level, which is normal
         self.noise, self.levels = SecretNormal(draws, axes.shape[1]), SecretNormal(draws, 1)
@@ -42,8 +42,7 @@ class RowLosses(nn.Module):
         level = torch.exp(self.middle + self.width * self.levels(pictures))
         clean = (pictures @ self.axes)[:, None, :]
         noisy = clean + level * self.noise(pictures)
-        told = self._told(labels).expand(-1, noisy.shape[1], -1)
-        wrong = self.denoiser(noisy, level, told) - clean
+        wrong = self.denoiser(noisy, level, self._told(labels)) - clean
         return (wrong / left(level, self.typical)).square().mean((1, 2))
 
     def _told(self, labels: Tensor) -> Tensor:

@@ -35,4 +35,7 @@ class Start:
         sums = plan.central.release(pictures, labels)
         counts = np.maximum(sums.counts, 0)
         found = Coordinates.found(sums, spread=method.spread, places=method.warm_up.places)
+        if plan.frames is not None:
+            products = plan.frames.release(pictures, labels, axes=found.axes, centres=found.centres[:classes])
+            found = found.turned(products, sums.counts, plan.frames.variance)
         return cls(found, counts / counts.sum() if counts.any() else even, max(1, int(counts.sum())))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -95,10 +96,13 @@ def begin(
 def try_out(plan: DiffusionPlan) -> None:
     """Set everything up on pictures of zeros, so that what cannot be trained here is refused before it is paid for."""
     classes, pixels = len(plan.domain.classes), plan.domain.pixels
-    guessed = Coordinates.guessed(pixels, classes, plan.method.spread)
     places = None if plan.method.warm_up is None else plan.method.warm_up.places
+    guessed = Coordinates.guessed(pixels, classes, plan.method.spread, places=places)
+    if plan.frames is not None:
+        counts = np.ones(classes, np.int64)
+        guessed = guessed.turned(np.zeros((classes, guessed.places, guessed.places), np.int64), counts, Fraction(1))
     nothing = torch.zeros(1, pixels), torch.zeros(1, dtype=torch.int64)
-    begin(plan, guessed if places is None else guessed.first(places), *nothing).close()
+    begin(plan, guessed, *nothing).close()
 
 
 def _shades(pictures: NDArray[np.uint8]) -> Tensor:
