@@ -20,15 +20,15 @@ def minimise(
     at: Callable[[Floats], Point],
     scale: Callable[[Point], Callable[[Floats], Floats]],
     change: Floats,
-    here: Point,
     *,
     most: int,
-    enough: Callable[[Point], bool],
+    enough: float,
 ) -> tuple[Floats, Point, int]:
-    """Step until `enough` says so of a point, or `most` points were looked at."""
+    """Step until the fault is small enough, or `most` points were looked at; then return the one of least loss."""
+    here, used = at(change), 1
+    best = (change, here)
     pairs: list[tuple[Floats, Floats, float]] = []
-    used = 0
-    while used < most and not enough(here):
+    while used < most and here.fault > enough:
         inverse = scale(here)
         direction = _direction(here.gradient, inverse, pairs)
         slope = float(here.gradient @ direction)
@@ -42,7 +42,9 @@ def minimise(
         step = length * direction
         _remember(pairs, step, found.gradient - here.gradient)
         change, here = change + step, found
-    return change, here, used
+        if here.loss < best[1].loss:
+            best = (change, here)
+    return (change, here, used) if here.fault <= enough else (*best, used)
 
 
 def _direction(

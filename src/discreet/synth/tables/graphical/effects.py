@@ -2,7 +2,8 @@
 
 A table over columns is the sum of its mean, an effect of each column, one of each pair of columns and so on, and these
 are orthogonal. The tables of several cliques have effects in common, and listed once they describe all of them without
-contradiction and without repetition.
+contradiction and without repetition. Going from the one to the other is a product with a sparse matrix: in most fits
+the tables are many and small, and one product for all of them is quicker than a handful of operations on each.
 """
 
 from __future__ import annotations
@@ -12,112 +13,103 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.junction import Clique
+from discreet.synth.tables.graphical.linear import Block, Linear, places
 
-__all__ = ["Effects", "Layout", "effects_within", "split"]
-
-
-def split(table: Floats) -> list[Floats]:
-    """Split a table; part k is over the axes that are the bits of k, its other axes have length one."""
-    parts = [table]
-    for axis in range(table.ndim):
-        means = [part.mean(axis=axis, keepdims=True) for part in parts]
-        parts = means + [part - mean for part, mean in zip(parts, means, strict=True)]
-    return parts
+__all__ = ["Cells", "Effects", "effects_within"]
 
 
-def effects_within(clique: Clique) -> list[tuple[int, Clique]]:
-    """List the effects of a clique, without the mean: which part of its tables, and of which columns."""
+def effects_within(clique: Clique) -> list[Clique]:
+    """List the effects of a clique, without the mean."""
     chosen = range(1, 1 << len(clique))
-    return [(part, tuple(column for axis, column in enumerate(clique) if part >> axis & 1)) for part in chosen]
+    return [tuple(column for axis, column in enumerate(clique) if bits >> axis & 1) for bits in chosen]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """One effect within a clique's table."""
+class Cells:
+    """The cells of the tables of some cliques, one table after the other in one long vector."""
 
-    part: int
-    span: slice  # Of the long vector.
-    shape: tuple[int, ...]  # With ones at the axes it does not have.
-    shared: int  # Cells of the table for each entry of the effect.
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """The effects of one clique, as they lie in the long vector."""
-
-    shape: tuple[int, ...]
-    places: tuple[_Place, ...]
+    cliques: tuple[Clique, ...]
+    shapes: tuple[tuple[int, ...], ...]
+    starts: NDArray[np.int64]  # Of each table, and the end of the last.
 
     @staticmethod
-    def of(sizes: Sequence[int], clique: Clique, spans: dict[Clique, slice]) -> Layout:
-        """Find the places of those effects that are in the long vector."""
-        places = []
-        for part, effect in effects_within(clique):
-            if effect in spans:
-                shape = tuple(sizes[column] if column in effect else 1 for column in clique)
-                shared = math.prod(sizes[column] for column in clique if column not in effect)
-                places.append(_Place(part, spans[effect], shape, shared))
-        return Layout(tuple(sizes[column] for column in clique), tuple(places))
+    def of(sizes: Sequence[int], cliques: Sequence[Clique]) -> Cells:
+        """Lay out the tables."""
+        shapes = tuple(tuple(sizes[column] for column in clique) for clique in cliques)
+        return Cells(tuple(cliques), shapes, np.cumsum([0, *(math.prod(shape) for shape in shapes)]))
 
-    def potentials(self, vector: Floats) -> Floats:
-        """Return the table to which each effect adds its own entry in every cell."""
-        table = np.zeros(self.shape)
-        for place in self.places:
-            table += vector[place.span].reshape(place.shape)
-        return table
+    def tables(self, vector: Floats) -> list[Floats]:
+        """Return the tables as views of the vector."""
+        pairs = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
+        return [vector[a:b].reshape(shape) for (a, b), shape in zip(pairs, self.shapes, strict=True)]
 
-    def counts(self, vector: Floats) -> Floats:
-        """Return the table of counts whose marginals have these effects, and whose sum is zero."""
-        table = np.zeros(self.shape)
-        for place in self.places:
-            table += vector[place.span].reshape(place.shape) * (1 / place.shared)
-        return table
-
-    def add_means(self, vector: Floats, table: Floats, sign: float) -> None:
-        """Add to the vector the mean effects of a table: the reverse of `counts`."""
-        parts = split(table)
-        for place in self.places:
-            vector[place.span] += sign * parts[place.part].ravel()
-
-    def put_sums(self, vector: Floats, table: Floats) -> None:
-        """Write into the vector the effects of the marginals of a table of counts."""
-        parts = split(table)
-        for place in self.places:
-            vector[place.span] = parts[place.part].ravel()
-            vector[place.span] *= place.shared
+    def spread(self, by_table: Floats) -> Floats:
+        """Repeat one number for each table over its cells."""
+        return np.repeat(by_table, np.diff(self.starts))
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """All effects of some cliques in one long vector; what several have in common is carried by the first."""
+    """All effects of some cliques in one long vector, and the linear maps between them and the cells."""
 
     spans: dict[Clique, slice]
     length: int
-    full: tuple[Layout, ...]  # By clique, with all its effects.
-    carried: tuple[Layout, ...]  # By clique, with those it carries.
+    carried: Linear  # From effects to potentials of cells: each effect is added to the first clique that has it.
+    shared: Linear  # From effects to counts of cells: those of the clique whose marginals have these effects.
+    _subsets: Linear  # From sums over the subsets of each effect's columns back to the effect's entries.
+    _signs: Floats  # Of those sums.
 
     @staticmethod
     def of(sizes: Sequence[int], cliques: Sequence[Clique]) -> Effects:
         """Lay out the effects of these cliques."""
         spans: dict[Clique, slice] = {}
-        carried, length = [], 0
+        own: list[list[Clique]] = []
+        length = 0
         for clique in cliques:
-            own: dict[Clique, slice] = {}
-            for _, effect in effects_within(clique):
-                if effect not in spans:
-                    cells = math.prod(sizes[column] for column in effect)
-                    own[effect] = slice(length, length + cells)
-                    length += cells
-            spans |= own
-            carried.append(Layout.of(sizes, clique, own))
-        return Effects(spans, length, tuple(Layout.of(sizes, clique, spans) for clique in cliques), tuple(carried))
+            own.append([effect for effect in effects_within(clique) if effect not in spans])
+            for effect in own[-1]:
+                spans[effect] = slice(length, length + math.prod(sizes[column] for column in effect))
+                length = spans[effect].stop
+        carried = Linear.of([_block(sizes, c, e, spans, even=False) for c, e in zip(cliques, own, strict=True)], length)
+        shared = Linear.of([_block(sizes, c, effects_within(c), spans, even=True) for c in cliques], length)
+        return Effects(spans, length, carried, shared, *_subsets(sizes, spans))
 
-    def of_counts(self, tables: Sequence[Floats]) -> Floats:
-        """Return the effects of a model's counts, given as one table for each clique."""
-        vector = np.empty(self.length)
-        for layout, table in zip(self.carried, tables, strict=True):
-            layout.put_sums(vector, table)
-        return vector
+    def centred(self, vector: Floats) -> Floats:
+        """Take out of each table of the vector what is not the effect itself: its sums along axes."""
+        return vector + self._subsets.times(self._signs * self._subsets.transposed(vector))
+
+    def of_counts(self, cells: Floats) -> Floats:
+        """Return the effects of counts, given for the cells of all cliques and read where each effect is carried."""
+        return self.centred(self.carried.transposed(cells))
+
+    def shared_by(self, sizes: Sequence[int], cliques: Sequence[Clique]) -> Linear:
+        """Return the map from effects to counts of the cells of other cliques, all of whose effects are here."""
+        return Linear.of([_block(sizes, c, effects_within(c), self.spans, even=True) for c in cliques], self.length)
+
+
+def _block(
+    sizes: Sequence[int], clique: Clique, effects: list[Clique], spans: dict[Clique, slice], *, even: bool
+) -> Block:
+    """List where a clique's cells find effects; if even, with their share of each entry."""
+    cells = math.prod(sizes[column] for column in clique)
+    found = [places(sizes, clique, effect, spans[effect].start) for effect in effects]
+    entries = [spans[effect].stop - spans[effect].start for effect in effects]
+    return Block(cells, found, [count / cells if even else 1.0 for count in entries])
+
+
+def _subsets(sizes: Sequence[int], spans: dict[Clique, slice]) -> tuple[Linear, Floats]:
+    """Describe the projection on effects: with all sums over the columns left out, of alternating sign. [XHZK23]"""
+    blocks, signs, width = [], [np.empty(0)], 0
+    for effect, span in spans.items():
+        rows, found = span.stop - span.start, []
+        for subset in [(), *effects_within(effect)[:-1]]:
+            found.append(places(sizes, effect, subset, width))
+            entries = math.prod(sizes[column] for column in subset)
+            signs.append(np.full(entries, (-1.0) ** (len(effect) - len(subset)) * entries / rows))
+            width += entries
+        blocks.append(Block(rows, found, [1.0] * len(found)))
+    return Linear.of(blocks, width), np.concatenate(signs)

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.descent import minimise
-from discreet.synth.tables.graphical.effects import Effects
+from discreet.synth.tables.graphical.effects import Cells, Effects, effects_within
 from discreet.synth.tables.graphical.forest import Forest
 from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of, maximal
 from discreet.synth.tables.graphical.knowledge import Knowledge
 from discreet.synth.tables.graphical.measured import Measured, checked, estimated_total
 from discreet.synth.tables.graphical.model import Graphical
-from discreet.synth.tables.graphical.network import NEVER, Network
+from discreet.synth.tables.graphical.network import HALF_NEVER, NEVER, Network
 from discreet.synth.tables.graphical.problem import Point, Problem
 
 __all__ = ["Impossible", "fit"]
 
 Impossible: TypeAlias = tuple[Clique, NDArray[np.bool_]]
-_EASE = (1.0, 0.3, 0.1)  # Of the steps, in deviations of the noise: the first ones short, the others long.
+_EASE = 0.1  # Of a step, for noise of deviation one: by about so many deviations its pull bends what is measured.
 
 
 def fit(
@@ -35,28 +35,33 @@ def fit(
     *,
     total: float | None = None,
     start: Graphical | None = None,
-    iterations: int = 200,
+    steps: int = 3,
+    iterations: int = 300,
     tolerance: float = 1e-3,
     impossible: Iterable[Impossible] = (),
 ) -> Graphical:
     """Fit the model whose cliques are those that were measured.
 
     Every number of what was measured may be negative, and their sum too: the number of rows is then taken to be one.
-    `iterations` is the most belief propagations to run; the fit ends earlier when a whole proximal step improves the
-    loss by less than `tolerance` for each measured cell. `start` is an earlier model to go on from.
+    One proximal step comes within a percent or so of the least loss, and every further one closer; there are at most
+    `steps`, at most `iterations` belief propagations in all, and no more once a step improves the loss by less than
+    `tolerance` for each measured cell. `start` is a model fitted to fewer measurements, from which the first step is
+    found sooner; what it finds is the same.
     """
     shape = tuple(int(size) for size in sizes)
     given = [checked(shape, one) for one in measured]
     rows = estimated_total(given) if total is None else max(1.0, float(total))
     never = [(tuple(clique), np.asarray(cells, dtype=bool)) for clique, cells in impossible]
     problem = _problem(shape, given, [clique for clique, _ in never], rows)
-    forest = Forest.of(shape, problem.network.scopes, problem.effects)
-    base = _forbidden(shape, problem.network.scopes, _first(problem, start), never)
-    if not math.isfinite(problem.tables([table.copy() for table in base])[0]):
+    base = _laid_out(problem, _independent(problem))
+    _forbid(problem, base, never)
+    if not math.isfinite(problem.expected(base)[0]):
         raise InvalidParameter("no row is possible: the impossible combinations exclude all of them")
     if given:
-        base = _descended(problem, forest, base, iterations, tolerance)
-    return Graphical(shape, problem.network.scopes, rows, tuple(base))
+        limits = _Limits(steps, iterations, tolerance * int(np.count_nonzero(problem.known.precision)))
+        base = _descended(problem, base, _guessed(problem, base, start), limits)
+    tables = problem.cells.tables(base)
+    return Graphical(shape, problem.network.scopes, rows, tuple(table.copy() for table in tables))
 
 
 def _problem(sizes: tuple[int, ...], given: Sequence[Measured], others: list[Clique], rows: float) -> Problem:
@@ -64,17 +69,28 @@ def _problem(sizes: tuple[int, ...], given: Sequence[Measured], others: list[Cli
     masks = [mask_of(clique) for clique in cliques] + [1 << column for column in range(len(sizes))]
     scopes = sorted(columns_of(mask) for mask in maximal(masks))
     effects = Effects.of(sizes, scopes)
-    return Problem(Network.of(sizes, scopes), effects, Knowledge.of(effects, given, rows), rows)
+    known = Knowledge.of(sizes, effects, given, rows)
+    return Problem(Network.of(sizes, scopes), Cells.of(sizes, scopes), effects, known, rows)
 
 
-def _first(problem: Problem, start: Graphical | None) -> list[Floats]:
-    """Return the potentials to begin with: of an earlier model, or of independent columns."""
-    network = problem.network
-    base = [np.zeros([network.sizes[column] for column in scope]) for scope in network.scopes]
-    begun = _independent(problem) if start is None else list(zip(start.cliques, start.potentials, strict=True))
-    for clique, table in begun:
-        _add(network, base, clique, table)
-    return base
+def _guessed(problem: Problem, base: Floats, start: Graphical | None) -> Floats:
+    """Return the change from the base to the potentials of an earlier model, as effects."""
+    if start is None:
+        return np.zeros(problem.effects.length)
+    apart = _laid_out(problem, zip(start.cliques, start.potentials, strict=True)) - base
+    apart[np.abs(apart) > -HALF_NEVER] = 0.0  # Impossible then or now.
+    guess = problem.effects.centred(problem.effects.shared.transposed(apart))
+    return np.where(problem.known.precision > 0, guess, 0.0)
+
+
+def _laid_out(problem: Problem, tables: Iterable[tuple[Clique, Floats]]) -> Floats:
+    """Add tables of potentials to the first factors that have their columns; what no factor has is left out."""
+    potentials = np.zeros(int(problem.cells.starts[-1]))
+    for clique, table in tables:
+        home = _home(problem, potentials, clique)
+        if home is not None:
+            np.add(home[0], table.reshape(home[1]), out=home[0])
+    return potentials
 
 
 def _independent(problem: Problem) -> list[tuple[Clique, Floats]]:
@@ -86,68 +102,51 @@ def _independent(problem: Problem) -> list[tuple[Clique, Floats]]:
     return tables
 
 
-def _add(network: Network, base: list[Floats], clique: Clique, table: Floats) -> None:
-    """Add a table to the first factor that has all its columns; a clique that none has is left out."""
-    for place, scope in enumerate(network.scopes):
+def _home(problem: Problem, base: Floats, clique: Clique) -> tuple[Floats, tuple[int, ...]] | None:
+    """Find the table of the first factor with all columns of a clique, and the clique's shape as a part of it."""
+    for scope, table in zip(problem.cells.cliques, problem.cells.tables(base), strict=True):
         if set(clique) <= set(scope):
-            base[place] += table.reshape([network.sizes[column] if column in clique else 1 for column in scope])
-            return
+            return table, tuple(problem.network.sizes[column] if column in clique else 1 for column in scope)
+    return None
 
 
-def _forbidden(
-    sizes: tuple[int, ...], scopes: Sequence[Clique], base: list[Floats], never: list[tuple[Clique, NDArray[np.bool_]]]
-) -> list[Floats]:
+def _forbid(problem: Problem, base: Floats, never: list[tuple[Clique, NDArray[np.bool_]]]) -> None:
     """Set the potentials of impossible cells."""
     for clique, cells in never:
         order = sorted(range(len(clique)), key=clique.__getitem__)
-        mask = cells.reshape([sizes[column] for column in clique]).transpose(order)
-        home = next(place for place, scope in enumerate(scopes) if set(clique) <= set(scope))
-        wide = mask.reshape([sizes[column] if column in clique else 1 for column in scopes[home]])
-        np.copyto(base[home], NEVER, where=wide)
-    return base
+        mask = cells.reshape([problem.network.sizes[column] for column in clique]).transpose(order)
+        home = _home(problem, base, clique)
+        if home is not None:
+            np.copyto(home[0], NEVER, where=mask.reshape(home[1]))
 
 
-@dataclass(slots=True)
-class _Spent:
-    """How many belief propagations may still run."""
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    steps: int
+    iterations: int
+    small: float  # An improvement of the loss that is not worth another step.
 
-    left: int
 
-
-def _descended(problem: Problem, forest: Forest, base: list[Floats], iterations: int, tolerance: float) -> list[Floats]:
+def _descended(problem: Problem, base: Floats, guess: Floats, limits: _Limits) -> Floats:
     """Take proximal steps until the loss no longer falls."""
-    spent, noise, before = _Spent(iterations), _noise(problem), math.inf
-    small = tolerance * int(np.count_nonzero(problem.known.precision))
-    for step in range(iterations):
-        ease = _EASE[min(step, len(_EASE) - 1)] / noise
-        moved, loss = _step(problem, forest, base, ease, spent, small)
-        if loss < before:  # It is not if the step was cut short.
-            base = moved
-        if before - loss <= small or spent.left <= 0:
+    forest = Forest.of(problem.network.sizes, problem.cells, problem.effects)
+    ease, left, before = _EASE / _noise(problem), limits.iterations, math.inf
+    curvature = _Curvature.of(problem, ease)
+    for _ in range(limits.steps):
+        change, found, used = minimise(
+            partial(problem.at, base, ease=ease),
+            lambda here: partial(forest.scaled, curvature=curvature.at(here)),
+            guess,
+            most=left,
+            enough=limits.small,
+        )
+        left -= used
+        if found.loss < before:  # It may not be if the step was cut short.
+            base = base + problem.effects.carried.times(change)
+        if before - found.loss <= limits.small or left <= 0:
             break
-        before = loss
+        before, guess = found.loss, np.zeros_like(guess)
     return base
-
-
-def _step(
-    problem: Problem, forest: Forest, base: list[Floats], ease: float, spent: _Spent, small: float
-) -> tuple[list[Floats], float]:
-    """Take one proximal step; return the potentials, and the loss there."""
-    base = forest.settle(base)
-    nothing = np.zeros(problem.effects.length)
-    goals = [
-        layout.counts(problem.known.value) + problem.total / math.prod(layout.shape) for layout in problem.effects.full
-    ]
-    change, found, used = minimise(
-        lambda change: problem.at(base, change, ease),
-        lambda here: partial(forest.scaled, curvatures=_curvatures(problem, here, goals, ease)),
-        nothing,
-        problem.at(base, nothing, ease),
-        most=spent.left,
-        enough=lambda here: float(here.gradient @ problem.known.times_precision(here.gradient)) <= small,
-    )
-    spent.left -= used + 1
-    return problem.moved(base, change), problem.known.loss(found.counts)
 
 
 def _noise(problem: Problem) -> float:
@@ -156,21 +155,38 @@ def _noise(problem: Problem) -> float:
     return math.sqrt(float(np.median(variance[variance > 0])))
 
 
-def _curvatures(problem: Problem, here: Point, goals: Sequence[Floats], ease: float) -> list[Floats]:
-    curvatures = []
-    for layout, counts, goal in zip(problem.effects.full, here.tables, goals, strict=True):
-        spread = max(float(problem.known.variance[place.span].max()) / place.shared for place in layout.places)
-        curvatures.append(_curvature(counts, goal) + max(ease * spread, 1e-9 * problem.total / counts.size))
-    return curvatures
+@dataclass(frozen=True, slots=True)
+class _Curvature:
+    """What the second derivative is about, in the cells of all factors."""
+
+    goal: Floats  # The counts that the effects' values describe.
+    ridge: Floats
+
+    @staticmethod
+    def of(problem: Problem, ease: float) -> _Curvature:
+        """Prepare for one proximal step."""
+        sizes = np.diff(problem.cells.starts)
+        goal = problem.effects.shared.times(problem.known.value) + problem.cells.spread(problem.total / sizes)
+        spread = [
+            max(
+                _variance(problem, effect) * math.prod(problem.network.sizes[column] for column in effect) / cells
+                for effect in effects_within(clique)
+            )
+            for clique, cells in zip(problem.cells.cliques, sizes.tolist(), strict=True)
+        ]
+        return _Curvature(goal, problem.cells.spread(np.maximum(ease * np.array(spread), 1e-9 * problem.total / sizes)))
+
+    def at(self, here: Point) -> Floats:
+        """Return the mean second derivative on the way from the counts here to the goal: their logarithmic mean.
+
+        A potential that rises by log(goal / counts) takes the one to the other, so a gradient of goal - counts divided
+        by it is that step. Below, and near, the counts themselves serve.
+        """
+        ratio = np.clip(self.goal / np.maximum(here.cells, 1e-12), 1.0, 1e6)
+        away = ratio > 1.001
+        np.divide(ratio - 1, np.log(ratio, where=away, out=np.ones_like(ratio)), out=ratio, where=away)
+        return here.cells * ratio + self.ridge
 
 
-def _curvature(counts: Floats, goal: Floats) -> Floats:
-    """Return the mean second derivative on the way from some counts to others: the logarithmic mean of both.
-
-    A potential that rises by log(goal / counts) takes the one to the other, so a gradient of goal - counts divided by
-    it is that step. Below, and near, the counts themselves serve.
-    """
-    ratio = np.clip(goal / np.maximum(counts, 1e-12), 1.0, 1e6)
-    away = ratio > 1.001
-    np.divide(ratio - 1, np.log(ratio, where=away, out=np.ones_like(ratio)), out=ratio, where=away)
-    return counts * ratio
+def _variance(problem: Problem, effect: Clique) -> float:
+    return float(problem.known.variance[problem.effects.spans[effect]].max())

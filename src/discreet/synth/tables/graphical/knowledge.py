@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.synth.tables.graphical.contraction import Floats
-from discreet.synth.tables.graphical.effects import Effects, effects_within, split
+from discreet.synth.tables.graphical.effects import Effects, effects_within
+from discreet.synth.tables.graphical.linear import places
 from discreet.synth.tables.graphical.measured import Measured
 
 __all__ = ["Knowledge"]
@@ -44,16 +45,17 @@ class Knowledge:
     unavoidable: float
 
     @staticmethod
-    def of(effects: Effects, measured: Sequence[Measured], total: float) -> Knowledge:
+    def of(sizes: Sequence[int], effects: Effects, measured: Sequence[Measured], total: float) -> Knowledge:
         """Join all measurements."""
         value, precision = np.zeros(effects.length), np.zeros(effects.length)
         matrices: dict[tuple[int, int], Floats] = {}
         for one in measured:
-            _join(effects, one, total, value, precision, matrices)
+            _join(sizes, effects, one, total, value, precision, matrices)
         uneven = tuple(_matrix(slice(*span), weights, precision) for span, weights in matrices.items())
         for part in uneven:
             precision[part.span] = np.diag(part.precision)  # Only to say that it was measured, and about how well.
         variance = np.divide(1.0, precision, out=np.zeros_like(precision), where=precision > 0)
+        value = effects.centred(value)
         known = Knowledge(value, precision, variance, uneven, 0.0)
         best = known.times_variance(value)
         rest = (math.fsum(_squares(one, total) for one in measured) - float(best @ value)) / 2
@@ -80,6 +82,7 @@ class Knowledge:
 
 
 def _join(
+    sizes: Sequence[int],
     effects: Effects,
     one: Measured,
     total: float,
@@ -87,18 +90,19 @@ def _join(
     precision: Floats,
     matrices: dict[tuple[int, int], Floats],
 ) -> None:
-    """Add what one measurement says, as value times precision."""
+    """Add what one measurement says, as marginals times precision."""
     if isinstance(one.deviation, float):
-        parts = split(one.values)
-        for part, effect in effects_within(one.clique):
+        for effect in effects_within(one.clique):
             span = effects.spans[effect]
-            shared = one.values.size // (span.stop - span.start)
-            value[span] += parts[part].ravel() * one.deviation**-2
-            precision[span] += one.deviation**-2 / shared
+            entries = span.stop - span.start
+            sums = np.bincount(places(sizes, one.clique, effect), weights=one.values.ravel(), minlength=entries)
+            weight = one.deviation**-2 * entries / one.values.size
+            value[span] += sums * weight
+            precision[span] += weight
         return
     span, weights = effects.spans[one.clique], one.deviation**-2
     pull = weights * (one.values - total / one.values.size)
-    value[span] += pull - pull.mean()
+    value[span] += pull
     held = matrices.setdefault((span.start, span.stop), np.zeros(weights.size))
     held += weights
 

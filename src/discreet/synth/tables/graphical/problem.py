@@ -9,13 +9,12 @@ an implicit step of mirror descent on the loss, of length 1 / ease, from the bas
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.synth.tables.graphical.contraction import Floats
-from discreet.synth.tables.graphical.effects import Effects
+from discreet.synth.tables.graphical.effects import Cells, Effects
 from discreet.synth.tables.graphical.knowledge import Knowledge
 from discreet.synth.tables.graphical.network import HALF_NEVER, Network
 
@@ -28,8 +27,9 @@ class Point:
 
     value: float
     gradient: Floats
-    counts: Floats  # As effects.
-    tables: list[Floats]  # Of every factor's clique.
+    cells: Floats  # Of every factor.
+    loss: float
+    fault: float  # Twice the loss that the gradient, as a residual, would make.
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,32 +37,28 @@ class Problem:
     """A network of factors, and what is known of the effects of their cliques."""
 
     network: Network
+    cells: Cells
     effects: Effects
     known: Knowledge
     total: float
 
-    def moved(self, base: Sequence[Floats], change: Floats) -> list[Floats]:
-        """Return the potentials after a change."""
-        return [table + layout.potentials(change) for table, layout in zip(base, self.effects.carried, strict=True)]
-
-    def at(self, base: Sequence[Floats], change: Floats, ease: float) -> Point:
+    def at(self, base: Floats, change: Floats, ease: float) -> Point:
         """Evaluate the function of one step; it is infinite where every product would be zero."""
-        log_sum, tables = self.tables(self.moved(base, change))
-        counts = self.effects.of_counts(tables)
+        log_sum, cells = self.expected(base + self.effects.carried.times(change))
+        counts = self.effects.of_counts(cells)
         pull = ease * self.known.times_variance(change)
         value = self.total * log_sum - float(change @ self.known.value) + float(change @ pull) / 2
         gradient = np.where(self.known.precision > 0, counts - self.known.value + pull, 0.0)
-        return Point(value if math.isfinite(value) else math.inf, gradient, counts, tables)
+        fault = float(gradient @ self.known.times_precision(gradient))
+        value = value if math.isfinite(value) else math.inf
+        return Point(value, gradient, cells, self.known.loss(counts), fault)
 
-    def tables(self, potentials: list[Floats]) -> tuple[float, list[Floats]]:
-        """Return log Z, and the model's counts for each factor's clique. The potentials are overwritten."""
-        tops = [float(table.max()) for table in potentials]
-        if min(tops) < HALF_NEVER:  # Scaled by its largest, a table of nothing but impossible cells would look uniform.
-            return -math.inf, potentials
-        for table, top in zip(potentials, tops, strict=True):
-            table -= top
-            np.exp(table, out=table)
-        log_sum, tables = self.network.run(potentials)
-        for table in tables:
-            table *= self.total
-        return log_sum + math.fsum(tops), tables
+    def expected(self, potentials: Floats) -> tuple[float, Floats]:
+        """Return log Z, and the model's counts in the cells of all factors."""
+        tops = np.maximum.reduceat(potentials, self.cells.starts[:-1])
+        if tops.min() < HALF_NEVER:  # Scaled by its largest, a table of nothing but impossible cells looks uniform.
+            return -math.inf, np.zeros_like(potentials)
+        log_sum, tables = self.network.run(self.cells.tables(np.exp(potentials - self.cells.spread(tops))))
+        cells = np.concatenate([table.ravel() for table in tables])
+        cells *= self.total
+        return log_sum + math.fsum(tops.tolist()), cells
