@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter
 __all__ = ["Clique", "Tree", "columns_of", "junction_cells", "junction_tree", "mask_of", "maximal"]
 
 Clique = tuple[int, ...]
-_Key = Callable[[int, int, list[int]], tuple[float, ...]]
+_Key = Callable[[int, list[int]], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,57 +72,58 @@ def _joined(columns: int, cliques: Iterable[int]) -> list[int]:
 
 
 def _by_size(sizes: tuple[int, ...]) -> _Key:
-    return lambda column, mask, near: (_cells(sizes, mask), column)
+    return lambda column, near: (_cells(sizes, near[column]), column)
 
 
 def _by_fill(sizes: tuple[int, ...]) -> _Key:
-    def key(column: int, mask: int, near: list[int]) -> tuple[float, ...]:
+    def key(column: int, near: list[int]) -> tuple[int, ...]:
+        mask = near[column]
         missing = sum((mask & ~near[other]).bit_count() for other in columns_of(mask))
-        return (missing, _cells(sizes, mask), column)
+        return missing, _cells(sizes, mask), column
 
     return key
 
 
 def _eliminate(near: list[int], key: _Key) -> list[int]:
     """Take one column out after another, joining all its neighbours; return what each left with. [KF09]"""
-    near, left, bags = list(near), set(range(len(near))), []
-    while left:
-        chosen = min(left, key=lambda column: key(column, near[column], near))
-        bag = near[chosen]
+    near, bags = list(near), []
+    keys = {column: key(column, near) for column in range(len(near))}
+    while keys:
+        chosen = min(keys, key=keys.__getitem__)
+        bag, changed = near[chosen], 0
         bags.append(bag)
-        left.remove(chosen)
+        del keys[chosen]
         for other in columns_of(bag & ~(1 << chosen)):
             near[other] = (near[other] | bag) & ~(1 << chosen)
+            changed |= near[other]
+        # Only who is near a column whose neighbours have changed can count otherwise now.
+        for other in columns_of(changed):
+            keys[other] = key(other, near)
     return maximal(bags)
 
 
-def _triangulated(sizes: tuple[int, ...], cliques: Sequence[int]) -> list[int]:
+@lru_cache(maxsize=1 << 15)
+def _bags(sizes: tuple[int, ...], near: tuple[int, ...]) -> tuple[int, ...]:
     """Return the largest cliques after the better of two greedy eliminations."""
-    near = _joined(len(sizes), cliques)
-    found = [_eliminate(near, make(sizes)) for make in (_by_size, _by_fill)]
-    return min(found, key=lambda bags: sum(_cells(sizes, bag) for bag in bags))
+    found = [_eliminate(list(near), make(sizes)) for make in (_by_size, _by_fill)]
+    return tuple(min(found, key=lambda bags: sum(_cells(sizes, bag) for bag in bags)))
 
 
-@lru_cache(maxsize=1 << 14)
-def _bags(sizes: tuple[int, ...], cliques: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(_triangulated(sizes, cliques))
-
-
-def _checked(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    shape = tuple(int(size) for size in sizes)
+def _triangulated(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the sizes, checked, and the largest cliques of a chordal graph in which all given cliques are."""
+    shape = tuple(sizes)
     if not shape or min(shape) < 1:
         raise InvalidParameter("every column needs at least one cell; give the size of each column")
-    columns = range(len(shape))
-    listed = [tuple(clique) for clique in cliques]
-    if any(column not in columns for clique in listed for column in clique):
+    masks = {mask_of(clique) for clique in cliques}
+    if any(mask >> len(shape) for mask in masks):
         raise InvalidParameter(f"a clique names a column that is not there; the columns are 0 to {len(shape) - 1}")
-    return shape, tuple(sorted(maximal(mask_of(clique) for clique in listed)))
+    return shape, _bags(shape, tuple(_joined(len(shape), masks)))
 
 
 def junction_cells(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> int:
     """Count the cells of all tables of a junction tree for these cliques (8 bytes each)."""
-    shape, masks = _checked(sizes, cliques)
-    return sum(_cells(shape, bag) for bag in _bags(shape, masks))
+    shape, bags = _triangulated(sizes, cliques)
+    return sum(_cells(shape, bag) for bag in bags)
 
 
 def junction_tree(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> Tree:
@@ -131,8 +132,8 @@ def junction_tree(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> Tre
     Theorem     A spanning tree of the cliques of a chordal graph whose separators are as large as can be is a
                 junction tree. [KF09]
     """
-    shape, masks = _checked(sizes, cliques)
-    bags = sorted(_bags(shape, masks), key=lambda bag: (-_cells(shape, bag), bag))
+    shape, found = _triangulated(sizes, cliques)
+    bags = sorted(found, key=lambda bag: (-_cells(shape, bag), bag))
     order, parents = [bags[0]], [0]
     best = {bag: ((bag & bags[0]).bit_count(), 0) for bag in bags[1:]}
     while best:

@@ -48,7 +48,7 @@ class Graphical:
         columns = tuple(clique)
         if len(set(columns)) < len(columns) or not set(columns) <= set(range(len(self.sizes))):
             raise InvalidParameter("a clique must name different columns of the model")
-        return self._queries.marginal(columns) * self.total
+        return np.ascontiguousarray(self._queries.marginal(columns) * self.total)
 
     def marginals(self, cliques: Iterable[Sequence[int]]) -> list[Floats]:
         """Return the expected counts of many cliques; they share what they have in common."""

@@ -1,7 +1,8 @@
 """Marginals of many cliques at once, whether or not the tree of the model has them.
 
-A clique's columns are kept in the messages on the way up to the first clique of the tree below which all of them lie.
-Cliques that share columns share messages, so each message with given columns kept is made once.
+A clique is put together at the lowest clique of the tree below which all its columns lie: from the chances of the
+columns there, and, for columns further down, their chances given what a branch shares with it. Both are kept, since the
+cliques that are asked for have most of them in common.
 """
 
 from __future__ import annotations
@@ -12,75 +13,98 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from discreet.synth.tables.graphical.contraction import Floats, plan
-from discreet.synth.tables.graphical.junction import Clique, mask_of
+from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of
 from discreet.synth.tables.graphical.network import Beliefs, Network
 
 __all__ = ["Queries"]
 
-_KEPT = 1 << 20  # Cells of a message above which it is made again rather than kept.
-_Message = tuple[Floats, Clique]
+_ROOM = 1 << 24  # Cells that may be kept in all; what does not fit is made again.
+_Table = tuple[Floats, Clique]
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """Tables that were made, by node and columns, as long as there is room."""
+
+    held: dict[tuple[int, int], _Table] = field(default_factory=dict)
+    room: int = _ROOM
+
+    def put(self, key: tuple[int, int], made: _Table) -> _Table:
+        """Keep a table if it fits."""
+        if made[0].size <= self.room:
+            self.held[key] = made
+            self.room -= made[0].size
+        return made
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """The factors of a model, its messages, and those made since for cliques outside the tree."""
+    """The factors of a model, its messages, and what was made of them. All tables sum to one."""
 
     network: Network
     factors: Sequence[Floats]
     beliefs: Beliefs
-    below: tuple[int, ...]  # By node: the columns in it and all nodes below, as bits.
-    made: dict[tuple[int, int], _Message] = field(default_factory=dict)
+    within: tuple[int, ...]  # By node: its columns, as bits,
+    below: tuple[int, ...]  # and its columns and those of all nodes below.
+    alone: _Shelf = field(default_factory=_Shelf)
+    given: _Shelf = field(default_factory=_Shelf)
 
     @staticmethod
     def of(network: Network, factors: Sequence[Floats]) -> Queries:
         """Run the messages in both directions."""
-        below = [mask_of(clique) for clique in network.tree.cliques]
+        within = tuple(mask_of(clique) for clique in network.tree.cliques)
+        below = list(within)
         for node in range(len(below) - 1, 0, -1):
             below[network.tree.parents[node]] |= below[node]
-        return Queries(network, factors, network.calibrate(factors), tuple(below))
+        return Queries(network, factors, network.calibrate(factors), within, tuple(below))
 
     def marginal(self, clique: Clique) -> Floats:
-        """Return the probabilities of a clique's cells, in the order of its columns."""
+        """Return the chances of a clique's cells, in the order of its columns."""
         wanted = mask_of(clique)
-        node = self._lowest(wanted)
-        tables, scopes = self._given(node, wanted)
-        if node > 0:
-            tables.append(self.beliefs.down[node])
-            scopes.append(self.network.nodes[node].program.scope)
-        program = plan(self.network.sizes, tuple(scopes), frozenset(clique))
-        table = program.forward(tables).transpose([program.scope.index(column) for column in clique])
-        return np.asarray(table / table.sum())
+        node = max(node for node, columns in enumerate(self.below) if wanted & columns == wanted)
+        table, scope = self._joined(node, wanted)
+        return table.transpose([scope.index(column) for column in clique])
 
-    def _lowest(self, wanted: int) -> int:
-        """Find the smallest node that has the columns in it or below it."""
-        return max(node for node, columns in enumerate(self.below) if wanted & columns == wanted)
+    def _joined(self, node: int, wanted: int) -> _Table:
+        """Return the chances of columns that lie in a node or below it."""
+        branches, local = [], wanted & self.within[node]
+        for child in self.network.nodes[node].children:
+            further = wanted & self.below[child] & ~self.within[node]
+            if further:
+                branches.append(self._given_shared(child, further))
+                local |= self.within[child] & self.within[node]
+        here = self._in_node(node, local)
+        if not branches:
+            return here
+        return self._contracted([here, *branches], wanted)
 
-    def _given(self, node: int, wanted: int) -> tuple[list[Floats], list[Clique]]:
-        """List a node's factors and the messages of its children, with wanted columns kept."""
+    def _given_shared(self, child: int, wanted: int) -> _Table:
+        """Return the chances of columns below, given what a node shares with its parent."""
+        key = (child, wanted)
+        if key in self.given.held:
+            return self.given.held[key]
+        shared = self.within[child] & self.within[self.network.tree.parents[child]]
+        table, scope = self._joined(child, wanted | shared)
+        order = sorted(range(len(scope)), key=lambda axis: not shared >> scope[axis] & 1)
+        table = table.transpose(order)
+        axes = tuple(range(shared.bit_count(), table.ndim))
+        sums = table.sum(axis=axes, keepdims=True)
+        given = np.divide(table, sums, out=np.zeros(table.shape), where=sums > 0)
+        return self.given.put(key, (given, tuple(scope[axis] for axis in order)))
+
+    def _in_node(self, node: int, wanted: int) -> _Table:
+        """Return the chances of some columns of one node."""
+        key = (node, wanted)
+        if key in self.alone.held:
+            return self.alone.held[key]
         held = self.network.nodes[node]
-        tables = [self.factors[factor] for factor in held.factors]
-        scopes = [self.network.scopes[factor] for factor in held.factors]
-        for child in held.children:
-            table, scope = self._message(child, wanted & self.below[child])
-            tables.append(table)
-            scopes.append(scope)
-        return tables, scopes
+        tables = [(self.factors[factor], self.network.scopes[factor]) for factor in held.factors]
+        tables += [(self.beliefs.up[child], self.network.nodes[child].program.scope) for child in held.children]
+        if node > 0:
+            tables.append((self.beliefs.down[node], held.program.scope))
+        table, scope = self._contracted(tables, wanted)
+        return self.alone.put(key, (table / table.sum(), scope))
 
-    def _message(self, node: int, wanted: int) -> _Message:
-        separator = mask_of(self.network.tree.separator(node))
-        if wanted & ~separator == 0:
-            return self.beliefs.up[node], self.network.nodes[node].program.scope
-        key = (node, wanted & ~separator)
-        if key not in self.made:
-            message = self._sent(node, wanted & ~separator, separator)
-            if message[0].size > _KEPT:
-                return message
-            self.made[key] = message
-        return self.made[key]
-
-    def _sent(self, node: int, wanted: int, separator: int) -> _Message:
-        tables, scopes = self._given(node, wanted)
-        kept = frozenset(column for column in range(len(self.network.sizes)) if (wanted | separator) >> column & 1)
-        program = plan(self.network.sizes, tuple(scopes), kept)
-        table = program.forward(tables)
-        return table / max(float(table.max()), np.finfo(np.float64).tiny), program.scope
+    def _contracted(self, tables: Sequence[_Table], wanted: int) -> _Table:
+        program = plan(self.network.sizes, tuple(scope for _, scope in tables), frozenset(columns_of(wanted)))
+        return program.forward([table for table, _ in tables]), program.scope
