@@ -21,7 +21,7 @@ from discreet import privacy
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.privacy.relation import Relation
 from discreet.synth.domain import Category, Domain, ImageRows, Images, Numeric
-from discreet.synth.merf import MerfImageModel, MerfImages, MerfTables
+from discreet.synth.merf import HermiteImages, MerfImageModel, MerfImages, MerfTables
 from discreet.synth.merf.cell_matching import CellMatching
 from discreet.synth.merf.cells import CellEmbedding
 from discreet.synth.merf.picture_matching import PictureMatching
@@ -272,6 +272,15 @@ def test_nonsense_is_refused_before_anything_is_read(option: dict[str, Any]) -> 
         MerfImages(**option).plan(terms(SMALL))
     with pytest.raises(InvalidParameter):
         MerfTables(**option).plan(terms(DOMAIN))
+
+
+def test_features_that_no_memory_holds_are_refused() -> None:
+    with pytest.raises(InvalidParameter, match="fewer waves"):
+        MerfImages().plan(terms(Images(512, 512, classes=["a"])))
+    with pytest.raises(InvalidParameter, match="fewer cells"):
+        MerfTables().plan(terms(Domain({"a": Category(range(100_000)), "b": Category([1, 2])})))
+    with pytest.raises(InvalidParameter, match="fewer pairs"):
+        HermiteImages().plan(terms(Images(512, 512, classes=range(20))))
 
 
 def test_labels_of_no_use_are_refused() -> None:

@@ -23,7 +23,9 @@ def normals(*shape: int) -> NDArray[np.float32]:
 
 def classes_of(counts: NDArray[np.float64], rows: int) -> NDArray[np.int32]:
     """Draw a class for each row, in proportion to counts."""
-    return cells_of(np.broadcast_to(counts, (rows, len(counts))))
+    reached = np.cumsum(counts)
+    places: NDArray[np.int32] = np.searchsorted(reached, fractions(rows) * reached[-1], side="right").astype(np.int32)
+    return np.minimum(places, len(counts) - 1)
 
 
 def cells_of(weights: NDArray[Any]) -> NDArray[np.int32]:

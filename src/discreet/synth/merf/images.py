@@ -13,7 +13,7 @@ from discreet.synth.domain.images import BRIGHTEST, Images
 from discreet.synth.merf.circle import RADIUS
 from discreet.synth.merf.hermite import HermiteEmbedding, hermite_table
 from discreet.synth.merf.pictures import PictureEmbedding
-from discreet.synth.merf.recipes import MerfImagePlan, check_options, plan_pictures
+from discreet.synth.merf.recipes import MerfImagePlan, check_numbers, check_options, plan_pictures
 from discreet.synth.merf.summing import NoisySums
 from discreet.synth.merf.waves import picture_waves
 from discreet.synth.method import Terms
@@ -47,6 +47,7 @@ class MerfImages:
     def plan(self, terms: Terms[Images]) -> MerfImagePlan:
         """Plan a fit; nothing is read."""
         check_options(self, "waves", "steps", "hidden", "codes")
+        check_numbers(self.waves * terms.domain.pixels, "choose fewer waves, or make the pictures smaller")
         return plan_pictures(self, terms)
 
     def describe(self, classes: int) -> str:
@@ -90,6 +91,8 @@ class HermiteImages:
     def plan(self, terms: Terms[Images]) -> MerfImagePlan:
         """Plan a fit; nothing is read."""
         check_options(self, "order", "pairs", "pair_order", "steps", "hidden", "codes")
+        features = terms.domain.pixels * (self.order + 1) + self.pairs * (self.pair_order + 1) ** 2
+        check_numbers(features * len(terms.domain.classes), "choose lower orders, fewer pairs, or smaller pictures")
         return plan_pictures(self, terms)
 
     def describe(self, classes: int) -> str:

@@ -35,7 +35,10 @@ class Reach:
         return self.constant + self.positive + self.turning
 
     def squared_sensitivity(self, relation: Relation, rows_per_unit: int = 1) -> int:
-        """The squared l2 norm by which one unit can move the sum; k rows move it k times as far, at most."""
+        """The squared l2 norm by which one unit can move the sum; k rows move it k times as far, at most.
+
+        A unit that is replaced may have fewer rows than before: a row that only goes moves less than one replaced.
+        """
         rows = positive_integer(rows_per_unit, name="rows_per_unit")
         if read_relation(relation) is Relation.ADD_REMOVE:
             return rows * rows * self.squared

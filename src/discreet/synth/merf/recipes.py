@@ -15,11 +15,13 @@ from discreet.synth.merf.summing import Embedding, NoisySums, Price, price, summ
 from discreet.synth.method import Terms
 from discreet.synth.progress import progress_line
 
-__all__ = ["MerfImagePlan", "PictureRecipe", "check_options", "plan_pictures"]
+__all__ = ["MerfImagePlan", "PictureRecipe", "check_numbers", "check_options", "plan_pictures"]
 
 _ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
 _RATE, _SCALE = 5e-3, 0.5  # Learning rate, and how unlike the pictures of a class are before training.
-_MOST = 1 << 16
+_MANY = ("waves", "steps", "pairs")
+_MOST, _WIDEST = 1 << 16, 1 << 11
+_LARGEST = 1 << 26
 
 
 class PictureRecipe(Protocol):
@@ -87,8 +89,15 @@ class MerfImagePlan:
 def check_options(method: object, *names: str) -> None:
     """Refuse options that are no sane whole numbers."""
     for name in names:
-        if positive_integer(getattr(method, name), name=name) > _MOST:
-            raise InvalidParameter(f"{name} must be at most {_MOST}")
+        most = _MOST if name in _MANY else _WIDEST
+        if positive_integer(getattr(method, name), name=name) > most:
+            raise InvalidParameter(f"{name} must be at most {most}")
+
+
+def check_numbers(numbers: int, way_out: str) -> None:
+    """Refuse features that no memory holds, while nothing is spent yet."""
+    if numbers > _LARGEST:
+        raise InvalidParameter(f"DP-MERF would need {numbers:,} numbers for its features alone: {way_out}")
 
 
 def plan_pictures(recipe: PictureRecipe, terms: Terms[Images]) -> MerfImagePlan:

@@ -18,7 +18,7 @@ from discreet.synth.merf.cells import CellEmbedding
 from discreet.synth.merf.circle import RADIUS
 from discreet.synth.merf.how import Training
 from discreet.synth.merf.models import MerfTableModel
-from discreet.synth.merf.recipes import check_options
+from discreet.synth.merf.recipes import check_numbers, check_options
 from discreet.synth.merf.summing import Price, price, summed
 from discreet.synth.merf.waves import cell_waves
 from discreet.synth.method import Terms
@@ -53,6 +53,9 @@ class MerfTables:
         """Plan a fit; nothing is read."""
         check_options(self, "waves", "steps", "hidden", "codes")
         _check(terms.domain, terms.label)
+        check_numbers(
+            sum(terms.domain.sizes) * self.waves, "choose fewer waves, declare fewer cells, or take mst or aim"
+        )
         embedding = self._embedding([own for name, own in terms.domain.columns.items() if name != terms.label])
         paid = price(
             embedding.reach,
