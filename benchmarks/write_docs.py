@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from benchmarks import bench_attacks
@@ -51,10 +52,15 @@ def _section(topic: str) -> str:
             results.machine["date"],
         )
     )
-    named = ((name.removesuffix("-polars"), found) for name, found in results.versions.items())
+    named = ((_distribution(subject, found), found) for subject, found in results.versions.items())
     versions = ", ".join(f"{name} {found[name]}" for name, found in named if name in found)
     facts = f"Commit `{results.commit}`; {machine}. {versions}."
     return f"## {topic.capitalize()}\n\n{TOPICS[topic].text(results)}\n\n{facts}\n"
+
+
+def _distribution(subject: str, found: Mapping[str, str]) -> str:
+    """Return what an environment is about: opendp for opendp-polars, which is OpenDP with an extra."""
+    return subject if subject in found else subject.rpartition("-")[0]
 
 
 def with_table(text: str) -> str:
