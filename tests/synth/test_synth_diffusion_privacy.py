@@ -208,7 +208,7 @@ def audited(steps: int, target: int, *, draws: int, slots: int = 1) -> TrainingA
     scores = np.array([float(direction @ total) for total in kept.released_sums])
     return audit_steps(
         scores[1::2], scores[::2], step=Gaussian(plan.noise_multiplier), steps=2 * steps,
-        sampling_rate=plan.rate, delta=TERMS.delta, error=1e-9,
+        sampling_rate=plan.schedule.rate, delta=TERMS.delta, error=1e-9,
     )  # fmt: skip
 
 

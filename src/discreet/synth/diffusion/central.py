@@ -1,6 +1,6 @@
 """Noisy averages of all pictures, paid for once, so that a denoiser knows where a class lies before it learns.
 
-The private central images of DP-FETA are averages of each class, and a denoiser learns from them first [LGGW25]. Here
+The private central images of DP-FETA are averages of each class, and a denoiser learns from them first [LGLZHW25]. Here
 they are its centre, so there is nothing to learn about them; and products of pixels, if they are bought, turn the axes
 of pixels into those along which pictures of one class differ, with how much they do.
 """

@@ -24,8 +24,8 @@ Numbers = NDArray[np.float32]
 class Coordinates:
     """A public change of axes. Pixels go from -1 to 1; the last class means that none is told.
 
-    The denoiser learns the first `places` coordinates. Whatever is at right angles to them is drawn as normal noise of
-    one small deviation around the centre of the class.
+    The denoiser learns the first `places` coordinates. Whatever is at right angles to them is drawn as normal noise
+    around the centre of the class, with a small deviation for each pixel.
     """
 
     axes: Numbers  # (pixels, places), at right angles to each other, of length 1
@@ -33,7 +33,7 @@ class Coordinates:
     scale: Numbers  # (places,), the deviation of pictures from the centre of their class, all classes together
     frames: Numbers  # (classes + 1, places, places), the axes of each class among the places; or (0, 0, 0) for none
     spreads: Numbers  # (classes + 1, places), the deviation along the axes of each class
-    rest: float  # the deviation of each direction that is not among the axes
+    rest: Numbers  # (pixels,), the deviation of pixels that the axes do not explain
 
     @property
     def places(self) -> int:
@@ -49,7 +49,7 @@ class Coordinates:
             scale=np.full(kept, spread, np.float32),
             frames=np.zeros((0, 0, 0), np.float32),
             spreads=np.full((classes + 1, kept), spread, np.float32),
-            rest=0.0,
+            rest=np.zeros(pixels, np.float32),
         )
 
     @classmethod
@@ -70,7 +70,7 @@ class Coordinates:
             scale=_floored(np.sqrt(variances)),
             frames=np.zeros((0, 0, 0), np.float32),
             spreads=_floored(spreads),
-            rest=float(_floored(np.sqrt(rest))),
+            rest=2 * np.sqrt(rest).astype(np.float32),
         )
 
     def turned(self, products: NDArray[np.int64], counts: NDArray[np.int64], variance: Fraction) -> Coordinates:
@@ -101,17 +101,18 @@ def _floored(deviations: NDArray[np.float64]) -> Numbers:
 def _axes(
     sums: NoisySums, means: NDArray[np.float64], counts: NDArray[np.float64], places: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the axes along which pictures of one class differ most, their variances, and that of all the others.
+    """Return the axes along which pictures of one class differ most, their variances, and what is left of each pixel.
 
-    What is not above the largest eigenvalue of noise cannot be told from it, and shares what is left of the whole
-    variance. Pixels go from 0 to 1 here.
+    What is not above the largest eigenvalue of noise cannot be told from it: along such axes, pixels vary by themselves
+    as much as is left of them, if that is more than two deviations of its noise. Pixels go from 0 to 1 here.
     """
     assert sums.products is not None
-    pixels, total = means.shape[1], counts.sum()
-    within = sums.products / (BRIGHTEST**2 * total) - (means.T * (counts / total)) @ means
+    pixels, size = means.shape[1], BRIGHTEST**2 * counts.sum()
+    within = sums.products / size - (means.T * (counts / counts.sum())) @ means
     values, vectors = np.linalg.eigh(within)
     values, vectors = values[::-1], vectors[:, ::-1]
-    clear = int((values > edge(pixels, sums.variance) / (BRIGHTEST**2 * total)).sum())
-    rest = np.maximum(0.0, values[clear:].sum()) / max(1, pixels - clear)
-    variances = np.where(np.arange(pixels) < clear, values, rest)
+    clear = int((values > edge(pixels, sums.variance) / size).sum())
+    rest = np.diag(within) - vectors[:, :clear] ** 2 @ values[:clear]
+    rest = np.where(rest > 2 * np.sqrt(2 * float(sums.variance)) / size, rest, 0.0)
+    variances = np.where(np.arange(pixels) < clear, values, rest @ vectors**2)
     return vectors[:, :places], variances[:places], rest

@@ -30,7 +30,7 @@ class Drawing:
         self._sampler = sampler
         coordinates = model.start.coordinates
         self._axes, self._centres = tensor(coordinates.axes), tensor(coordinates.centres)
-        self._rest = coordinates.rest
+        self._rest = tensor(coordinates.rest)
         self._denoiser = build(model.network, model.domain, coordinates)
         _load(self._denoiser.network, model.weights)
 
@@ -60,9 +60,7 @@ class Drawing:
 
     def _beside(self, told: Tensor) -> Tensor:
         """What is at right angles to all axes: the centre of the class, and a little noise."""
-        away = told @ self._centres
-        if self._rest:
-            away = away + self._rest * SecretNormal(away.shape[1])(away)
+        away = told @ self._centres + self._rest * SecretNormal(len(self._rest))(told)
         return away - (away @ self._axes) @ self._axes.T
 
 

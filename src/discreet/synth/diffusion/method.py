@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Self, final
 
@@ -23,13 +23,13 @@ _MOST_PIXELS = 1024  # Of pictures whose products of pixels are bought: there ar
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffusion:
-    """A diffusion model of pictures, trained by noisy gradients. [DCV23]
+    """A diffusion model of pictures, trained by noisy gradients. [DCVK23]
 
     network          Linear() for CPUs, Convolutional() as in the paper
     draws            K: noisy copies of a picture in each step; privacy does not depend on it
     batch_size       pictures in a step, of `public_rows`, by a coin each; chosen from `public_rows` if not given
-    steps            of learning
-    learning_rate    of Adam at its highest; it rises for 20 steps and then falls in a straight line
+    steps            of learning; more for a larger epsilon if not given
+    learning_rate    of Adam at its highest, which rises for 20 steps and then falls; chosen with the steps
     clip             the largest l2 norm of one picture's gradient
     ema              decay of averaged weights, which are what is kept
     label_drop       how often a picture is shown without its class, for guidance
@@ -43,8 +43,8 @@ class Diffusion:
     network: Network = field(default_factory=Linear)
     draws: int = 4
     batch_size: int | None = None
-    steps: int = 500
-    learning_rate: float = 5e-3
+    steps: int | None = None
+    learning_rate: float | None = None
     clip: Number = Fraction(1, 10)
     ema: float = 0.98
     label_drop: float = 0.1
@@ -56,11 +56,12 @@ class Diffusion:
 
     def __post_init__(self) -> None:
         settle(self, clip=positive(self.clip, name="clip"))
-        for name in ("draws", "steps"):
-            positive_integer(getattr(self, name), name=name)
-        if self.batch_size is not None:
-            positive_integer(self.batch_size, name="batch_size")
-        _between(0, 1, learning_rate=self.learning_rate, ema=self.ema, label_drop=self.label_drop)
+        for name in ("draws", "steps", "batch_size", "physical_batch"):
+            if getattr(self, name) is not None:
+                positive_integer(getattr(self, name), name=name)
+        if self.learning_rate is not None:
+            _between(0, 1, learning_rate=self.learning_rate)
+        _between(0, 1, ema=self.ema, label_drop=self.label_drop)
         _between(0, 10, spread=self.spread, deviation_of_levels=self.levels[1])
         _between(-10, 10, mean_of_levels=self.levels[0])
         if isinstance(self.network, Convolutional) and self.warm_up is not None and self.warm_up.places is not None:
@@ -74,7 +75,7 @@ class Diffusion:
 
     @classmethod
     def as_published(cls) -> Self:
-        """The size of the paper: a U-net, 32 draws, batches of 4,096. On CPUs it takes days. [DCV23]"""
+        """The size of the paper: a U-net, 32 draws, batches of 4,096. On CPUs it takes days. [DCVK23]"""
         return cls(
             network=Convolutional(),
             draws=32,
@@ -93,19 +94,13 @@ class Diffusion:
     def plan(self, terms: Terms[Images]) -> DiffusionPlan:
         """Price a fit of pictures, or refuse; nothing is read."""
         _check(terms)
-        assert terms.public_rows is not None
-        size = terms.public_rows
-        batch = self.batch_size or min(4096, max(32, size // 12))
-        if batch > size:
-            raise InvalidParameter("batch_size must not exceed public_rows, about how many pictures there are")
-        chosen = replace(self, batch_size=batch)
         places = None if self.warm_up is None else self.warm_up.places
         if places is not None and terms.domain.pixels > _MOST_PIXELS:
             raise InvalidParameter(
                 f"pictures of more than {_MOST_PIXELS} pixels have too many products of pixels: make them smaller, "
                 "or say Diffusion(warm_up=WarmUp(places=None))"
             )
-        planned = DiffusionPlan.of(chosen, terms)
+        planned = DiffusionPlan.of(self, terms)
         planned.try_out()
         return planned
 

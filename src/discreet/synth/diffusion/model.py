@@ -61,7 +61,6 @@ class DiffusionModel:
             "network": _said(self.network, _NETWORKS),
             "sampler": _said(self.sampler, _SAMPLERS),
             "rows": start.rows,
-            "rest": coordinates.rest,
         }
         arrays = {
             "axes": coordinates.axes,
@@ -69,6 +68,7 @@ class DiffusionModel:
             "scale": coordinates.scale,
             "frames": coordinates.frames,
             "spreads": coordinates.spreads,
+            "rest": coordinates.rest,
             "chances": start.chances,
         }
         return said, arrays | {f"network.{name}": value for name, value in self.weights.items()}
@@ -82,7 +82,7 @@ class DiffusionModel:
         if said["format"] != _FORMAT:
             raise InvalidParameter("it was written by another version")
         sizes = len(domain.classes) + 1, domain.pixels
-        coordinates = _coordinates(arrays, float(said["rest"]), *sizes)
+        coordinates = _coordinates(arrays, *sizes)
         chances = np.asarray(arrays["chances"], np.float64)
         if chances.shape != (sizes[0] - 1,) or (chances < 0).any() or abs(chances.sum() - 1) > 1e-6:
             raise InvalidParameter("its chances of classes do not add up")
@@ -115,15 +115,16 @@ class DiffusionModel:
         return len(self.domain.classes)
 
 
-def _coordinates(arrays: dict[str, NDArray[Any]], rest: float, classes: int, pixels: int) -> Coordinates:
-    names = ("axes", "centres", "scale", "frames", "spreads")
-    axes, centres, scale, frames, spreads = (np.asarray(arrays[name], np.float32) for name in names)
+def _coordinates(arrays: dict[str, NDArray[Any]], classes: int, pixels: int) -> Coordinates:
+    names = ("axes", "centres", "scale", "frames", "spreads", "rest")
+    axes, centres, scale, frames, spreads, rest = (np.asarray(arrays[name], np.float32) for name in names)
     places = axes.shape[1] if axes.ndim == 2 else 0
-    shapes = (pixels, places), (classes, pixels), (places,), (classes, places)
-    fits = (axes.shape, centres.shape, scale.shape, spreads.shape) == shapes and 0 < places <= pixels
+    shapes = (pixels, places), (classes, pixels), (places,), (classes, places), (pixels,)
+    found = axes.shape, centres.shape, scale.shape, spreads.shape, rest.shape
+    fits = found == shapes and 0 < places <= pixels
     if not fits or frames.shape not in ((0, 0, 0), (classes, places, places)):
         raise InvalidParameter("its axes, centres or spreads do not fit the pictures")
-    if not (spreads > 0).all() or not (scale > 0).all() or not 0 <= rest < 10:
+    if not (spreads > 0).all() or not (scale > 0).all() or (rest < 0).any():
         raise InvalidParameter("its spreads are out of range")
     return Coordinates(axes=axes, centres=centres, scale=scale, frames=frames, spreads=spreads, rest=rest)
 

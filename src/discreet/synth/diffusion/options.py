@@ -18,7 +18,7 @@ __all__ = ["Convolutional", "Ddim", "Heun", "Linear", "Network", "Sampler", "War
 class Linear:
     """A network of linear layers, for CPUs: `blocks` residual blocks of `hidden` numbers."""
 
-    hidden: int = 256
+    hidden: int = 128
     blocks: int = 1
 
     def __post_init__(self) -> None:
@@ -28,7 +28,7 @@ class Linear:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convolutional:
-    """A U-net like that of the paper: channels at each size of the picture, residual blocks, attention. [DCV23]"""
+    """A U-net like that of the paper: channels at each size of the picture, residual blocks, attention. [DCVK23]"""
 
     channels: int = 32
     factors: tuple[int, ...] = (1, 2, 2)  # of `channels` at the full size, half of it, a quarter of it …

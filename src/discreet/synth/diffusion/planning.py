@@ -12,6 +12,7 @@ from discreet.mechanisms.text import plain, significant_up
 from discreet.privacy import Composed, Event, Gaussian, PoissonSampled, Relation, Repeated, calibrate
 from discreet.synth.diffusion.central import CentralRelease
 from discreet.synth.diffusion.frames import FrameRelease
+from discreet.synth.diffusion.schedule import Schedule
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.method import Terms
 
@@ -27,14 +28,15 @@ __all__ = ["DiffusionPlan"]
 class DiffusionPlan:
     """What will be done and what it costs.
 
-    Guarantee   `event`, for adding or removing one picture: one Gaussian release of sums if there is a warm-up, and
-                `steps` Gaussian releases on Poisson samples. The number of draws K is not in it.
-    Theorem     Composition of releases that were fixed in advance; everything else is post-processing. [DCV23]
+    Guarantee   `event`, for adding or removing one picture: Gaussian releases of sums if there is a warm-up, and one on
+                a Poisson sample for each step. The number of draws K is not in it.
+    Theorem     Composition: how much noise each release has is fixed in advance, whatever earlier ones showed;
+                everything else is post-processing. [DCVK23]
     """
 
     method: Diffusion
     domain: Images
-    public_rows: int
+    schedule: Schedule
     delta: Fraction
     central: CentralRelease | None
     frames: FrameRelease | None
@@ -43,16 +45,14 @@ class DiffusionPlan:
     @classmethod
     def of(cls, method: Diffusion, terms: Terms[Images]) -> Self:
         """Give the warm-up its share, and learning the least noise that keeps epsilon."""
-        assert terms.public_rows is not None
-        assert method.batch_size is not None
+        schedule = Schedule.of(method, terms)
         central, frames = _bought_first(method, terms)
-        rate = Fraction(method.batch_size, terms.public_rows)
         first = tuple(part.event for part in (central, frames) if part is not None)
-        multiplier = _multiplier(terms.epsilon, terms.delta, first, rate, method.steps)
+        multiplier = _multiplier(terms.epsilon, terms.delta, first, schedule.rate, schedule.steps)
         return cls(
             method=method,
             domain=terms.domain,
-            public_rows=terms.public_rows,
+            schedule=schedule,
             delta=terms.delta,
             central=central,
             frames=frames,
@@ -63,25 +63,20 @@ class DiffusionPlan:
     def event(self) -> Event:
         """What is charged."""
         first = tuple(part.event for part in (self.central, self.frames) if part is not None)
-        return _event(first, self.noise_multiplier, self.rate, self.method.steps)
+        return _event(first, self.noise_multiplier, self.schedule.rate, self.schedule.steps)
 
     @property
     def learning(self) -> Event:
         """The part of it that noisy gradients spend."""
-        return _event((), self.noise_multiplier, self.rate, self.method.steps)
-
-    @property
-    def rate(self) -> Fraction:
-        """How often a picture takes part in a step."""
-        assert self.method.batch_size is not None
-        return Fraction(self.method.batch_size, self.public_rows)
+        return _event((), self.noise_multiplier, self.schedule.rate, self.schedule.steps)
 
     def describe(self) -> str:
         clip, noise = plain(Fraction(self.method.clip)), significant_up(self.noise_multiplier)
+        rate, draws = plain(self.schedule.rate), self.method.draws
         return (
             f"a diffusion model of {self.domain.height} x {self.domain.width} pictures: {self._bought()}"
-            f"{self.method.steps:,} steps, in each of which every picture takes part with probability "
-            f"{plain(self.rate)} and its gradient, of {self.method.draws} noisy copies together, counts at most "
+            f"{self.schedule.steps:,} steps, in each of which every picture takes part with probability "
+            f"{rate} and its gradient, of {draws} noisy copies together, counts at most "
             f"{clip}; normal noise of {noise} times that is added"
         )
 

@@ -1,4 +1,4 @@
-"""One loss for each row: K noisy copies of a picture, how well each is seen through, on average. [DCV23]"""
+"""One loss for each row: K noisy copies of a picture, how well each is seen through, on average. [DCVK23]"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class RowLosses(nn.Module):
     """What private training clips: the mean over K draws of a row's squared error, in units of what is to be learnt.
 
     Theorem     The K draws of a row go into one number, whose gradient is clipped once. So a row moves the sum by at
-                most the clip whatever K is, and privacy does not depend on K. [DCV23]
+                most the clip whatever K is, and privacy does not depend on K. [DCVK23]
     """
 
     axes: Tensor

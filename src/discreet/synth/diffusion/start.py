@@ -31,7 +31,7 @@ class Start:
         method, classes = plan.method, len(plan.domain.classes)
         even = np.full(classes, 1 / classes)
         if plan.central is None or method.warm_up is None:
-            return cls(Coordinates.guessed(plan.domain.pixels, classes, method.spread), even, plan.public_rows)
+            return cls(Coordinates.guessed(plan.domain.pixels, classes, method.spread), even, plan.schedule.public_rows)
         sums = plan.central.release(pictures, labels)
         counts = np.maximum(sums.counts, 0)
         found = Coordinates.found(sums, spread=method.spread, places=method.warm_up.places)

@@ -36,7 +36,7 @@ def train(plan: DiffusionPlan, rows: ImageRows, *, progress: bool) -> DiffusionM
     start = Start.of(plan, pictures, labels)
     data = _shades(pictures), torch.from_numpy(labels.astype(np.int64))
     with (
-        progress_line("learning", plan.method.steps, shown=progress) as tell,
+        progress_line("learning", plan.schedule.steps, shown=progress) as tell,
         begin(plan, start.coordinates, *data, callback=lambda _: tell("")) as private,
         private.fit(progress=False).averaged() as learnt,
     ):
@@ -61,7 +61,7 @@ def begin(
     callback: Callback | None = None,
 ) -> PrivateTraining:
     """Set up the noisy gradients of a plan, and make sure that they are the ones that it prices."""
-    method = plan.method
+    method, schedule = plan.method, plan.schedule
     model = RowLosses(
         build(method.network, plan.domain, coordinates),
         axes=tensor(coordinates.axes),
@@ -69,8 +69,7 @@ def begin(
         drop=method.label_drop,
         levels=method.levels,
     )
-    optimizer = torch.optim.Adam(model.parameters(), lr=method.learning_rate)
-    assert method.batch_size is not None
+    optimizer = torch.optim.Adam(model.parameters(), lr=schedule.learning_rate)
     private = make_private(
         model,
         optimizer,
@@ -78,13 +77,13 @@ def begin(
         loss=_as_it_is,
         noise_multiplier=plan.noise_multiplier,
         delta=plan.delta,
-        public_size=plan.public_rows,
-        batch_size=method.batch_size,
-        steps=method.steps,
+        public_size=schedule.public_rows,
+        batch_size=schedule.batch_size,
+        steps=schedule.steps,
         clip=method.clip,
         physical_batch=method.physical_batch,
         ema=method.ema,
-        scheduler=LambdaLR(optimizer, lambda step: _rate(step, method.steps)),
+        scheduler=LambdaLR(optimizer, lambda step: _rate(step, schedule.steps)),
         callback=callback,
         name="diffusion",
     )

@@ -1,4 +1,4 @@
-"""A U-net for pictures, of the kind that the paper uses, for K noisy copies of each row at once. [DCV23]
+"""A U-net for pictures, of the kind that the paper uses, for K noisy copies of each row at once. [DCVK23]
 
 The draws of a row are its depth: a convolution of kernel 1 x 3 x 3 sees each of them by itself, and the first dimension
 stays the row, as private training needs it. Norms have no parameters of their own; noise level and class scale and
