@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, time
+from datetime import MAXYEAR, MINYEAR, date, datetime, time
 from fractions import Fraction
 from typing import Any, TypeAlias
 from unicodedata import normalize
@@ -58,7 +58,9 @@ def _of_number(value: object) -> Identity | None:
     return None if number is None else (_NUMBER, number)
 
 
-def _of_time(value: date | time) -> Identity:
+def _of_time(value: date | time) -> Identity | None:
+    if isinstance(value, date) and not MINYEAR <= value.year <= MAXYEAR:
+        return None  # pandas has such moments, and cannot write down all of them.
     # Two moments with and without a time zone cannot be compared; what they say can.
     rank = _MOMENT if isinstance(value, datetime) else _DATE if isinstance(value, date) else _TIME
     return rank, value.isoformat()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.column import Column
+from discreet.synth.domain.readings import moment
 
 __all__ = ["as_days", "day_number", "day_of"]
 
@@ -48,11 +49,9 @@ def _of_moments(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Colu
 def _day(value: object) -> int | None:
     if isinstance(value, np.datetime64):
         return None if np.isnat(value) else int(value.astype("datetime64[D]").astype(np.int64))
-    if isinstance(value, date):
-        return None if value != value else day_number(value)  # pandas has a moment that is none.
-    if isinstance(value, str):
-        try:
-            return day_number(date.fromisoformat(value.strip()[:_LENGTH]))
-        except ValueError:
-            return None
-    return None
+    # Of texts, those with hyphens: readers take others for numbers.
+    text = moment(value) or (value.strip() if isinstance(value, str) else "")
+    try:
+        return day_number(date.fromisoformat(text[:_LENGTH])) if text[4:8:3] == "--" else None
+    except ValueError:
+        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, date, datetime, time
+from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time
 
 from discreet.mechanisms.grid import exact_number
 
@@ -53,6 +53,8 @@ def moment(value: object) -> str | None:
         value = _read(value.strip())
     if isinstance(value, datetime):
         plain = _universal(value)
+        if not MINYEAR <= plain.year <= MAXYEAR:
+            return None  # pandas has such moments, and can write down hardly any of them.
         at_midnight = plain.tzinfo is None and plain.time() == time()
         return plain.date().isoformat() if at_midnight else datetime.isoformat(plain)
     return value.isoformat() if isinstance(value, (date, time)) else None
@@ -71,5 +73,5 @@ def _universal(value: datetime) -> datetime:
     """Move a time with a zone to the zone that readers use; at the ends of the calendar it stays where it is."""
     try:
         return value if value.tzinfo is None else value.astimezone(UTC)
-    except (OverflowError, ValueError):
+    except (OverflowError, ValueError, NotImplementedError):
         return value
