@@ -179,6 +179,13 @@ def test_features_of_tables_are_those_that_were_summed() -> None:
     assert torch.allclose(found.mean(dim=1), wanted, atol=2e-3)
 
 
+def test_waves_over_pictures_of_all_sizes_can_be_summed_exactly() -> None:
+    for height, width, count in ((1, 1, 20), (1, 9, 20), (128, 128, 15)):
+        waves = picture_waves(height, width, count)
+        assert waves.shape == (height * width, count)
+        assert 255 * np.abs(waves).sum(axis=0).max() < 1 << 24
+
+
 def test_waves_over_columns_see_two_or_three_of_them() -> None:
     waves = cell_waves((5, 3, 4, 2), (5, 0, 3, 0), 40)
     parts = np.split(waves, np.cumsum((5, 3, 4, 2))[:-1])
@@ -276,7 +283,9 @@ def test_nonsense_is_refused_before_anything_is_read(option: dict[str, Any]) -> 
 
 def test_features_that_no_memory_holds_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="fewer waves"):
-        MerfImages().plan(terms(Images(512, 512, classes=["a"])))
+        MerfImages(waves=9000).plan(terms(Images(128, 128, classes=["a"])))
+    with pytest.raises(InvalidParameter, match="128 x 128"):
+        MerfImages().plan(terms(Images(129, 128, classes=["a"])))
     with pytest.raises(InvalidParameter, match="fewer cells"):
         MerfTables().plan(terms(Domain({"a": Category(range(100_000)), "b": Category([1, 2])})))
     with pytest.raises(InvalidParameter, match="fewer pairs"):

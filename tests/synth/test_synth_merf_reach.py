@@ -19,6 +19,7 @@ from discreet.synth.merf.circle import RADIUS, TURN, points, turned
 from discreet.synth.merf.pictures import PictureEmbedding
 from discreet.synth.merf.reach import Reach
 from discreet.synth.merf.summing import price, summed
+from discreet.synth.method import Terms
 
 HALF = TURN // 2
 BOTH = list(Relation)
@@ -126,7 +127,8 @@ def test_waves_that_could_be_summed_inexactly_are_refused() -> None:
 
 def test_price_is_the_analytic_gaussian_of_the_relation() -> None:
     for relation in BOTH:
-        paid = price(PICTURES.reach, epsilon=Fraction(1), delta=Fraction(1, 10**5), relation=relation, rows_per_unit=1)
+        asked = Terms(domain=None, epsilon=Fraction(1), delta=Fraction(1, 10**5), relation=relation)
+        paid = price(PICTURES.reach, asked)
         assert paid.squared_sensitivity == PICTURES.reach.squared_sensitivity(relation)
         spent = privacy.epsilon(paid.event, Fraction(1, 10**5), relation=relation)
         assert 0.999 < spent <= 1

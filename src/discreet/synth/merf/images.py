@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from discreet import noise
+from discreet.errors import InvalidParameter
 from discreet.synth.domain.images import BRIGHTEST, Images
 from discreet.synth.merf.circle import RADIUS
 from discreet.synth.merf.hermite import HermiteEmbedding, hermite_table
@@ -21,6 +22,7 @@ from discreet.synth.method import Terms
 __all__ = ["HermiteImages", "MerfImages"]
 
 _COUNT_SHARE, _PIXEL_SHARE = 15, 3  # Counts and pixels have one in so many of the waves' squared length.
+_LARGEST = 128 * 128  # Pixels; in larger pictures a wave over all of it turns by less than a step in most.
 _DARKEST = 8  # A picture keeps its scale up to one in so many of the brightest one's squared length.
 _RADII = 1 << 14, 1 << 7  # What stands for 1 in the functions of a pixel alone, and of each pixel of a pair.
 _LENGTHS = 0.22, 0.45  # Of the kernels of a pixel alone and of a pair, black and white being 1 apart.
@@ -47,6 +49,8 @@ class MerfImages:
     def plan(self, terms: Terms[Images]) -> MerfImagePlan:
         """Plan a fit; nothing is read."""
         check_options(self, "waves", "steps", "hidden", "codes")
+        if terms.domain.pixels > _LARGEST:
+            raise InvalidParameter("DP-MERF is for pictures of at most 128 x 128 pixels: make them smaller")
         check_numbers(self.waves * terms.domain.pixels, "choose fewer waves, or make the pictures smaller")
         return plan_pictures(self, terms)
 

@@ -9,7 +9,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.privacy.events import Event
 from discreet.synth.domain.images import ImageRows, Images
-from discreet.synth.merf.how import Training
+from discreet.synth.merf.how import Options, training_for
 from discreet.synth.merf.models import MerfImageModel
 from discreet.synth.merf.summing import Embedding, NoisySums, Price, price, summed
 from discreet.synth.method import Terms
@@ -17,27 +17,13 @@ from discreet.synth.progress import progress_line
 
 __all__ = ["MerfImagePlan", "PictureRecipe", "check_numbers", "check_options", "plan_pictures"]
 
-_ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
-_RATE, _SCALE = 5e-3, 0.5  # Learning rate, and how unlike the pictures of a class are before training.
 _MANY = ("waves", "steps", "pairs")
 _MOST, _WIDEST = 1 << 16, 1 << 11
 _LARGEST = 1 << 26
 
 
-class PictureRecipe(Protocol):
+class PictureRecipe(Options, Protocol):
     """The features of a method for pictures, and how its generator is trained."""
-
-    @property
-    def steps(self) -> int:
-        """Steps of training."""
-
-    @property
-    def hidden(self) -> int:
-        """Width of the generator."""
-
-    @property
-    def codes(self) -> int:
-        """Normal numbers from which a picture is made."""
 
     def describe(self, classes: int) -> str:
         """Say what is summed."""
@@ -72,18 +58,10 @@ class MerfImagePlan:
 
         sums = self.price.release(summed(self.embedding, rows.pixels(), rows.labels(), len(self.domain.classes)))
         matching = self.recipe.matching(self.embedding, sums)
-        with progress_line("training", self.recipe.steps, shown=progress) as tell:
-            network = train(matching, self._training(), scale=_SCALE, start=matching.start, tell=tell)
+        how = training_for(self.recipe, len(self.domain.classes))
+        with progress_line("training", how.steps, shown=progress) as tell:
+            network = train(matching, how, start=matching.start, tell=tell)
         return MerfImageModel(self.domain, network, matching.canvas.spread(), matching.targets.counts)
-
-    def _training(self) -> Training:
-        return Training(
-            steps=self.recipe.steps,
-            rows_per_class=max(_LEAST, _ROWS // len(self.domain.classes)),
-            codes=self.recipe.codes,
-            hidden=self.recipe.hidden,
-            learning_rate=_RATE,
-        )
 
 
 def check_options(method: object, *names: str) -> None:
@@ -103,11 +81,4 @@ def check_numbers(numbers: int, way_out: str) -> None:
 def plan_pictures(recipe: PictureRecipe, terms: Terms[Images]) -> MerfImagePlan:
     """Price a sum of such features; nothing is read."""
     embedding = recipe.embedding(terms.domain)
-    paid = price(
-        embedding.reach,
-        epsilon=terms.epsilon,
-        delta=terms.delta,
-        relation=terms.relation,
-        rows_per_unit=terms.rows_per_unit,
-    )
-    return MerfImagePlan(recipe=recipe, domain=terms.domain, embedding=embedding, price=paid)
+    return MerfImagePlan(recipe=recipe, domain=terms.domain, embedding=embedding, price=price(embedding.reach, terms))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from discreet import noise, privacy
 from discreet.mechanisms.fields import check_noise_variance
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
 from discreet.synth.merf.reach import Reach
+from discreet.synth.method import Terms
 
 __all__ = ["Embedding", "NoisySums", "Price", "price", "summed"]
 
@@ -66,14 +66,14 @@ class NoisySums:
     variance: Fraction
 
 
-def price(reach: Reach, *, epsilon: Fraction, delta: Fraction, relation: Relation, rows_per_unit: int) -> Price:
+def price(reach: Reach, terms: Terms[Any]) -> Price:
     """Find the least noise that keeps the promise."""
-    squared = reach.squared_sensitivity(relation, rows_per_unit)
+    squared = reach.squared_sensitivity(terms.relation, terms.rows_per_unit)
 
     def event(multiplier: Fraction) -> events.Gaussian:
         return events.Gaussian(variance=multiplier * multiplier * squared, squared_sensitivity=Fraction(squared))
 
-    multiplier = privacy.calibrate(event, epsilon=epsilon, delta=delta, relation=relation)
+    multiplier = privacy.calibrate(event, epsilon=terms.epsilon, delta=terms.delta, relation=terms.relation)
     return Price(variance=check_noise_variance(multiplier * multiplier * squared), squared_sensitivity=squared)
 
 

@@ -16,7 +16,7 @@ from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.merf.cells import CellEmbedding
 from discreet.synth.merf.circle import RADIUS
-from discreet.synth.merf.how import Training
+from discreet.synth.merf.how import training_for
 from discreet.synth.merf.models import MerfTableModel
 from discreet.synth.merf.recipes import check_numbers, check_options
 from discreet.synth.merf.summing import Price, price, summed
@@ -26,9 +26,7 @@ from discreet.synth.progress import progress_line
 
 __all__ = ["MerfTablePlan", "MerfTables"]
 
-_ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
 _MOST_CLASSES = 200
-_RATE, _SCALE = 5e-3, 0.5
 
 
 @final
@@ -57,13 +55,7 @@ class MerfTables:
             sum(terms.domain.sizes) * self.waves, "choose fewer waves, declare fewer cells, or take mst or aim"
         )
         embedding = self._embedding([own for name, own in terms.domain.columns.items() if name != terms.label])
-        paid = price(
-            embedding.reach,
-            epsilon=terms.epsilon,
-            delta=terms.delta,
-            relation=terms.relation,
-            rows_per_unit=terms.rows_per_unit,
-        )
+        paid = price(embedding.reach, terms)
         return MerfTablePlan(method=self, domain=terms.domain, label=terms.label, embedding=embedding, price=paid)
 
     def _embedding(self, columns: list[Declared]) -> CellEmbedding:
@@ -117,8 +109,9 @@ class MerfTablePlan:
 
         sums = self.price.release(summed(self.embedding, *self._split(rows.codes()), self._classes))
         matching = CellMatching(self.embedding, sums)
-        with progress_line("training", self.method.steps, shown=progress) as tell:
-            network = train(matching, self._training(), scale=_SCALE, start=matching.start, tell=tell)
+        how = training_for(self.method, self._classes)
+        with progress_line("training", how.steps, shown=progress) as tell:
+            network = train(matching, how, start=matching.start, tell=tell)
         return MerfTableModel(self.domain, self.label, network, matching.targets.counts)
 
     @property
@@ -131,12 +124,3 @@ class MerfTablePlan:
             return codes, np.zeros(len(codes), dtype=np.int32)
         place = self.domain.place(self.label)
         return np.delete(codes, place, axis=1), codes[:, place]
-
-    def _training(self) -> Training:
-        return Training(
-            steps=self.method.steps,
-            rows_per_class=max(_LEAST, _ROWS // self._classes),
-            codes=self.method.codes,
-            hidden=self.method.hidden,
-            learning_rate=_RATE,
-        )

@@ -80,12 +80,10 @@ class _Trunk(nn.Module):
         return Network(*(part.detach().numpy().copy() for part in (*parts, self.last, self.last_start)))
 
 
-def train(
-    matching: Matching, how: Training, *, scale: float, start: NDArray[np.float32], tell: Callable[[str], None]
-) -> Network:
+def train(matching: Matching, how: Training, *, start: NDArray[np.float32], tell: Callable[[str], None]) -> Network:
     """Train a generator on released numbers; return it in plain arrays."""
     chance, classes = secret_generator(), len(matching.weights)
-    trunk = _Trunk(how.codes, how.hidden, scale, torch.from_numpy(start), chance)
+    trunk = _Trunk(how.codes, how.hidden, how.scale, torch.from_numpy(start), chance)
     learnt = [*trunk.parameters(), *matching.parameters]
     optimiser = torch.optim.Adam(learnt, lr=how.learning_rate, betas=(0.9, 0.99))
     pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: _pace(step, how.steps))

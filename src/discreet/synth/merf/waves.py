@@ -24,6 +24,7 @@ _TYPICAL = 0.13  # Mean square of a pixel from 0 to 1 in a drawing, by which the
 _WIDTHS = (1 / 18, 1 / 9, 2 / 9, 4 / 9, None)  # Of the windows, in parts of the longer side; None is all of it.
 _TURNS = (0.5, 1.0, 2.0)  # By how many radians a typical picture turns a wave.
 _STEEPEST = (1 << 24) // (_BRIGHTEST + 1)  # Sum of the steps of one wave, for exact sums.
+_TINY = 1e-9
 _SPANS = (1.5, 4.0)  # By how many radians a wave turns over a whole column of numbers.
 
 
@@ -35,8 +36,8 @@ def picture_waves(height: int, width: int, count: int) -> NDArray[np.int32]:
         drawn[wave] *= window
     flat = drawn.reshape(count, -1)
     turns = np.array([_TURNS[wave // len(_WIDTHS) % len(_TURNS)] for wave in range(count)])
-    lengths = turns / np.sqrt(_TYPICAL * np.square(flat).sum(axis=1)) * _RADIAN / _BRIGHTEST
-    steps = flat * np.minimum(lengths, _STEEPEST / 2 / np.abs(flat).sum(axis=1))[:, None]
+    lengths = turns / np.sqrt(_TYPICAL * np.square(flat).sum(axis=1) + _TINY) * _RADIAN / _BRIGHTEST
+    steps = flat * np.minimum(lengths, _STEEPEST / 2 / (np.abs(flat).sum(axis=1) + _TINY))[:, None]
     return np.ascontiguousarray(np.rint(steps).astype(np.int32).T)
 
 
@@ -92,5 +93,5 @@ def _column(size: int, bins: int, count: int) -> NDArray[np.int32]:
     turns = noise.uniform(TURN, (size, count)).astype(np.int32)
     if bins > 1:
         spans = normals(count) * np.resize(_SPANS, count) * _RADIAN
-        turns[:bins] += np.rint(np.outer(np.arange(bins) / (bins - 1), spans)).astype(np.int32) - turns[:bins]
+        turns[:bins] = np.rint(np.outer(np.arange(bins) / (bins - 1), spans))
     return turns
