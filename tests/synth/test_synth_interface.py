@@ -26,6 +26,7 @@ from discreet.synth.domain import TableRows
 from discreet.synth.method import Terms
 from discreet.synth.possible import are_impossible
 from discreet.synth.promise import Promise
+from discreet.synth.tables import AIM, MST
 
 DOMAIN = Domain(
     {
@@ -332,10 +333,11 @@ def test_auto_looks_at_public_facts_alone() -> None:
             public_rows=public_rows,
         )
 
-    assert choose_for_table(terms(DOMAIN)) == "aim"
-    wide = Domain({f"c{place}": Category([1, 2]) for place in range(200)})
-    assert choose_for_table(terms(wide)) == "mst"
+    def wide(columns: int) -> Terms[Any]:
+        return terms(Domain({f"c{place}": Category([1, 2]) for place in range(columns)}))
+
+    assert [choose_for_table(wide(columns)) for columns in (3, 30, 200)] == [AIM(), AIM(ways=2), MST()]
+    assert choose_for_table(terms(Domain({"a": Category(range(2000)), "b": Category(range(2000))}))) == MST()
     pictures = Images(14, 14, classes=range(10))
-    assert choose_for_images(terms(pictures, 10, 1000)) == "diffusion"
-    assert choose_for_images(terms(pictures, 10)) == "merf"
-    assert choose_for_images(terms(pictures, 1, 1000)) == "merf"
+    asked = [terms(pictures, 10, 1000), terms(pictures, 10), terms(pictures, 1, 1000)]
+    assert [choose_for_images(one).name for one in asked] == ["diffusion", "merf", "merf"]

@@ -104,7 +104,7 @@ def _plan_and_find(
 
 def _table_method(method: str | TableMethod | ImageMethod, terms: Terms[Any]) -> TableMethod:
     if isinstance(method, str):
-        return table_method(choose_for_table(terms) if method == "auto" else method)
+        return choose_for_table(terms) if method == "auto" else table_method(method)
     return cast(TableMethod, method)
 
 
@@ -119,7 +119,7 @@ def plan_images(
     terms = _with_public_rows(terms, len(rows))
     chosen = cast(ImageMethod, method)
     if isinstance(method, str):
-        chosen = image_method(choose_for_images(terms) if method == "auto" else method)
+        chosen = choose_for_images(terms) if method == "auto" else image_method(method)
     planned = chosen.plan(terms)
     promise = _promise(planned.event, chosen.name, terms, "row")
 
