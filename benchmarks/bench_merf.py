@@ -93,8 +93,8 @@ def _published(data: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _remarks(results: Results, data: str) -> tuple[str, ...]:
-    fits = [row["minutes"] for row in results.rows if row.get("part") == "fit" and row["data"] == data]
-    taken = f"A fit takes {number(mean(fits), 2)} minutes on one thread. " if fits else ""
+    fits = [row["cpu_minutes"] for row in results.rows if row.get("part") == "fit" and row["data"] == data]
+    taken = f"A fit takes {number(mean(fits), 2)} minutes of one processor. " if fits else ""
     told = {
         "mnist": "Three runs a relation. Each classifier learns from 10,000 pictures (60,000 in the paper), real or "
         "synthetic; settings are the authors', except that AdaBoost follows the SAMME rule and the linear SVM stops "
