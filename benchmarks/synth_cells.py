@@ -22,7 +22,7 @@ from benchmarks.synth_sets import kept
 __all__ = ["FOLDER", "LIMITS", "METHODS", "SCRIPTS", "Cell", "measured"]
 
 FOLDER: Final = ROOT / ".bench" / "synth_tables"
-LIMITS: Final = Limits(seconds=600, gigabytes=8)
+LIMITS: Final = Limits(seconds=300, gigabytes=8)
 SCRIPTS: Final = {
     OURS: "discreet_tables",
     "opendp-mbi": "opendp_mbi_tables",
@@ -83,7 +83,7 @@ def _row(cell: Cell, outcome: Outcome) -> dict[str, Any]:
 
 
 def _stamp(cell: Cell, environment: Environment) -> str:
-    digest = hashlib.sha256(environment.fingerprint().encode())
+    digest = hashlib.sha256(f"{environment.fingerprint()} {LIMITS}".encode())
     for file in (ROOT / "benchmarks" / "peers" / f"{SCRIPTS[cell.subject]}.py", FOLDER / f"{cell.dataset}.npz"):
         digest.update(file.read_bytes())
     return digest.hexdigest()
