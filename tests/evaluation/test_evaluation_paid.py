@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -41,9 +42,8 @@ class Payer:
 
 def paid(table, payer, **more):
     synthetic = independent(ward(500, seed=2))
-    return evaluate_for_a_price(
-        synthetic, table, session=payer, epsilon=1, delta=DELTA, domain=DOMAIN, promise=promise(), **more
-    )
+    asked = {"session": payer, "epsilon": 1, "delta": DELTA, "domain": DOMAIN, "promise": promise()} | more
+    return evaluate_for_a_price(synthetic, table, **asked)
 
 
 def test_the_charge_comes_before_the_first_value_is_read():
@@ -130,7 +130,7 @@ def test_noisy_distances_follow_the_exact_ones():
 def test_a_unit_brings_no_more_rows_than_it_pays_for():
     table = {**ward(500), "who": np.zeros(500, np.int64)}
     payer = _Units()
-    found = paid(table, payer, unit="who", rows_per_unit=3)
+    found = paid(table, payer, unit="who", rows_per_unit=3, promise=replace(promise(), unit="who"))
     assert payer.unit == "who"
     # One person with three rows: nearly all of the 500 synthetic rows are too many, whatever the noise.
     assert found.priced.ways[0].mean > 0.3

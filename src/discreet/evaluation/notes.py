@@ -39,6 +39,7 @@ def priced_notes() -> tuple[str, ...]:
         "A distance is half the sum over all cells of how far the counts differ, divided by the rows of the synthetic "
         "table. So it also tells if one table has more rows than the other. Noise was added to every sum; the charge "
         "was made before the table was read.",
+        "The promise is that of the synthetic table and of this page together: whoever reads the page has both.",
     )
 
 

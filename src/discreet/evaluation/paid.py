@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from discreet.errors import AnswerFailed
+from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.evaluation import Evaluation
 from discreet.evaluation.notes import priced_notes
 from discreet.evaluation.priced import Priced, mechanism_for, noisy_distances
+from discreet.evaluation.promised import together
 from discreet.evaluation.reading import Subject, subject_of
-from discreet.exact import Number, exact
-from discreet.mechanisms.fields import read_relation
+from discreet.exact import Number
+from discreet.mechanisms.fields import read_relation, small_delta
 from discreet.mechanisms.gaussian import VectorGaussian
 from discreet.privacy import Relation
 from discreet.privacy.payer import Payer
@@ -47,8 +49,11 @@ def evaluate_for_a_price(
     Guarantee   (epsilon, delta) for one row, or for one unit of whose rows at most `rows_per_unit` are used, by one
                 Gaussian release.
 
+    The report's promise is that of the table and of the report together, since whoever reads it has both.
     The synthetic table should have about as many rows as the real one: distances are of counts, not of shares.
     """
+    if session is None:
+        raise InvalidParameter("say who pays: session=… A report that nobody paid for must not be published")
     subject = subject_of(synthetic, domain, promise)
     layout = subject.layout
     most = read_unit(unit, rows_per_unit, layout.domain)
@@ -61,14 +66,15 @@ def evaluate_for_a_price(
         mechanism.event,
         method="evaluation",
         relation=relation,
-        delta=exact(delta, name="delta"),
+        delta=small_delta(delta, population=None),
         unit=unit,
         rows_per_unit=most,
     )
+    both = together(subject.promise, spent)
     pay(session, spent)
     # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
     with suppress(Exception):
-        return _read(subject, table, spent, mechanism, cliques, title)
+        return _read(replace(subject, promise=both), table, spent, mechanism, cliques, title)
     raise AnswerFailed
 
 

@@ -83,7 +83,9 @@ def layout_of(domain: Domain) -> Layout:
 
 def read_rows(layout: Layout, table: Any) -> Rows:
     """Place all rows of a table, a frame or a file in the domain. This is private if they are."""
-    read = TableRows(Coder(layout.domain), table_of(table))
+    found = table_of(table)
+    found.check_has(layout.names)
+    read = TableRows(Coder(layout.domain), found)
     steps, missing = read.steps()
     places = (steps / STEPS).astype(np.float32)
     places[missing] = np.nan
