@@ -115,7 +115,9 @@ def evaluated(
 
     page, model = out or _NOT_PRIVATE, _table_model(file)
     again = refitting(model) if refits else None
-    found = evaluate(model, real, label=label, holdout=holdout, refit=again, refits=refits or 4, say=note).value
+    found = evaluate(
+        model, real, title=file.stem, label=label, holdout=holdout, refit=again, refits=refits or 4, say=note
+    ).value
     place(page, found.html().encode())  # It tells about real people: nobody but its owner may read it.
     return EvaluatedModel.of(found, page)
 
@@ -125,7 +127,7 @@ def evaluated_publicly(file: Path, public: Path, label: str | None, out: Path | 
     from discreet.evaluation import evaluate_publicly
 
     page = out or _PUBLIC
-    found = evaluate_publicly(_table_model(file), public, label=label)
+    found = evaluate_publicly(_table_model(file), public, title=file.stem, label=label, say=note)
     page.write_text(found.html(), encoding="utf-8")
     return EvaluatedModel.of(found, page)
 
