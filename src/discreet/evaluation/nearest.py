@@ -14,7 +14,7 @@ from discreet.evaluation.rows import Codes, Layout, Places, Rows
 __all__ = ["closest", "secrets_of_closest"]
 
 Floats: TypeAlias = NDArray[np.float32]
-_BLOCK = 1 << 21  # Pairs of rows that are compared at once: they stay near the processor.
+_BLOCK = 1 << 18  # Pairs of rows that are compared at once: a megabyte stays near the processor.
 _EQUAL = 1e-6  # Sums of floats that differ by less are the same.
 
 
@@ -59,9 +59,11 @@ def _columns(layout: Layout, rows: Rows, without: int | None) -> tuple[Codes, Pl
 
 
 def _apart(ours: tuple[Codes, Places], theirs: tuple[Codes, Places], shape: tuple[int, int]) -> Floats:
-    total = np.zeros(shape, np.float32)
+    # Whole numbers of two bytes are quicker to add than floats, and exact.
+    differing = np.zeros(shape, np.uint16)
     for own, other in zip(ours[0], theirs[0], strict=True):
-        total += own[:, None] != other
+        differing += own[:, None] != other
+    total = differing.astype(np.float32)
     for mine, yours in zip(ours[1], theirs[1], strict=True):
         total += _numbers(mine[:, None], yours)
     return total

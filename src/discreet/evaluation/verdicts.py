@@ -26,7 +26,7 @@ def verdicts(evaluation: Evaluation) -> tuple[Verdict, ...]:
     attacked = () if evaluation.attacked is None else tuple(_attacks(evaluation, evaluation.attacked))
     # A promise that was found broken is no good news, so the attack comes alone.
     promise = () if any(one.kind == "bad" for one in attacked) and evaluation.promise else _promise(evaluation)
-    return (*promise, *attacked, *_likeness(evaluation.likeness, evaluation.compared), *_priced(evaluation))
+    return (*promise, *attacked, *_likeness(evaluation.likeness), *_priced(evaluation))
 
 
 def _promise(evaluation: Evaluation) -> Iterator[Verdict]:
@@ -111,15 +111,13 @@ def _quiet_words(attacked: Attacked) -> str:
     )
 
 
-def _likeness(likeness: Likeness, compared: str) -> Iterator[Verdict]:
-    yield from _fidelity(likeness, compared)
+def _likeness(likeness: Likeness) -> Iterator[Verdict]:
+    yield from _fidelity(likeness)
     down = likeness.downstream
-    if down is not None and down.kept is not None:
-        yield Verdict(
-            _kind(down.kept),
-            "use",
-            _models_words(down),
-        )
+    if down is not None and down.kept is None:
+        yield Verdict("look", "use", f"Models: even real {down.kind} teach hardly anything about {down.label}.")
+    elif down is not None and down.kept is not None:
+        yield Verdict(_kind(down.kept), "use", _models_words(down))
     asked = likeness.workload
     if asked is not None and asked.asked and asked.asked[0].alone is not None:
         better, shared = asked.better_alone, asked.better_shared
@@ -145,7 +143,7 @@ def _models_words(down: Downstream) -> str:
     )
 
 
-def _fidelity(likeness: Likeness, compared: str) -> Iterator[Verdict]:
+def _fidelity(likeness: Likeness) -> Iterator[Verdict]:
     fidelity = likeness.fidelity
     pairs = None if fidelity is None else fidelity.way(2)
     if pairs is None:
@@ -154,7 +152,12 @@ def _fidelity(likeness: Likeness, compared: str) -> Iterator[Verdict]:
     worst = f"the worst is {names}, with {percent(pairs.found.worst[1])}"
     far = f"Counts of two columns differ by {percent(pairs.found.mean, 1)} of all rows in the mean; {worst}"
     if pairs.kept is None:
-        yield Verdict("look", "use", f"{far}. The columns of {compared} have hardly anything to do with each other.")
+        yield Verdict(
+            "look",
+            "use",
+            f"{far}. Another sample of as many people would differ by {percent(pairs.fresh, 1)}, and columns drawn one "
+            f"by one by {percent(pairs.apart, 1)}: there are too few rows, or too few links, to say which are kept.",
+        )
         return
     yield Verdict(
         _kind(pairs.kept),
