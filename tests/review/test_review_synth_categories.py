@@ -1,4 +1,4 @@
-"""A value of a category has one cell, whatever ran before and whatever type a reader gave its column."""
+"""A value has one cell, whatever ran before and whatever type a reader gave its column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from pyarrow import csv
 
 from discreet.mechanisms.column import Column
-from discreet.synth.domain import Category, Coder, Domain
+from discreet.synth.domain import Category, Coder, Domain, Numeric
 
 
 def test_truth_values_are_not_taken_for_the_numbers_they_equal() -> None:
@@ -34,6 +34,9 @@ COLUMNS = [
     (["inf", "1", "-inf"], Category(["inf", "1"], other=True), [0, 1, 2]),
     (["12345678901234567", "2", "01"], Category(["12345678901234567", "2", "1"], other=True), [0, 1, 2]),
     (["2020-01-01 00:00:00", "2020-01-02 01:30:00"], Category(["2020-01-01", "2020-01-02 01:30:00"]), [0, 1]),
+    (["True", "false", "True"], Numeric(0, 1, whole=True, null=True), [1, 0, 1]),
+    # Exactly between two points of the grid as a text, and just above it as a float.
+    (["1.000005", "0.1", "1.000005"], Numeric(0, 10, bins=["1.00001"], null=True), [1, 0, 1]),
     (["08:00:00", "09:30:00", "08:00:00"], Category(["09:30:00", "08:00:00"], other=True), [1, 0, 1]),
 ]
 
@@ -41,7 +44,7 @@ COLUMNS = [
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(("rows", "declared", "wanted"), COLUMNS)
 def test_a_row_that_changes_the_type_of_a_column_changes_no_other_row(
-    reader: str, rows: list[str], declared: Category, wanted: list[int]
+    reader: str, rows: list[str], declared: Category | Numeric, wanted: list[int]
 ) -> None:
     for more in ([], ["abc"], [""], ["3.25"]):
         file = BytesIO("\n".join(["c,d", *(f"{row},0" for row in [*rows, *more])]).encode())

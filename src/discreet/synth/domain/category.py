@@ -16,7 +16,7 @@ from discreet.exact import positive_integer
 from discreet.mechanisms.column import Column, is_missing
 from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import exact_number
-from discreet.synth.domain.readings import moment, numeral
+from discreet.synth.domain.readings import TRUTHS, moment, numeral
 
 __all__ = ["LONGEST", "OTHER", "Category", "Value", "text_of"]
 
@@ -26,7 +26,6 @@ _MOST = 1 << 20  # Values of one column.
 LONGEST = 1000  # Characters of one value.
 # Of whole numbers: a float holds them exactly, and none above them becomes one of them, where a table keeps floats.
 _LARGEST = (1 << 53) - 1
-_TRUTHS = {"true": True, "false": False}
 
 
 @final
@@ -202,15 +201,15 @@ def _whole(value: object) -> int | None:
 
 
 def _truth(value: object) -> bool | None:
-    if isinstance(value, str) and value.strip().lower() in _TRUTHS:
-        return _TRUTHS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in TRUTHS:
+        return TRUTHS[value.strip().lower()]
     return {0: False, 1: True}.get(_whole(value))  # type: ignore[arg-type]
 
 
 def _as_read(value: object) -> object:
     """Return the value that a text stands for, where readers of files would see one."""
-    if isinstance(value, str) and value.strip().lower() in _TRUTHS:
-        return _TRUTHS[value.strip().lower()]
+    if isinstance(value, str) and value.strip().lower() in TRUTHS:
+        return TRUTHS[value.strip().lower()]
     # Apart from truth values, which Python calls numbers.
     return value if isinstance(value, bool) else numeral(value) or moment(value) or _text(value)
 

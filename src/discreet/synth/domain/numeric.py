@@ -21,6 +21,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.text import plain
 from discreet.synth.domain.days import as_days, day_number, day_of
 from discreet.synth.domain.draws import below
+from discreet.synth.domain.readings import as_numbers
 
 __all__ = ["STEPS", "Bins", "Numeric"]
 
@@ -168,7 +169,7 @@ class Numeric:
         return Column(self._values(np.clip(indices, self.grid.first, self.grid.last)), gone)
 
     def _numbers(self, column: Column) -> Column:
-        return as_days(column) if self.is_date else column
+        return as_days(column) if self.is_date else as_numbers(column)
 
     def _gone(self, codes: NDArray[np.int32]) -> NDArray[np.bool_] | None:
         return None if self.null_code is None else np.asarray(codes == self.null_code)

@@ -10,10 +10,14 @@ import math
 import re
 from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time
 
+import numpy as np
+
+from discreet.mechanisms.column import Column
 from discreet.mechanisms.grid import exact_number
 
-__all__ = ["moment", "numeral"]
+__all__ = ["TRUTHS", "as_numbers", "moment", "numeral"]
 
+TRUTHS = {"true": True, "false": False}
 _WHOLE = 2.0**64  # Below it a whole number is written with all its digits.
 _ENDLESS = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 _CLOCK = r"\d\d:\d\d(:\d\d(\.\d{1,9})?)?"
@@ -45,6 +49,19 @@ def _near(value: object) -> float | None:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
+
+
+def as_numbers(column: Column) -> Column:
+    """Return a column whose texts are the numbers or truth values that readers take them for, or None."""
+    values = column.values
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "OUT":
+        return column
+    return Column([_number(value) if isinstance(value, str) else value for value in values], column.missing)
+
+
+def _number(text: str) -> float | None:
+    truth = TRUTHS.get(text.strip().lower())
+    return _near(text) if truth is None else float(truth)
 
 
 def moment(value: object) -> str | None:
