@@ -168,7 +168,7 @@ def test_nothing_prints_what_the_door_hides():
 def test_groups_part_the_codes_for_all_noisy_counts(noisy, least, in_order, rule):
     counts = np.array(noisy)
     kinds = np.arange(counts.size) % (rule + 1)
-    grouping = group_cells(counts, least=least, most=99, ordered=np.full(counts.size, in_order), kinds=kinds)
+    grouping = group_cells(counts, 1.0, rare=least, most=99, ordered=np.full(counts.size, in_order), kinds=kinds)
     assert set(grouping.groups.tolist()) == set(range(grouping.size))
     assert all(len(set(kinds[grouping.groups == group].tolist())) == 1 for group in range(grouping.size))
     if in_order:
@@ -181,8 +181,8 @@ def test_groups_part_the_codes_for_all_noisy_counts(noisy, least, in_order, rule
 def test_large_cells_stay_apart_and_rare_ones_do_not():
     plain, one = np.zeros(6, np.bool_), np.zeros(6, np.int64)
     counts = np.array([100.0, 2, 50, 1, 3, 70])
-    assert group_cells(counts, least=10, most=9, ordered=plain, kinds=one).groups.tolist() == [0, 3, 1, 3, 3, 2]
-    assert group_cells(counts, least=10, most=9, ordered=~plain, kinds=one).groups.tolist() == [0, 1, 2, 3, 3, 4]
+    assert group_cells(counts, 1.0, rare=10, most=9, ordered=plain, kinds=one).groups.tolist() == [0, 3, 1, 3, 3, 2]
+    assert group_cells(counts, 1.0, rare=10, most=9, ordered=~plain, kinds=one).groups.tolist() == [0, 1, 2, 3, 3, 4]
 
 
 def test_rows_are_spread_as_evenly_as_shares_allow():

@@ -157,7 +157,9 @@ class Merged:
 
     def _told(self, seen: tuple[int, ...], counts: Sequence[int]) -> tuple[Any, ...]:
         by = np.array(counts if self.exact else seen, np.float64)
-        groups = group_cells(by, least=2.0, most=9, ordered=np.zeros(2, np.bool_), kinds=np.zeros(2, np.int64)).groups
+        groups = group_cells(
+            by, 1.0, rare=2.0, most=9, ordered=np.zeros(2, np.bool_), kinds=np.zeros(2, np.int64)
+        ).groups
         return (*groups.tolist(), *np.bincount(groups, seen).tolist())
 
 

@@ -10,6 +10,8 @@ from typing import final
 
 import numpy as np
 
+from discreet.exact import positive, positive_integer
+from discreet.mechanisms.fields import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique, cells
@@ -22,8 +24,7 @@ from discreet.synth.tables.shape import Shape
 
 __all__ = ["AIM"]
 
-_ITERATIONS = 100
-_LAST_ITERATIONS = 1000
+_LAST_STEPS = 4  # Of the last fit; in between one step is near enough.
 _MANY = 2000  # Sets of columns that are looked at in each round.
 
 
@@ -37,13 +38,21 @@ class AIM:
     """
 
     ways: int = 3  # columns of the marginals that matter
-    columns_share: Fraction = Fraction(1, 5)  # of the budget, for columns by themselves
+    columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
     choice_share: Fraction = Fraction(1, 10)  # of each round, for choosing
     rounds: int = 1  # for each column, to begin with
     longer: int = 4  # by what rounds may become more where noise is small
-    clear: float = 6.0  # how far above its noise a marginal has to be for less to be spent on the next
+    clear: float = 3.0  # how far above its noise a marginal has to be for less to be spent on the next
     most_cells: int = 1 << 20  # of the model
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
+
+    def __post_init__(self) -> None:
+        for name in ("columns_share", "choice_share"):
+            settle(self, **{name: read_share(getattr(self, name), name=name)})
+        for name in ("ways", "rounds", "longer", "most_cells"):
+            settle(self, **{name: positive_integer(getattr(self, name), name=name)})
+        for name in ("clear", "drowned"):
+            settle(self, **{name: float(positive(getattr(self, name), name=name))})
 
     @property
     def name(self) -> str:
@@ -101,7 +110,7 @@ class _Rounds:
         candidates = self._candidates(noise)
         chosen = candidates[table.choose(candidates, self.budget * self.method.choice_share)]
         self.measured.append(table.measure(chosen.clique, table.account.left if last else self._for_measuring))
-        self.model = self._fitted(_ITERATIONS)
+        self.model = self._fitted(1)
         self._adjust(chosen, noise * chosen.expected.size)
         return (
             f"counted {len(chosen.clique)} columns together, {float(table.account.left / table.account.limit):.0%} left"
@@ -117,15 +126,15 @@ class _Rounds:
 
     def finished(self) -> Graphical:
         """Fit once more, thoroughly."""
-        return self._fitted(_LAST_ITERATIONS)
+        return self._fitted(_LAST_STEPS)
 
     @property
     def _for_measuring(self) -> Fraction:
         return self.budget * (1 - self.method.choice_share)
 
-    def _fitted(self, iterations: int) -> Graphical:
+    def _fitted(self, steps: int) -> Graphical:
         measured = [*self.known.measured, *self.measured]
-        return fit(self.known.sizes, measured, start=self.model, iterations=iterations, impossible=self.known.zeros)
+        return fit(self.known.sizes, measured, start=self.model, steps=steps, impossible=self.known.zeros)
 
     def _candidates(self, noise: float) -> list[Candidate]:
         """List the marginals that fit into the model and are not drowned by noise; columns if there are none."""
@@ -139,7 +148,7 @@ class _Rounds:
         ]
 
     def _considered(self) -> list[Clique]:
-        """List all sets of few enough columns; where they are too many, the larger ones only around what is measured."""
+        """List all sets of few enough columns; where these are too many, the larger ones only around measured ones."""
         columns = range(len(self.known.sizes))
         known = {one.clique for one in self.measured}
         listed: list[Clique] = [(column,) for column in columns]

@@ -67,7 +67,7 @@ def merge_codes(table: PrivateTable, shape: Shape, counts: Sequence[Measured], f
         return None
     groupings = tuple(
         group_cells(
-            one.values, least=fineness.rare * float(one.deviation), most=round(most), ordered=ordered, kinds=kinds
+            one.values, float(one.deviation), rare=fineness.rare, most=round(most), ordered=ordered, kinds=kinds
         )
         for one, ordered, kinds in zip(counts, shape.ordered, shape.kinds, strict=True)
     )

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.exact import positive_integer
+from discreet.exact import positive, positive_integer
 from discreet.mechanisms import Exponential
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.privacy import Relation
@@ -100,8 +100,9 @@ class PrivateTable:
         Guarantee   Gaussian privacy of `mu_squared`, charged before a row is read.
         Theorem     Rounding noise to whole counts is post-processing of the continuous mechanism. [BW18, DRS22]
         """
-        self.account.charge(mu_squared)
-        variance = self.reach.squared_l2 / mu_squared
+        cost = positive(mu_squared, name="mu_squared")  # Exact: no float decides how much noise there is.
+        self.account.charge(cost)
+        variance = self.reach.squared_l2 / cost
         counts = self._counts(clique)
         noisy = counts + noise.rounded_gaussian(size=counts.size, variance=variance)
         return Measured(clique, noisy.astype(np.float64), math.sqrt(variance + Fraction(1, 12)))

@@ -8,6 +8,9 @@ from fractions import Fraction
 from itertools import combinations
 from typing import final
 
+from discreet.errors import InvalidParameter
+from discreet.exact import positive
+from discreet.mechanisms.fields import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique
@@ -33,6 +36,13 @@ class MST:
     columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
     choices_share: Fraction = Fraction(1, 10)  # for choosing pairs; the rest is for measuring them
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
+
+    def __post_init__(self) -> None:
+        for name in ("columns_share", "choices_share"):
+            settle(self, **{name: read_share(getattr(self, name), name=name)})
+        if not self.columns_share + self.choices_share < 1:
+            raise InvalidParameter("columns_share and choices_share must leave something for counting pairs")
+        settle(self, drowned=float(positive(self.drowned, name="drowned")))
 
     @property
     def name(self) -> str:

@@ -131,11 +131,11 @@ def _descended(problem: Problem, base: Floats, guess: Floats, limits: _Limits) -
     """Take proximal steps until the loss no longer falls."""
     forest = Forest.of(problem.network.sizes, problem.cells, problem.effects)
     ease, left, before = _EASE / _noise(problem), limits.iterations, math.inf
-    curvature = _Curvature.of(problem, ease)
+    curvature, measured = _Curvature.of(problem, ease), problem.known.precision > 0
     for _ in range(limits.steps):
         change, found, used = minimise(
             partial(problem.at, base, ease=ease),
-            lambda here: partial(forest.scaled, curvature=curvature.at(here)),
+            lambda here: partial(_measured_only, forest, measured, curvature.at(here)),
             guess,
             most=left,
             enough=limits.small,
@@ -147,6 +147,11 @@ def _descended(problem: Problem, base: Floats, guess: Floats, limits: _Limits) -
             break
         before, guess = found.loss, np.zeros_like(guess)
     return base
+
+
+def _measured_only(forest: Forest, measured: NDArray[np.bool_], curvature: Floats, slope: Floats) -> Floats:
+    """Scale a gradient; effects that nothing was measured of, as those of impossible cells, stay as they are."""
+    return np.where(measured, forest.scaled(slope, curvature), 0.0)
 
 
 def _noise(problem: Problem) -> float:
