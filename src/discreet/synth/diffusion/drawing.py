@@ -60,7 +60,7 @@ class Drawing:
 
     def _beside(self, told: Tensor) -> Tensor:
         """What is at right angles to all axes: the centre of the class, and a little noise."""
-        away = told @ self._centres + self._rest * SecretNormal(len(self._rest))(told)
+        away: Tensor = told @ self._centres + self._rest * SecretNormal(len(self._rest))(told)
         return away - (away @ self._axes) @ self._axes.T
 
 

@@ -62,7 +62,7 @@ class DiffusionModel:
             "sampler": _said(self.sampler, _SAMPLERS),
             "rows": start.rows,
         }
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "axes": coordinates.axes,
             "centres": coordinates.centres,
             "scale": coordinates.scale,
@@ -137,4 +137,4 @@ def _said(option: Any, kinds: dict[str, type[Any]]) -> dict[str, Any]:
 def _made(said: dict[str, Any], kinds: dict[str, type[Any]]) -> Any:
     """Make options again; their own checks refuse what is out of range."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-    return kinds[values.pop("kind")](**values)
+    return kinds[str(values.pop("kind"))](**values)

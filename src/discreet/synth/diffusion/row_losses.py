@@ -43,7 +43,8 @@ class RowLosses(nn.Module):
         clean = (pictures @ self.axes)[:, None, :]
         noisy = clean + level * self.noise(pictures)
         wrong = self.denoiser(noisy, level, self._told(labels)) - clean
-        return (wrong / left(level, self.typical)).square().mean((1, 2))
+        losses: Tensor = (wrong / left(level, self.typical)).square().mean((1, 2))
+        return losses
 
     def _told(self, labels: Tensor) -> Tensor:
         """The class of each row, or, by a secret coin a row, that none is told."""

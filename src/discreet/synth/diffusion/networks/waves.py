@@ -15,6 +15,8 @@ __all__ = ["Waves"]
 class Waves(nn.Module):
     """Cosines and sines of a number, of frequencies from 1 to `fastest`, evenly apart on a logarithmic scale."""
 
+    turns: Tensor
+
     def __init__(self, count: int, fastest: float = 16.0) -> None:
         super().__init__()
         steps = torch.arange(count // 2) / max(1, count // 2 - 1)
