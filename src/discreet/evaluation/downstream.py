@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.evaluation.caps import FITTED
 from discreet.evaluation.rows import Layout, Rows
+from discreet.learn.extras import require
 
 __all__ = ["Downstream", "Trained", "downstream"]
 
@@ -60,6 +61,7 @@ class Downstream:
 
 def downstream(layout: Layout, synthetic: Rows, train: Rows, test: Rows, *, label: str, seen: bool) -> Downstream:
     """Train models of a column on synthetic rows and on real ones, and test them on other real rows."""
+    require("sklearn", extra="synth")
     place = layout.place(label, what="label")
     number = place in layout.numbers
     rows = synthetic.some(FITTED), train.some(FITTED), test.some(FITTED)

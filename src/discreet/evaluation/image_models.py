@@ -6,6 +6,7 @@ import numpy as np
 
 from discreet.evaluation.downstream import Downstream, Trained
 from discreet.evaluation.pixels import Pictures, nearest_places
+from discreet.learn.extras import require
 
 __all__ = ["image_models"]
 
@@ -14,6 +15,7 @@ _FITTED, _TESTED = 5_000, 2_000
 
 def image_models(made: Pictures, real: Pictures, holdout: Pictures | None) -> Downstream:
     """Train and test; without pictures that were held out, three in ten real ones are kept for the test."""
+    require("sklearn", extra="synth")
     test, train = real.split(max(1, 3 * len(real) // 10)) if holdout is None else (holdout, real)
     made, train, test = made.some(_FITTED), train.some(_FITTED), test.some(_TESTED)
     naive = float(np.mean(test.codes == np.bincount(train.codes).argmax()))

@@ -8,6 +8,7 @@ from typing import Self, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
+from discreet.learn.extras import require
 from discreet.mechanisms.fields import settle
 from discreet.privacy.relation import Relation
 from discreet.synth.diffusion.options import Convolutional, Heun, Linear, Network, Sampler, WarmUp
@@ -93,6 +94,7 @@ class Diffusion:
 
     def plan(self, terms: Terms[Images]) -> DiffusionPlan:
         """Price a fit of pictures, or refuse; nothing is read."""
+        require("torch", extra="synth")
         _check(terms)
         places = None if self.warm_up is None else self.warm_up.places
         if places is not None and terms.domain.pixels > _MOST_PIXELS:

@@ -7,6 +7,7 @@ from typing import Any, Protocol, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.learn.extras import require
 from discreet.privacy.events import Event
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.merf.how import Options, training_for
@@ -65,7 +66,8 @@ class MerfImagePlan:
 
 
 def check_options(method: object, *names: str) -> None:
-    """Refuse options that are no sane whole numbers."""
+    """Refuse options that are no sane whole numbers, and machines without torch, while nothing is spent yet."""
+    require("torch", extra="synth")
     for name in names:
         most = _MOST if name in _MANY else _WIDEST
         if positive_integer(getattr(method, name), name=name) > most:
