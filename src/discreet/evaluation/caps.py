@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["CELLS", "CURVE", "FITTED", "GUESSED", "PEOPLE", "SETS", "TWINS"]
+__all__ = ["CELLS", "CURVE", "FITTED", "GUESSED", "PAIRS", "PEOPLE", "SETS", "TWINS"]
 
-SETS = 400  # Sets of columns of one size whose tables are compared; drawn at random if there are more.
+PAIRS = 1_500  # Tables of two columns that are compared; drawn at random if there are more.
+SETS = 400  # Tables of three columns, and of any size where each must be paid for.
 CELLS = 100_000  # Cells of a table that is compared; larger ones are left out.
 PEOPLE = 1_500  # People on each side whom attackers look for.
 GUESSED = 300  # People on each side whose secret is guessed.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.evaluation.caps import SETS
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.evaluation import Evaluation
 from discreet.evaluation.notes import priced_notes
@@ -58,7 +59,7 @@ def evaluate_for_a_price(
     layout = subject.layout
     most = read_unit(unit, rows_per_unit, layout.domain)
     table = asked_table(real, session, layout.names if unit == "row" else (*layout.names, unit))
-    cliques = tuple(one for ways in _WAYS for one in chosen_cliques(layout.sizes, ways))
+    cliques = tuple(one for ways in _WAYS for one in chosen_cliques(layout.sizes, ways, most=SETS))
     mechanism = mechanism_for(
         len(cliques), epsilon=epsilon, delta=delta, relation=read_relation(relation), rows_per_unit=most
     )

@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 __all__ = ["heatmap"]
 
 _SIDE, _SMALLEST, _LARGEST = 240, 17, 32  # Pixels of the square and of a cell.
-_LETTER, _SHORTEN = 6.1, 16  # Pixels of a letter, and letters of a name that are shown.
+_LETTER, _SHORTEN = 6.7, 16  # Pixels of a letter, and letters of a name that are shown.
 _ABOVE = 18
 
 
