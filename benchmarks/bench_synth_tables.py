@@ -184,7 +184,8 @@ def _without_privacy(results: Results) -> Table:
         columns=("data", *FLOORS.values()),
         rows=tuple(rows),
         remarks=(
-            "A sample of the data itself is no closer than the first, and no column helps another in the second.",
+            "The first is about as near as rows drawn from the truth come; the second knows every column exactly, and "
+            "no link between columns.",
         ),
     )
 
