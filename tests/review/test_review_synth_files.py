@@ -11,6 +11,8 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import discreet as dp
+from discreet.cli.exits import Code
+from discreet.cli.running import run
 from discreet.cli.synthesizing import evaluated
 
 DOMAIN = {"a": dp.synth.Category(["x", "y"]), "b": dp.synth.Category(["1", "2"])}
@@ -47,3 +49,9 @@ def test_the_exact_page_is_for_its_owner_alone(saved: Path, monkeypatch: pytest.
     page = Path("evaluation-not-private.html")
     assert "NOT PRIVATE" in page.read_text(encoding="utf-8")
     assert page.stat().st_mode & 0o777 == 0o600
+
+
+def test_attacks_that_would_not_be_run_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    for attack in (["--holdout", "t.csv"], ["--refits", "4"]):
+        assert run(["synth", "evaluate", "m.safetensors", "t.csv", "--public", *attack]) == Code.USAGE
+        assert "--public" in capfd.readouterr().err

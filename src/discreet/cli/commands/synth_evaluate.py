@@ -39,7 +39,10 @@ def evaluate(
 ) -> None:
     """Compare a sample with the real table and attack it. The report is about real people, and for you only."""
     from discreet.cli.synthesizing import evaluated, evaluated_publicly
+    from discreet.errors import InvalidParameter
 
+    if public and (holdout is not None or refits):
+        raise InvalidParameter("attacks need the real table: leave --holdout and --refits out, or --public")
     if public:
         found = evaluated_publicly(model, table, label, out)
     else:
