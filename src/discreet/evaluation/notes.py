@@ -24,8 +24,8 @@ def custodian_notes(rows: int, held_out: int | None) -> tuple[str, ...]:
 def public_notes() -> tuple[str, ...]:
     """Say how comparisons were made."""
     return (
-        f"At most {PAIRS:,} tables of two columns and {SETS:,} of three are compared, drawn at random if there are more, "
-        f"and none of more than {CELLS:,} cells. Numbers are compared by the bins that were declared.",
+        f"At most {PAIRS:,} tables of two columns and {SETS:,} of three are compared, drawn at random if there are "
+        f"more, and none of more than {CELLS:,} cells. Numbers are compared by the bins that were declared.",
         f"Models see at most {FITTED:,} rows, and are tested on as many. They are a logistic or linear regression and "
         "boosted trees as they come with scikit-learn, without any tuning.",
     )
