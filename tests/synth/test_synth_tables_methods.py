@@ -91,7 +91,7 @@ def test_samples_hold_declared_and_possible_values_only(method):
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_impossible_rows_are_never_drawn_whatever_the_noise(method):
     codes = Coder(DOMAIN).codes(rows_of(200))
-    for limit in (Fraction(1, 1000), Fraction(100)):
+    for limit in (Fraction(1, 10), Fraction(100)):
         drawn = learned(method, codes, DOMAIN, limit).codes(500)
         assert not ((drawn[:, 0] == 0) & (drawn[:, 2] == 1)).any()
         assert (drawn >= 0).all()
@@ -164,7 +164,7 @@ def test_nothing_prints_what_the_door_hides():
 
 
 @given(st.lists(st.floats(-50, 500), min_size=1, max_size=40), st.floats(0, 200), st.booleans(), st.integers(0, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_groups_part_the_codes_for_all_noisy_counts(noisy, least, in_order, rule):
     counts = np.array(noisy)
     kinds = np.arange(counts.size) % (rule + 1)
