@@ -3,6 +3,7 @@
 DiscreetError
 ├── InvalidParameter      a public parameter is out of range; no data was read
 ├── UnsupportedEvent      an accountant has no proof for this event; it never guesses
+├── MissingLibrary        an optional library is not installed; says which extra brings it
 ├── Refused               the request cannot be answered privately; says where, why and the way out
 ├── BudgetExceeded        the ledger refused the charge; carries asked and left
 ├── AnswerFailed          a question that was paid could not be answered; says nothing more, whatever the data are
@@ -23,6 +24,7 @@ __all__ = [
     "InvalidParameter",
     "LedgerDamaged",
     "LedgerUnavailable",
+    "MissingLibrary",
     "NoiseOverflow",
     "NotAuthorised",
     "Refused",
@@ -40,6 +42,10 @@ class InvalidParameter(DiscreetError, ValueError):
 
 class UnsupportedEvent(DiscreetError, NotImplementedError):
     """No bound is proven for this event under this relation. An accountant never guesses."""
+
+
+class MissingLibrary(DiscreetError, ModuleNotFoundError):
+    """An optional library is not installed. The message has the command that brings it."""
 
 
 class Refused(DiscreetError):

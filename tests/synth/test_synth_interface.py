@@ -341,3 +341,13 @@ def test_auto_looks_at_public_facts_alone() -> None:
     pictures = Images(14, 14, classes=range(10))
     asked = [terms(pictures, 10, 1000), terms(pictures, 10), terms(pictures, 1, 1000)]
     assert [choose_for_images(one).name for one in asked] == ["diffusion", "merf", "merf"]
+
+
+def test_a_missing_library_is_named_before_anything_is_paid(monkeypatch):
+    from discreet.errors import MissingLibrary
+    from discreet.learn import extras
+
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    with pytest.raises(MissingLibrary, match=r"needs torch.*discreet\[synth\]") as missing:
+        dp.synth.merf.MerfImages().plan(None)
+    assert isinstance(missing.value, ModuleNotFoundError)

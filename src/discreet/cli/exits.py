@@ -16,6 +16,7 @@ from discreet.errors import (
     InvalidParameter,
     LedgerDamaged,
     LedgerUnavailable,
+    MissingLibrary,
     NoiseOverflow,
     NotAuthorised,
     Refused,
@@ -55,6 +56,7 @@ MEANINGS: Mapping[Code, str] = {
 
 EXITS: Mapping[type[BaseException], Code] = {
     InvalidParameter: Code.USAGE,
+    MissingLibrary: Code.USAGE,
     TyperException: Code.USAGE,
     FileNotFoundError: Code.USAGE,
     FileExistsError: Code.USAGE,
