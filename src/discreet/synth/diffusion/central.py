@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.fields import settle
+from discreet.mechanisms.fields import check_noise_variance, settle
 from discreet.privacy.events import Gaussian
 from discreet.synth.diffusion.products import noisy_products, products_variance, shortened
 from discreet.synth.domain.images import BRIGHTEST
@@ -52,6 +52,9 @@ class CentralRelease:
             classes=positive_integer(self.classes, name="classes"),
             noise_multiplier=positive(self.noise_multiplier, name="noise_multiplier"),
         )
+        pixels, counts, products = self.variances
+        for variance in (pixels, counts, *((products, 2 * products) if self.products else ())):
+            check_noise_variance(variance)
 
     @property
     def longest(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import positive
-from discreet.mechanisms.fields import settle
+from discreet.mechanisms.fields import check_noise_variance, settle
 from discreet.privacy.events import Gaussian
 from discreet.synth.diffusion.central import AT_ONCE
 from discreet.synth.diffusion.products import noisy_products, products_variance, shortened
@@ -38,6 +38,7 @@ class FrameRelease:
 
     def __post_init__(self) -> None:
         settle(self, noise_multiplier=positive(self.noise_multiplier, name="noise_multiplier"))
+        check_noise_variance(2 * self.variance)
 
     @property
     def longest(self) -> int:
