@@ -28,15 +28,18 @@ _TRUTH, _NUMBER, _TEXT, _BYTES, _DATE, _MOMENT, _TIME, _TUPLE = range(8)
 _DEEPEST = 8  # Nested tuples.
 
 
-def identity(value: object, depth: int = 0) -> Identity | None:
-    """Return what tells a key from others and puts it in order; None for what is no key."""
+def identity(value: object, depth: int = 0, *, spelled: bool = False) -> Identity | None:
+    """Return what tells a key from others and puts it in order; None for what is no key.
+
+    Units are `spelled`: two ids that look alike are two people, and as one they would share one allowance.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if is_missing(value):
         return None
     match value:
         case str():
-            return _TEXT, normalize("NFC", value)
+            return _TEXT, value if spelled else normalize("NFC", value)
         case bool():
             return _TRUTH, value
         case bytes():
@@ -44,7 +47,7 @@ def identity(value: object, depth: int = 0) -> Identity | None:
         case date() | time():
             return _of_time(value)
         case tuple():
-            return _of_tuple(value, depth)
+            return _of_tuple(value, depth, spelled)
         case _:
             return _of_number(value)
 
@@ -66,10 +69,10 @@ def _of_time(value: date | time) -> Identity | None:
     return rank, value.isoformat()
 
 
-def _of_tuple(value: tuple[object, ...], depth: int) -> Identity | None:
+def _of_tuple(value: tuple[object, ...], depth: int, spelled: bool) -> Identity | None:
     if depth >= _DEEPEST:
         return None
-    parts = [identity(part, depth + 1) for part in value]
+    parts = [identity(part, depth + 1, spelled=spelled) for part in value]
     return None if None in parts else (_TUPLE, tuple(parts))
 
 

@@ -157,7 +157,7 @@ def _unit_codes(column: Column) -> Integers:
 
 def _unit(value: object) -> Hashable:
     """Return what tells a unit from others: its key, or itself if it is something else that can be compared."""
-    known = identity(value)
+    known = identity(value, spelled=True)
     if known is not None or is_missing(value):
         return known
     try:

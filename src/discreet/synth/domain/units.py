@@ -42,5 +42,5 @@ def _codes(units: Column) -> NDArray[np.int64]:
 
 def _object_codes(values: list[object]) -> NDArray[np.int64]:
     numbers: dict[Identity, int] = {}
-    found = (identity(value) for value in values)
+    found = (identity(value, spelled=True) for value in values)
     return np.array([-1 if key is None else numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
