@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import numpy as np
 import pytest
 
@@ -27,3 +29,8 @@ def test_units_of_a_histogram_are_told_apart_to_the_letter() -> None:
 
 def test_keys_that_look_alike_are_still_one_key() -> None:
     assert list(bounded_totals([COMPOSED, APART], bins_per_unit=1, contribution=1).values()) == [2]
+
+
+def test_ids_of_a_type_of_their_own_are_units_too() -> None:
+    one, other = UUID(int=1), UUID(int=2)
+    assert len(kept_rows(Column([one, other, one, str(other), None]), 1)) == 2

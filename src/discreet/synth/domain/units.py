@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,5 +44,6 @@ def _codes(units: Column) -> NDArray[np.int64]:
 
 def _object_codes(values: list[object]) -> NDArray[np.int64]:
     numbers: dict[Identity, int] = {}
-    found = (identity(value, spelled=True) for value in values)
+    # An id of a type of its own is what it says: left out like what is no id, nobody would be in the data.
+    found = (identity(str(value) if isinstance(value, UUID) else value, spelled=True) for value in values)
     return np.array([-1 if key is None else numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
