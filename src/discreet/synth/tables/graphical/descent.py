@@ -13,6 +13,7 @@ __all__ = ["minimise"]
 
 _MEMORY = 8
 _HALVINGS = 30
+_LONGER = 4.0  # Times the last step is the most to try first: where one was too long the next mostly is too.
 _SLOPE = 1e-4  # Armijo: the share of the promised decrease that a step must keep.
 
 
@@ -28,6 +29,7 @@ def minimise(
     here, used = at(change), 1
     best = (change, here)
     pairs: list[tuple[Floats, Floats, float]] = []
+    length = 1.0
     while used < most and here.fault > enough:
         inverse = scale(here)
         direction = _direction(here.gradient, inverse, pairs)
@@ -35,7 +37,8 @@ def minimise(
         if slope >= 0:  # Only rounding can turn it; begin again with the plain scaled gradient.
             pairs, direction = [], -inverse(here.gradient)
             slope = float(here.gradient @ direction)
-        length, found, looked = _search(at, change, direction, here, slope, most - used)
+        first = min(1.0, _LONGER * length)
+        length, found, looked = _search(at, change, direction, here, slope, first, most - used)
         used += looked
         if found is None:
             break
@@ -73,10 +76,15 @@ def _remember(pairs: list[tuple[Floats, Floats, float]], step: Floats, turn: Flo
 
 
 def _search(
-    at: Callable[[Floats], Point], change: Floats, direction: Floats, here: Point, slope: float, most: int
+    at: Callable[[Floats], Point],
+    change: Floats,
+    direction: Floats,
+    here: Point,
+    slope: float,
+    length: float,
+    most: int,
 ) -> tuple[float, Point | None, int]:
     """Shorten the step until the function has decreased as it should; nothing is found if it never does."""
-    length = 1.0
     for looked in range(1, min(_HALVINGS, most) + 1):
         found = at(change + length * direction)
         decrease = here.value - found.value

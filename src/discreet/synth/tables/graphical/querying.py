@@ -7,6 +7,7 @@ cliques that are asked for have most of them in common.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,8 @@ from discreet.synth.tables.graphical.network import Beliefs, Network
 
 __all__ = ["Queries"]
 
-_ROOM = 1 << 24  # Cells that may be kept in all; what does not fit is made again.
+_ROOM = 1 << 22  # Cells that may be kept in all; what does not fit is made again.
+_LARGE = 1 << 21  # Cells of a table that is not worth making on the way.
 _Table = tuple[Floats, Clique]
 
 
@@ -62,8 +64,31 @@ class Queries:
         """Return the chances of a clique's cells, in the order of its columns."""
         wanted = mask_of(clique)
         node = max(node for node, columns in enumerate(self.below) if wanted & columns == wanted)
+        if wanted & self.within[node] != wanted and self._largest(node, wanted) > max(_LARGE, self._cells(wanted)):
+            return self._afresh(clique)
         table, scope = self._joined(node, wanted)
         return table.transpose([scope.index(column) for column in clique])
+
+    def _cells(self, columns: int) -> int:
+        return math.prod(self.network.sizes[column] for column in columns_of(columns))
+
+    def _largest(self, node: int, wanted: int) -> int:
+        """Count the cells of the largest table that putting columns together in this tree would make."""
+        local, largest = wanted & self.within[node], 0
+        for child in self.network.nodes[node].children:
+            further = wanted & self.below[child] & ~self.within[node]
+            if further:
+                shared = self.within[child] & self.within[node]
+                local |= shared
+                largest = max(largest, self._cells(shared | further), self._largest(child, shared | further))
+        return max(largest, self._cells(local))
+
+    def _afresh(self, clique: Clique) -> Floats:
+        """Build a tree that has the clique: dearer than a look into this one, unless this one is wide."""
+        rising = tuple(sorted(clique))
+        network = Network.of(self.network.sizes, [*self.network.scopes, rising])
+        ones = np.ones([self.network.sizes[column] for column in rising])
+        return network.run([*self.factors, ones])[1][-1].transpose([rising.index(column) for column in clique])
 
     def _joined(self, node: int, wanted: int) -> _Table:
         """Return the chances of columns that lie in a node or below it."""
