@@ -12,7 +12,7 @@ from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time
 
 import numpy as np
 
-from discreet.mechanisms.column import Column
+from discreet.mechanisms.column import Column, column_of
 from discreet.mechanisms.grid import exact_number
 
 __all__ = ["TRUTHS", "as_numbers", "moment", "numeral"]
@@ -56,7 +56,8 @@ def as_numbers(column: Column) -> Column:
     values = column.values
     if isinstance(values, np.ndarray) and values.dtype.kind not in "OUT":
         return column
-    return Column([_number(value) if isinstance(value, str) else value for value in values], column.missing)
+    read = [_number(value) if isinstance(value, str) else value for value in values]
+    return Column(column_of(read).values, column.missing)
 
 
 def _number(text: str) -> float | None:
