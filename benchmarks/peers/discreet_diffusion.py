@@ -47,9 +47,9 @@ def convolutional_accuracy(pictures: Tensor, labels: Tensor, seen: Tensor, truth
     model = convolutional()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     for _ in range(epochs):
-        for batch in torch.randperm(len(labels)).split(128):
+        for batch in torch.randperm(len(labels)).split(128):  # type: ignore[no-untyped-call]
             optimizer.zero_grad()
-            nn.functional.cross_entropy(model(pictures[batch]), labels[batch]).backward()
+            nn.functional.cross_entropy(model(pictures[batch]), labels[batch]).backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     with torch.no_grad():
         return float((model.eval()(seen).argmax(1) == truth).float().mean())
