@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from uuid import UUID
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +42,11 @@ def _codes(units: Column) -> NDArray[np.int64]:
 
 def _object_codes(values: list[object]) -> NDArray[np.int64]:
     numbers: dict[Identity, int] = {}
-    # An id of a type of its own is what it says: left out like what is no id, nobody would be in the data.
-    found = (identity(str(value) if isinstance(value, UUID) else value, spelled=True) for value in values)
+    found = (identity(_plain(value), spelled=True) for value in values)
     return np.array([-1 if key is None else numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
+
+
+def _plain(value: object) -> object:
+    """Return an id of a type of its own as its text: left out like what is no id, nobody would be in the data."""
+    # Told by its name: the module that makes such ids also draws them, and all chance here comes from one source.
+    return str(value) if type(value).__name__ == "UUID" else value
