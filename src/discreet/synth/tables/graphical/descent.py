@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -27,6 +28,9 @@ def minimise(
 ) -> tuple[Floats, Point, int]:
     """Step until the fault is small enough, or `most` points were looked at; then return the one of least loss."""
     here, used = at(change), 1
+    if not math.isfinite(here.value):  # A guess so far out that every product is zero; the base itself is possible.
+        change, used = np.zeros_like(change), 2
+        here = at(change)
     best = (change, here)
     pairs: list[tuple[Floats, Floats, float]] = []
     length = 1.0

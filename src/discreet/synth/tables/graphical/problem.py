@@ -50,7 +50,8 @@ class Problem:
         value = self.total * log_sum - float(change @ self.known.value) + float(change @ pull) / 2
         gradient = np.where(self.known.precision > 0, counts - self.known.value + pull, 0.0)
         fault = float(gradient @ self.known.times_precision(gradient))
-        value = value if math.isfinite(value) else math.inf
+        if not math.isfinite(value):  # No counts that could be compared with what was measured.
+            return Point(math.inf, gradient, cells, math.inf, fault)
         return Point(value, gradient, cells, self.known.loss(counts), fault)
 
     def expected(self, potentials: Floats) -> tuple[float, Floats]:
