@@ -16,7 +16,7 @@ from discreet.evaluation.membership import search
 from discreet.evaluation.notes import custodian_notes
 from discreet.evaluation.overlays import overlays
 from discreet.evaluation.reading import Subject, subject_of
-from discreet.evaluation.refitting import Refit, halves, search_halves
+from discreet.evaluation.refitting import Refit, check_refits, halves, search_halves
 from discreet.evaluation.rows import Layout, Rows, read_rows
 from discreet.evaluation.workload import workload as ask
 from discreet.privacy import Relation
@@ -55,6 +55,8 @@ def evaluate(
     """
     if not 0 < error < 1:
         raise InvalidParameter("error must be a chance between 0 and 1: how often a verdict may wrongly accuse")
+    if refit is not None:
+        check_refits(refits)  # Now, before minutes of work.
     told = say or _silent
     told("reading the tables")
     subject = subject_of(synthetic, domain, promise)

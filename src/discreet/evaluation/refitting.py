@@ -25,7 +25,7 @@ from discreet.privacy import Relation
 from discreet.synth.domain.tables import table_of
 from discreet.synth.promise import Promise
 
-__all__ = ["Halves", "Refit", "halves", "search_halves"]
+__all__ = ["Halves", "Refit", "check_refits", "halves", "search_halves"]
 
 Refit: TypeAlias = Callable[[Any], Any]  # from a table to a synthetic table
 Flags: TypeAlias = NDArray[np.bool_]
@@ -47,10 +47,15 @@ class Halves:
         return [other for other in range(len(self.tables)) if other // 2 != table // 2]
 
 
-def halves(layout: Layout, table: Any, refit: Refit, *, refits: int, coins: bool, say: Callable[[str], None]) -> Halves:
-    """Make synthetic tables of random halves: of independent coins, or of a fixed number of rows."""
+def check_refits(refits: int) -> None:
+    """Refuse a number of tables that cannot be compared."""
     if refits < 4 or refits % 2:
         raise InvalidParameter("refits must be 4, 6, 8, …: tables come in pairs, and one pair is compared with another")
+
+
+def halves(layout: Layout, table: Any, refit: Refit, *, refits: int, coins: bool, say: Callable[[str], None]) -> Halves:
+    """Make synthetic tables of random halves: of independent coins, or of a fixed number of rows."""
+    check_refits(refits)
     read = table_of(table).columns(layout.names, numbers=layout.domain.numbers)
     everybody = read_rows(layout, read)
     chosen = noise.permutation(len(everybody))[: 2 * PEOPLE]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -59,7 +60,8 @@ class Promise:
         """What may change between two tables that must be hard to tell apart, in words."""
         if self.unit == "row":
             return "one row" if self.relation is Relation.ADD_REMOVE else "the content of one row"
-        return f"all rows that share one {self.unit}"
+        named = "".join(letter if letter.isprintable() else "�" for letter in self.unit)  # It may come from a file.
+        return f"all rows that share one {named}"
 
     def __str__(self) -> str:
         done = "leaving out or adding" if self.relation is Relation.ADD_REMOVE else "changing"
@@ -96,7 +98,7 @@ class Promise:
             rows_per_unit=positive_integer(document["rows_per_unit"], name="rows_per_unit"),
         )
         said = document["epsilon"]
-        if type(said) is not float or not said >= found.epsilon * (1 - 2.0**-20):
+        if type(said) is not float or not math.inf > said >= found.epsilon * (1 - 2.0**-20):
             raise InvalidParameter("the file promises more than its event keeps")
         if not isinstance(found.unit, str) or not found.unit or (found.unit == "row" and found.rows_per_unit != 1):
             raise InvalidParameter("the file does not say whom it protects")

@@ -15,7 +15,7 @@ from discreet.synth.diffusion.networks.linear import LinearNetwork
 from discreet.synth.diffusion.options import Linear, Network
 from discreet.synth.domain.images import Images
 
-__all__ = ["build", "tensor"]
+__all__ = ["build", "shapes", "tensor"]
 
 
 def build(network: Network, domain: Images, coordinates: Coordinates) -> Denoiser:
@@ -28,6 +28,12 @@ def build(network: Network, domain: Images, coordinates: Coordinates) -> Denoise
         frames=tensor(coordinates.frames),
         spreads=tensor(coordinates.spreads),
     )
+
+
+def shapes(network: Network, domain: Images, coordinates: Coordinates) -> dict[str, torch.Size]:
+    """Return the shapes of all weights; no memory is taken for them."""
+    with torch.device("meta"):
+        return {name: value.shape for name, value in _network(network, domain, coordinates.places).state_dict().items()}
 
 
 def tensor(values: object) -> Tensor:

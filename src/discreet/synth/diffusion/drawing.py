@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from discreet.errors import InvalidParameter
 from discreet.learn.torch.layers import SecretNormal
-from discreet.synth.diffusion.building import build, tensor
+from discreet.synth.diffusion.building import build, shapes, tensor
 from discreet.synth.diffusion.options import Sampler
 from discreet.synth.diffusion.samplers import HIGHEST, Guess, follow, guided
 from discreet.synth.domain.images import BRIGHTEST
@@ -31,8 +31,11 @@ class Drawing:
         coordinates = model.start.coordinates
         self._axes, self._centres = tensor(coordinates.axes), tensor(coordinates.centres)
         self._rest = tensor(coordinates.rest)
+        # Before anything is built: a file may name a network that is far larger than its weights.
+        if shapes(model.network, model.domain, coordinates) != {name: w.shape for name, w in model.weights.items()}:
+            raise InvalidParameter("its weights do not fit the network that it names")
         self._denoiser = build(model.network, model.domain, coordinates)
-        _load(self._denoiser.network, model.weights)
+        self._denoiser.network.load_state_dict({name: tensor(value) for name, value in model.weights.items()})
 
     @torch.no_grad()
     def pictures(self, labels: NDArray[np.int32]) -> NDArray[np.uint8]:
@@ -62,10 +65,3 @@ class Drawing:
         """What is at right angles to all axes: the centre of the class, and a little noise."""
         away: Tensor = told @ self._centres + self._rest * SecretNormal(len(self._rest))(told)
         return away - (away @ self._axes) @ self._axes.T
-
-
-def _load(network: nn.Module, weights: dict[str, NDArray[np.float32]]) -> None:
-    own = network.state_dict()
-    if weights.keys() != own.keys() or any(value.shape != own[name].shape for name, value in weights.items()):
-        raise InvalidParameter("its weights do not fit the network that it names")
-    network.load_state_dict({name: tensor(value) for name, value in weights.items()})

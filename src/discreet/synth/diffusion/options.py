@@ -12,6 +12,8 @@ from discreet.mechanisms.fields import settle
 
 __all__ = ["Convolutional", "Ddim", "Heun", "Linear", "Network", "Sampler", "WarmUp"]
 
+_MOST, _LARGEST = {"blocks": 64, "sizes": 8}, 1 << 14  # Beyond, no machine would come to an end.
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +38,9 @@ class Convolutional:
 
     def __post_init__(self) -> None:
         _whole(channels=self.channels, blocks=self.blocks)
-        if not self.factors or any(not isinstance(factor, int) or factor < 1 for factor in self.factors):
+        if not self.factors or any(not isinstance(factor, int) or not 1 <= factor <= 64 for factor in self.factors):
             raise InvalidParameter("factors must be whole numbers, one for each size of the picture, such as (1, 2, 2)")
+        _whole(sizes=len(self.factors))
         if self.channels % 8:
             raise InvalidParameter("channels must be a multiple of 8")
 
@@ -100,7 +103,8 @@ Sampler: TypeAlias = Heun | Ddim
 
 def _whole(**values: int) -> None:
     for name, value in values.items():
-        positive_integer(value, name=name)
+        if positive_integer(value, name=name) > _MOST.get(name, _LARGEST):
+            raise InvalidParameter(f"{name} must be at most {_MOST.get(name, _LARGEST)}")
 
 
 def _not_negative(**values: float) -> None:
