@@ -49,5 +49,5 @@ class RowLosses(nn.Module):
     def _told(self, labels: Tensor) -> Tensor:
         """The class of each row, or, by a secret coin a row, that none is told."""
         told = self.drop(torch.ones(len(labels), 1)) * (1 - self.drop.p)
-        known = nn.functional.one_hot(labels, self.classes).to(told.dtype)
+        known = (labels[:, None] == torch.arange(self.classes)).to(told.dtype)  # Also where there is one class only.
         return torch.cat([told * known, 1 - told], 1)[:, None, :]
