@@ -117,7 +117,7 @@ class _Trial:
             others = self.made_up.others(self.size, kind)
             try:
                 mixed = mapped(lambda row, other, keep=chosen: _mixed(row, other, keep), base.batch, others)
-                run = self.run(mixed, masks=torch.where(chosen, 1.0, 0.5))
+                run = self.run(mixed, masks=_masks(chosen))
             except _FAILURES as error:
                 raise findings.stops() from error
             slots = chosen.nonzero().flatten()
@@ -165,6 +165,12 @@ class _Trial:
 
 def _mixed(row: Tensor, other: Tensor, keep: Tensor) -> Tensor:
     return torch.where(keep.reshape(-1, *(1,) * (row.dim() - 1)), row, other)
+
+
+def _masks(chosen: Tensor) -> Tensor:
+    """One for the chosen slots, below and above it in turn for the others: neither a maximum nor a minimum hides."""
+    turn = (~chosen).cumsum(0) % 2
+    return torch.where(chosen, 1.0, torch.where(turn == 0, 2.0, 0.5))
 
 
 def bits_of(values: Tensor) -> Tensor:
