@@ -19,6 +19,7 @@ from benchmarks import (
     bench_imports,
     bench_learning,
     bench_ledger,
+    bench_merf,
     bench_noise,
     bench_profile,
     bench_queries,
@@ -76,6 +77,7 @@ TOPICS: Final = {
     "learning": Topic(bench_learning.measure, one(bench_learning.table), needs_data=True),
     "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
+    "merf": Topic(bench_merf.measure, bench_merf.tables, needs_data=True),
 }
 
 
