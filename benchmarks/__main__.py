@@ -15,6 +15,7 @@ from benchmarks import (
     bench_attacks_identity,
     bench_audit,
     bench_corpus,
+    bench_diffusion,
     bench_estimators,
     bench_imports,
     bench_learning,
@@ -78,6 +79,7 @@ TOPICS: Final = {
     "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
     "merf": Topic(bench_merf.measure, bench_merf.tables, needs_data=True),
+    "diffusion": Topic(bench_diffusion.measure, one(bench_diffusion.table), needs_data=True),
 }
 
 
