@@ -30,6 +30,7 @@ from benchmarks import (
     bench_running,
     bench_speed,
     bench_spread,
+    bench_synth_tables,
     bench_training_speed,
 )
 from benchmarks.environments import ROOT
@@ -80,6 +81,7 @@ TOPICS: Final = {
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
     "merf": Topic(bench_merf.measure, bench_merf.tables, needs_data=True),
     "diffusion": Topic(bench_diffusion.measure, one(bench_diffusion.table), needs_data=True),
+    "synth_tables": Topic(bench_synth_tables.measure, bench_synth_tables.tables, needs_data=True),
 }
 
 
