@@ -233,8 +233,8 @@ def _costs(results: Results) -> Table:
         rows=tuple(_cost_row(results, *place) for place in _places()),
         remarks=(
             f"In brackets: how many times as long as ours. A process that takes more than {LIMITS.seconds / 60:g} CPU "
-            f"minutes or {LIMITS.gigabytes:g} GB is stopped. Peers are asked at ε = {FIRST}, or where quick at "
-            "every ε. Imports are not in the time, but in the memory. Wall clocks are in the JSON.",
+            f"minutes or {LIMITS.gigabytes:g} GB is stopped. Peers are asked at ε = {FIRST}, and not for "
+            "cells that would take them very long. Imports are not in the time, but in the memory. Wall clocks are in the JSON.",
         ),
     )
 
