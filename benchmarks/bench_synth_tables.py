@@ -234,7 +234,8 @@ def _costs(results: Results) -> Table:
         remarks=(
             f"In brackets: how many times as long as ours. A process that takes more than {LIMITS.seconds / 60:g} CPU "
             f"minutes or {LIMITS.gigabytes:g} GB is stopped. Peers are asked at ε = {FIRST}, and not for "
-            "cells that would take them very long. Imports are not in the time, but in the memory. Wall clocks are in the JSON.",
+            "cells that would take them very long. Imports are not in the time, but in the memory. Wall clocks are in "
+            "the JSON.",
         ),
     )
 
