@@ -30,6 +30,7 @@ from benchmarks import (
     bench_running,
     bench_speed,
     bench_spread,
+    bench_synth_auto,
     bench_synth_tables,
     bench_training_speed,
 )
@@ -82,6 +83,7 @@ TOPICS: Final = {
     "merf": Topic(bench_merf.measure, bench_merf.tables, needs_data=True),
     "diffusion": Topic(bench_diffusion.measure, one(bench_diffusion.table), needs_data=True),
     "synth_tables": Topic(bench_synth_tables.measure, bench_synth_tables.tables, needs_data=True),
+    "synth_auto": Topic(bench_synth_auto.measure, one(bench_synth_auto.table), needs_data=True),
 }
 
 
