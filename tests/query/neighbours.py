@@ -1,0 +1,254 @@
+"""How much the noise of a plan really tells of one unit, computed from exact numbers of both neighbours.
+
+Nothing here is taken from what the planner claims a unit can change. The shift of every number of every group is
+divided by the noise that is drawn for it, the scores of every choice are compared point by point, and the sum is held
+against the epsilon, or the square of mu, that is charged.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from neighbour_grammar import DECLARED, PUBLIC, Tables, draw_tables
+from numpy.typing import NDArray
+from recorded import replayed
+
+import discreet as dp
+from discreet.mechanisms.budget import GaussianNoise
+from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
+from discreet.query.engine import Deadline, Tallied
+from discreet.query.engines import DuckDBEngine
+from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning.draft import ModePick
+from discreet.query.planning.drawing import exact_numbers
+from discreet.query.planning.picking import mode_scores, quantile_of
+from discreet.query.reading import read
+from discreet.query.session.catalogue_building import build_catalogue
+
+__all__ = ["SPENDS", "Loss", "NeighbourWorld", "exceeded", "loss_between", "price_of"]
+
+Key = tuple[Hashable, ...]
+SPENDS = (
+    Spend(epsilon=1),
+    Spend(epsilon="0.25", delta="1e-6"),
+    Spend(rho="0.1", delta="1e-6"),
+    Spend(epsilon=8, delta="1e-9"),
+)
+_SECONDS = 60
+
+
+@dataclass
+class Loss:
+    """What two neighbours differ by, in units of privacy."""
+
+    pure: Fraction = Fraction(0)  # the sum of all pure losses
+    mu_squared: Fraction = Fraction(0)
+    choices: Fraction = Fraction(0)  # of choices alone
+    opened: int = 0  # groups that only one of the neighbours has
+    crowded: bool = False  # such a group has more than the one unit
+
+
+def price_of(priced: Priced) -> Loss:
+    """Read what was charged, from the event alone."""
+    total = Loss()
+    for event, times in _parts(priced.event, 1):
+        if isinstance(event, Gaussian):
+            total.mu_squared += times * event.mu_squared
+        elif isinstance(event, BoundedRange):
+            total.choices += times * event.epsilon
+        else:
+            total.pure += times * _epsilon(event)
+    total.opened = priced.draft.catalogue.unit.max_groups
+    return total
+
+
+def _parts(event: Event, times: int) -> Iterator[tuple[Event, int]]:
+    match event:
+        case Composed(events=events):
+            for one in events:
+                yield from _parts(one, times)
+        case Repeated(event=inner, times=count):
+            yield from _parts(inner, times * count)
+        case _:
+            yield event, times
+
+
+def _epsilon(event: Event) -> Fraction:
+    if isinstance(event, DiscreteLaplace):
+        return Fraction(event.sensitivity) / event.scale
+    assert isinstance(event, PureDP | ApproxDP)
+    return event.epsilon
+
+
+def loss_between(priced: Priced, one: Tallied, other: Tallied) -> Loss:
+    """Add up what the noise tells of the difference between two exact results under one secret."""
+    here, there = _Groups(priced, one), _Groups(priced, other)
+    loss = Loss()
+    for key in here.places.keys() | there.places.keys():
+        if priced.draft.groups is None and (key not in here.places or key not in there.places):
+            present = here if key in here.places else there
+            units = present.units(present.places[key])
+            loss.opened += bool(units)
+            loss.crowded |= units > 1
+            continue
+        _add_group(priced, loss, here, there, key)
+    return loss
+
+
+def _add_group(priced: Priced, loss: Loss, here: _Groups, there: _Groups, key: Key) -> None:
+    noising = priced.draft.noising
+    assert noising is not None
+    mine, yours = here.places[key], there.places[key]
+    if noising.selection is not None:
+        _add_selection(loss, noising.selection, abs(here.units(mine) - there.units(yours)))
+    for noise, a, b in zip(noising.numbers, here.numbers, there.numbers, strict=True):
+        shift = abs(int(a[mine]) - int(b[yours]))
+        if isinstance(noise.law, DiscreteLaplaceLaw):
+            loss.pure += Fraction(shift) / noise.law.scale
+        else:
+            loss.mu_squared += Fraction(shift**2) / noise.law.variance
+    for place, chooser in enumerate(priced.draft.choosers):
+        spent = here.choice_loss(there, place, mine, yours)
+        if chooser.flips:
+            loss.pure += spent
+        else:
+            loss.choices += spent
+
+
+def _add_selection(loss: Loss, selection: Any, shift: int) -> None:
+    first = selection.event.events[0]
+    if isinstance(selection.noise, GaussianNoise):
+        most = selection.bins_per_unit  # The squared sensitivity of this many bins of one unit each.
+        loss.mu_squared += first.mu_squared * shift**2 / most
+    else:
+        loss.pure += Fraction(shift) / first.scale
+
+
+class _Groups:
+    """The exact numbers of one neighbour, found by key."""
+
+    def __init__(self, priced: Priced, tallied: Tallied) -> None:
+        self.priced, self.tally = priced, tallied.tally
+        self.places = {key: place for place, key in enumerate(tallied.keys(list(range(tallied.groups))))}
+        noising = priced.draft.noising
+        assert noising is not None
+        exact = exact_numbers(priced.draft, tallied.tally)
+        self.numbers = [noise.rounded(column) for noise, column in zip(noising.numbers, exact, strict=True)]
+
+    def units(self, place: int) -> int:
+        counted = self.tally.rows if self.priced.draft.max_rows == 1 else self.tally.units
+        assert counted is not None
+        return int(counted[place])
+
+    def choice_loss(self, other: _Groups, pick: int, mine: int, yours: int) -> Fraction:
+        """Return how far the scaled scores of a choice move apart: their range bounds every loss. [DR19, MS20]"""
+        draft = self.priced.draft
+        asked, chooser = draft.picks[pick], draft.choosers[pick]
+        one, two = self._kept(pick, mine), other._kept(pick, yours)
+        if isinstance(asked, ModePick):
+            moved = mode_scores(asked, one) - mode_scores(asked, two)
+            return _range(moved) * chooser.epsilon / draft.max_rows
+        mechanism = quantile_of(draft, asked, chooser)
+        points = np.unique(
+            np.concatenate([one, two, one + 1, two + 1, one - 1, two - 1, [asked.grid.first, asked.grid.last]])
+        )
+        points = points[(points >= asked.grid.first) & (points <= asked.grid.last)]
+        moved = _rank_scores(mechanism, one, points) - _rank_scores(mechanism, two, points)
+        return _range(moved) * mechanism.factor
+
+    def _kept(self, pick: int, place: int) -> NDArray[np.int64]:
+        values = self.tally.measures[self.priced.draft.picks[pick].column].values
+        assert values is not None
+        return np.sort(np.asarray(values.of(place), np.int64))
+
+
+def _rank_scores(mechanism: Any, values: NDArray[np.int64], points: NDArray[np.int64]) -> NDArray[Any]:
+    below, at_most = np.searchsorted(values, points, "left"), np.searchsorted(values, points, "right")
+    return mechanism.scores(below, at_most, values.size)
+
+
+def _range(moved: NDArray[Any]) -> Fraction:
+    return Fraction(int(moved.max()) - int(moved.min())) if moved.size else Fraction(0)
+
+
+class NeighbourWorld:
+    """Small tables, the same tables without each unit in turn, and what may be asked of them."""
+
+    def __init__(self, seed: str) -> None:
+        self.chance = random.Random(seed)
+        self.tables: Tables = draw_tables(self.chance)
+        rows = self.chance.random() < 0.2
+        most = self.chance.choice([(1, 1), (2, 1), (1, 3), (2, 2), (3, 5)])
+        self.unit = dp.Unit("row") if rows else dp.Unit("who", *most)
+        self.opened = ExitStack()
+        self.whole = self._engine()
+        self.less = [self._engine(**change) for change in self._changes(rows)]
+        named: dict[str, Any] = {"stays": None, "bills": None} | {
+            name: dp.public(table) for name, table in PUBLIC.items()
+        }
+        self.catalogue = build_catalogue(
+            self.whole, named, unit=self.unit, columns={"stays": DECLARED, "bills": DECLARED}
+        )
+
+    def _changes(self, rows: bool) -> list[dict[str, Any]]:
+        if rows:
+            return [{"place": place} for place in range(len(self.tables.stays))]
+        return [{"without": owner} for owner in self.tables.owners]
+
+    def _engine(self, **change: Any) -> DuckDBEngine:
+        private = {name: self.tables.arrow(name, **change) for name in ("stays", "bills")}
+        public = {name: dp.public(table) for name, table in PUBLIC.items()}
+        engine = DuckDBEngine({**private, **public}, threads=1)
+        self.opened.callback(engine.close)
+        return engine
+
+    def priced(self, sql: str, spend: Spend) -> Priced:
+        return plan(read(sql, self.catalogue).question, self.catalogue, spend, pure=False)
+
+    def run(self, engine: DuckDBEngine, plans: Sequence[Priced]) -> tuple[Tallied, ...] | None:
+        """Return exact numbers under a fixed secret, of several plans in one scan; None where the engine failed."""
+        try:
+            with replayed("one secret"):
+                return engine.run_all([priced.stage for priced in plans], deadline=Deadline.after(_SECONDS))
+        except dp.AnswerFailed:
+            return None
+
+    def losses(self, plans: Sequence[Priced]) -> Iterator[tuple[Priced, Loss] | None]:
+        """Compare with every neighbour; None where one of the two failed and the other did not."""
+        whole = self.run(self.whole, plans)
+        for engine in self.less:
+            part = self.run(engine, plans)
+            if whole is not None and part is not None:
+                for priced, one, other in zip(plans, whole, part, strict=True):
+                    yield priced, loss_between(priced, one, other)
+            elif whole is not part:
+                yield None
+
+    def complaints(self, *plans: Priced) -> list[str]:
+        """Return what is wrong with plans, over all neighbours."""
+        found = []
+        for compared in self.losses(plans):
+            if compared is None:
+                found.append("it fails for one neighbour alone")
+            else:
+                found += exceeded(compared[1], price_of(compared[0]))
+        return found
+
+
+def exceeded(loss: Loss, most: Loss) -> list[str]:
+    """Name the parts of a price that a loss is beyond."""
+    checks = {
+        "pure": loss.pure > most.pure,
+        "Gaussian": loss.mu_squared > most.mu_squared,
+        "choices": loss.choices > most.choices,
+        "opened groups": loss.opened > most.opened,
+        "opened by several": loss.crowded,
+    }
+    return [f"{name}: {loss} beyond {most}" for name, wrong in checks.items() if wrong]

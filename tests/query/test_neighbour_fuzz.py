@@ -1,0 +1,79 @@
+"""Random queries on nasty little tables: what noise tells of any one unit stays within what is charged."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from neighbour_grammar import Grammar
+from neighbours import SPENDS, NeighbourWorld, exceeded, price_of
+
+import discreet as dp
+from discreet.query.planning import Priced, Spend
+
+
+def survey(seed: str, queries: int) -> tuple[int, int, int]:
+    """Ask one world; return how many queries were asked, answered, and compared with a neighbour."""
+    world = NeighbourWorld(seed)
+    grammar = Grammar(world.chance, rows=world.unit.is_row)
+    asked = answered = 0
+    with world.opened:
+        while asked < queries:
+            texts = [grammar.query() for _ in range(world.chance.choice([1, 1, 1, 3]))]
+            plans = [priced for text in texts if (priced := planned(world, text)) is not None]
+            asked, answered = asked + len(texts), answered + len(plans)
+            assert not (plans and world.complaints(*plans)), texts
+    return asked, answered, answered * len(world.less)
+
+
+def planned(world: NeighbourWorld, text: str) -> Priced | None:
+    with suppress(dp.Refused):
+        return world.priced(text, world.chance.choice(SPENDS))
+    return None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_loss_of_a_random_query_is_within_its_price(seed: int) -> None:
+    asked, answered, _ = survey(f"day {seed}", 20)
+    assert answered > asked // 5, "nearly everything was refused: the law says little"
+
+
+@pytest.mark.slow
+def test_the_loss_of_ten_thousand_random_queries_is_within_their_price() -> None:
+    asked = answered = compared = world = 0
+    while answered < 10_000:
+        more = survey(f"night {world}", 40)
+        asked, answered, compared, world = asked + more[0], answered + more[1], compared + more[2], world + 1
+    print(f"{asked:,} asked, {answered:,} answered, {compared:,} comparisons, {world} worlds, 0 beyond the price")
+
+
+def test_the_bound_is_reached() -> None:
+    """The comparison is not vacuous: a whale moves a count by just what is paid for."""
+    world = NeighbourWorld("day 0")
+    with world.opened:
+        priced = world.priced("SELECT COUNT(*) AS n FROM stays", SPENDS[0])
+        losses = [compared[1].pure for compared in world.losses([priced]) if compared is not None]
+        assert max(losses) == price_of(priced).pure == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "spend"),
+    [
+        ("SELECT COUNT(*) AS n FROM stays", 0),
+        ("SELECT town, COUNT(*) AS n, SUM(n) AS s FROM stays GROUP BY town", 2),
+        ("SELECT MODE(town) AS m FROM stays", 2),
+        ("SELECT MEDIAN(small) AS m FROM stays", 2),
+    ],
+)
+def test_a_third_of_the_price_is_told_apart(sql: str, spend: int) -> None:
+    """The wrong neighbour: whatever was charged, less noise than that is beyond it."""
+    assert any(is_beyond_a_third(NeighbourWorld(f"mutant {seed}"), sql, SPENDS[spend]) for seed in range(6))
+
+
+def is_beyond_a_third(world: NeighbourWorld, sql: str, spend: Spend) -> bool:
+    with world.opened:
+        priced = world.priced(sql, spend)
+        price = price_of(priced)
+        less = replace(price, pure=price.pure / 3, mu_squared=price.mu_squared / 9, choices=price.choices / 3)
+        return any(exceeded(compared[1], less) for compared in world.losses([priced]) if compared is not None)
