@@ -94,11 +94,21 @@ def test_a_folder_that_is_begun_anew_is_charged_again(tmp_path):
 
 
 def test_a_copy_of_a_folder_does_not_draw_steps_that_the_original_draws_too(tmp_path):
+    interrupted(tmp_path / "run", None)
+    shutil.copytree(tmp_path / "run", tmp_path / "copy")
+    with pytest.raises(Refused, match="copy"):
+        begun(tmp_path / "copy")
+    (tmp_path / "run").rename(tmp_path / "moved")
+    with begun(tmp_path / "moved") as private:
+        assert private.fit(progress=False).finished
+
+
+def test_of_a_folder_and_its_copy_the_ledger_lets_one_go_on(tmp_path):
     with ledger(tmp_path / "a.ledger", "patients") as book:
         interrupted(tmp_path / "run", book)
         shutil.copytree(tmp_path / "run", tmp_path / "copy")
-        with pytest.raises(Refused, match="copy"):
-            begun(tmp_path / "copy", book)
-        (tmp_path / "run").rename(tmp_path / "moved")
-        with begun(tmp_path / "moved", book) as private:
+        with begun(tmp_path / "copy", book) as private:
             assert private.fit(progress=False).finished
+        with pytest.raises(Refused, match="an older state, or a copy"):
+            begun(tmp_path / "run", book)
+        assert charges(book) == 1

@@ -13,6 +13,7 @@ from discreet.exact import positive_integer
 from discreet.learn.torch.clipping import ClippedSums
 from discreet.learn.torch.layers.probe import Probed, probe
 from discreet.learn.torch.losses import RowLosses, as_pair
+from discreet.learn.torch.paying import MOST_CLAIMS
 from discreet.learn.torch.rows import Rows
 from discreet.learn.torch.training import PrivateTraining
 from discreet.learn.torch.trees import Tree, leaves, mapped
@@ -54,7 +55,8 @@ def slots_for(physical_batch: int | None, batch_size: int) -> int:
 
 def claimed_at_once(plan: RunPlan, steps: int | None) -> int:
     """How many steps are claimed at once: what a crash may lose, a hundredth of the run unless said otherwise."""
-    return -(-plan.steps // 100) if steps is None else positive_integer(steps, name="checkpoint_every")
+    chosen = -(-plan.steps // 100) if steps is None else positive_integer(steps, name="checkpoint_every")
+    return max(chosen, -(-plan.steps // MOST_CLAIMS))
 
 
 def probed_on(losses: RowLosses, rows: Rows, slots: int, watch: Tree | None) -> Probed:

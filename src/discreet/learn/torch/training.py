@@ -74,6 +74,7 @@ class PrivateTraining:
         self._sampler, self._turns = sampler, Turns()
         self._closed = self._lent = False
         self._standing = self._resumed()
+        self._kept = self._standing.begun  # where the last checkpoint stands
         run: object = object() if folder is None else folder.run
         self._earlier = earlier_runs(losses.model, run)
         remember_steps(losses.model, run, self.plan, self._standing)
@@ -170,6 +171,7 @@ class PrivateTraining:
         self._check_own()
         if self._folder is not None:
             self._folder.save(self._standing.begun, self._standing.packed(self.model, self._parts))
+            self._kept = self._standing.begun
 
     def export(self, path: str | Path) -> Promise:
         """Write the weights, averaged if there is an average, with what is promised about them."""
@@ -249,10 +251,13 @@ class PrivateTraining:
         with self._guard.stepping():
             self._parts.run()
         self._standing.taken += 1
-        if self._folder is not None and self._standing.begun >= self._folder.claimed:
+        if self._folder is not None and self._is_block_done(self._folder):
             self.save()
         if self._callback is not None:
             self._callback(self._told(clip))
+
+    def _is_block_done(self, folder: RunFolder) -> bool:
+        return self._standing.begun >= min(folder.claimed, self._kept + self._every)
 
     def _told(self, clip: float) -> StepDone:
         return StepDone(

@@ -90,7 +90,9 @@ class Desk:
         tallied = self.engine.run_all(asked.stages, deadline=deadline)
         return self.ledger.store(charge, lambda: _drawn(asked, tallied))
 
-    def pay(self, event: Event, *, relation: Relation, purpose: str, key: str | None = None) -> None:
+    def pay(
+        self, event: Event, *, relation: Relation, purpose: str, key: str | None = None, parts: int | None = None
+    ) -> None:
         """Charge what another part of the library spends."""
         self.check_open()
         self.ledger.charge(
@@ -101,6 +103,7 @@ class Desk:
             project=self.project,
             key=key,
             unit=self.unit,
+            parts=parts,
         )
 
     def times_left(self, event: Event) -> int:

@@ -184,21 +184,29 @@ class Session:
         return Ask(session=self, table=found)
 
     def charge(
-        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", key: str | None = None
+        self,
+        event: Event,
+        *,
+        relation: Relation,
+        purpose: str,
+        unit: str = "row",
+        key: str | None = None,
+        parts: int | None = None,
     ) -> None:
         """Charge what a function of the library is about to spend, or raise and nothing is read.
 
         Such a function protects the rows of the column that it is handed. That is what this session promises only if
         rows are its units; where a person has several rows, ask with `sql`. Whoever charges an event that holds for
         the units of this session, such as a training run that clips by person, names their column as `unit`. The same
-        event under the same `key` is charged once, however often a run that was interrupted asks.
+        event under the same `key` is charged once, however often a run that was interrupted asks. With `parts` it pays
+        for a series, whose parts are stored in the ledger one by one.
         """
         if unit != self._unit.column:
             raise Refused(
                 f"this session protects everybody who shares a {self._unit.column}, and what is charged here protects "
                 f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
             )
-        self._desk.pay(event, relation=relation, purpose=purpose, key=key)
+        self._desk.pay(event, relation=relation, purpose=purpose, key=key, parts=parts)
         self._remember(event)
 
     def questions_left(self) -> int:

@@ -4,9 +4,12 @@ A step is claimed before its noise is drawn, and a claim is never taken back. Af
 and that no checkpoint holds are lost: the run goes on behind them, and the account is the one of a run that was never
 interrupted. So no step is ever drawn a second time, whenever the process dies.
 
+Where a ledger pays, claims are entries of the ledger too, and the folder must know the last one: see `LedgerClaims`.
+Without a ledger only the folder knows, and `check_place` notices a folder that was copied or brought back as a whole.
+
     run.json               what this run is; written once, never changed
     charged.json           the ledger was charged; nothing is read before it is there
-    claims.json            how many steps were claimed; written before the run begins, and it only grows
+    claims.json            how many steps were claimed, and the last two tokens by ledger; it only grows
     step-00000120.safetensors   weights, optimiser and averages after step 120
     lock                   held by the one process that trains here
 """
@@ -21,15 +24,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, final
 
-from discreet import noise
 from discreet.errors import Refused
+from discreet.learn.torch.checkpoints.ledger_claims import Claim, LedgerClaims, new_token
 from discreet.ledger.canonical import canonical
 from discreet.ledger.files import private, refuse_network
 from discreet.ledger.placing import place
 
 __all__ = ["RunFolder"]
 
-_FORMAT = 1
+_FORMAT = 2  # 1 knows its place by the number of the folder alone.
 _CHECKPOINT = re.compile(r"step-(\d{8,})\.safetensors")
 _RUN, _CHARGED, _CLAIMS, _LOCK = "run.json", "charged.json", "claims.json", "lock"
 
@@ -44,9 +47,11 @@ class RunFolder:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_network(path)
         self._lock = _lock(path / _LOCK)
+        self._ledger: LedgerClaims | None = None
+        self._pending: Claim | None = None  # what the ledger may have or not
         try:
             self.run = self._begin(dict(identity))
-            self.claimed: int = self._claims()
+            self.claimed, self._tokens = self._claims()
         except BaseException:
             self.close()
             raise
@@ -66,10 +71,55 @@ class RunFolder:
         self._write(_CHARGED, {"run": self.run})
 
     def claim(self, steps: int) -> None:
-        """Claim all steps before this number, durably. Claims only grow."""
-        if steps > self.claimed:
-            self._write(_CLAIMS, {"run": self.run, "claimed": steps})
+        """Claim all steps before this number, durably: here, and then in the ledger. Claims only grow."""
+        if steps <= self.claimed:
+            return
+        if self._ledger is None:
+            self._note_claim(steps)
             self.claimed = steps
+        else:
+            self._claim_in_ledger(self._ledger, steps)
+
+    def _claim_in_ledger(self, ledger: LedgerClaims, steps: int) -> None:
+        """Note the token, then make the entry: killed in between, the folder still has the token before."""
+        claim = self._pending = self._pending or Claim(ledger.end_of(steps), new_token())
+        self._tokens[ledger.name] = [ledger.last.token, claim.token]
+        self._note_claim(claim.steps)
+        ledger.add(claim)
+        self.claimed, self._pending = claim.steps, None
+
+    def use_ledger(self, claims: LedgerClaims) -> None:
+        """Keep claims in a ledger from now on, if this folder knows the last one that is there."""
+        last = claims.last
+        if last.token not in self._tokens.get(claims.name, [""]):
+            raise Refused(
+                f"{self._path.name} does not know what the ledger knows of this run: it is an older state, or a copy",
+                reason="steps were claimed from the folder as it was later; going on from here would draw them again",
+                way_out="go on in the folder that trained last; or name another for a new run, which is charged",
+            )
+        if not last.token and self.claimed:
+            self._check_copied()  # Claimed without this ledger: only the folder knows.
+        self.claimed = max(self.claimed, last.steps)
+        self._ledger = claims
+
+    def check_place(self, steps: int) -> None:
+        """Without a ledger, refuse a folder that was copied or brought back, and a run that a ledger knows."""
+        if self._tokens and self.claimed < steps:
+            raise Refused(
+                f"the steps of the run in {self._path.name} are claimed in a ledger",
+                reason="without it nobody knows whether they were drawn since",
+                way_out="hand over the session or the ledger that paid for the run",
+            )
+        self._check_copied()
+
+    def _check_copied(self) -> None:
+        there = _read(self._path / _RUN) or {}
+        if there.get("place") != self._place(there.get("format", _FORMAT)):
+            raise Refused(
+                f"{self._path.name} is a copy of a run's folder, or was brought back from one",
+                reason="the original may have gone on: both would draw noise for steps that were paid once",
+                way_out="go on in the original folder, which may be moved on its disk, or name another for a new run",
+            )
 
     def save(self, steps: int, content: bytes) -> None:
         """Write the checkpoint after so many steps; when it is safe on the disk, remove older ones."""
@@ -97,20 +147,16 @@ class RunFolder:
         if there is None:
             if self._checkpoints() or (_read(self._path / _CLAIMS) or {}).get("claimed", 0) != 0:
                 raise Refused(f"{self._path.name} holds checkpoints of a run, and not what run it is", way_out=_ANOTHER)
-            run = "".join(f"{int(part):016x}" for part in noise.uniform(1 << 62, 2))
+            run = new_token()
             # Claims come first: a run is never there without them, so that missing ones are missed.
             self._write(_CLAIMS, {"run": run, "claimed": 0})
-            self._write(_RUN, {"format": _FORMAT, "run": run, "place": self._place(), **identity})
+            self._write(_RUN, {"format": _FORMAT, "run": run, "place": self._place(_FORMAT), **identity})
             return run
-        if there.get("place") != self._place():
+        if there.get("format") not in range(1, _FORMAT + 1):
             raise Refused(
-                f"{self._path.name} is a copy of a run's folder, or was brought back from one",
-                reason="the original may have gone on: both would draw noise for steps that were paid once",
-                way_out="go on in the original folder, which may be moved on its disk, or name another for a new run",
+                f"the run in {self._path.name} was begun by another release of this package: it differs in format"
             )
-        differing = sorted(
-            name for name in {"format", *identity} if there.get(name) != {"format": _FORMAT, **identity}[name]
-        )
+        differing = sorted(name for name in identity if there.get(name) != identity[name])
         if differing:
             raise Refused(
                 f"the run in {self._path.name} is another one: it differs in {', '.join(differing)}",
@@ -119,11 +165,20 @@ class RunFolder:
             )
         return str(there["run"])
 
-    def _place(self) -> str:
-        """The number that the file system gave this folder: a copy has another one."""
-        return f"{self._path.stat().st_ino:020}"
+    def _place(self, form: int) -> str:
+        """What the file system says of this folder and its lock, which is made once and never written.
 
-    def _claims(self) -> int:
+        A folder that is brought back may get the number of the one that is gone. When a file was last changed is kept
+        by the system, and a copy cannot set it.
+        """
+        folder, lock = self._path.stat(), os.fstat(self._lock)
+        return f"{folder.st_ino:020}" if form == 1 else f"{folder.st_ino:020} {lock.st_ino:020} {lock.st_ctime_ns:020}"
+
+    def _note_claim(self, steps: int) -> None:
+        tokens = {"tokens": self._tokens} if self._tokens else {}
+        self._write(_CLAIMS, {"run": self.run, "claimed": steps, **tokens})
+
+    def _claims(self) -> tuple[int, dict[str, list[str]]]:
         claims = _read(self._path / _CLAIMS)
         if claims is None:
             raise Refused(
@@ -133,7 +188,7 @@ class RunFolder:
             )
         if claims.get("run") != self.run:
             raise Refused(f"the claims in {self._path.name} belong to another run", way_out=_ANOTHER)
-        return int(claims["claimed"])
+        return int(claims["claimed"]), dict(claims.get("tokens", {}))
 
     def _checkpoints(self) -> list[Path]:
         found = [(int(match[1]), path) for path in self._path.iterdir() if (match := _CHECKPOINT.fullmatch(path.name))]
