@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.engines.cage import Cage, default_threads
-from discreet.query.engines.tables import Held, hold
+from discreet.query.engines.tables import Held, hold, read_in_binary
 from discreet.query.engines.writing import quote
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def _prepared(connection: Any, held: Mapping[str, Held]) -> Lab:
     for place, (name, table) in enumerate(held.items()):
         ours = f"lab_{place}"
         table.prepare(connection, ours)
-        relations[name] = table.relation(ours)
-        columns[name] = _columns(connection, relations[name], name)
+        columns[name] = _columns(connection, table.relation(ours), name)
+        relations[name] = read_in_binary(table.relation(ours), columns[name])
     return Lab(connection, relations, columns)
 
 

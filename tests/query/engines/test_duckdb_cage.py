@@ -36,7 +36,7 @@ from discreet.query.stage import StageColumn, Wants
 # What the statements that we write may consist of, by the names of DuckDB's own parser.
 CLASSES = {
     "CONSTANT", "COLUMN_REF", "FUNCTION", "OPERATOR", "COMPARISON", "CONJUNCTION", "CAST", "CASE", "BETWEEN",
-    "PARAMETER", "STAR", "LAMBDA", "TYPE",
+    "PARAMETER", "STAR", "LAMBDA", "TYPE", "COLLATE",
 }  # fmt: skip
 FROM = {"SELECT_NODE", "SET_OPERATION_NODE", "SUBQUERY", "BASE_TABLE", "JOIN", "TABLE_FUNCTION", "EMPTY"}
 FUNCTIONS = {

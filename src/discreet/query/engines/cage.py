@@ -75,11 +75,14 @@ class Cage:
             "allow_community_extensions": False,
             "allow_persistent_secrets": False,
             "preserve_insertion_order": False,
+            "default_collation": "",
             "error_on_division_by_zero": False,
             "ieee_floating_point_ops": True,
         }
         root = duckdb.connect(":memory:", config=config)
-        root.execute("SET TimeZone = 'UTC'")
+        # GLOBAL: what is set for one connection is not set for those that are opened beside it.
+        root.execute("SET GLOBAL TimeZone = 'UTC'")
+        root.execute("SET GLOBAL Calendar = 'gregorian'")
         root.execute(f"SET allowed_paths = [{', '.join(path_text(path) for path in self._paths)}]")
         root.execute("SET enable_external_access = false")
         root.execute("SET lock_configuration = true")

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from discreet.query.engines.casts import cast
 from discreet.query.engines.times import in_range
-from discreet.query.engines.writing import SQL_TYPES, Writer, quote, real
+from discreet.query.engines.writing import SQL_TYPES, Writer, binary, quote, real
 from discreet.query.facts import Facts, Kind
 from discreet.query.sources import TableColumn
 
@@ -113,6 +113,8 @@ def _stored(value: str, sql_type: str, kind: Kind) -> str:
         return f"(CASE WHEN isfinite({double}) THEN {double} END)"
     if kind.is_time:
         return _time(value, sql_type, kind)
+    if sql_type == SQL_TYPES[Kind.TEXT]:
+        return binary(value)
     return value if sql_type in (SQL_TYPES[kind], *_NARROW) else f"CAST({value} AS {SQL_TYPES[kind]})"
 
 

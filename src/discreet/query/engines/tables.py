@@ -17,9 +17,9 @@ from typing import Any, Protocol, TypeAlias, final
 from discreet.errors import InvalidParameter
 from discreet.query.engines.arrow import offered, safe_table
 from discreet.query.engines.frames import pandas_schema, pandas_table, polars_schema, polars_table
-from discreet.query.engines.writing import path_text, quote
+from discreet.query.engines.writing import binary, path_text, quote
 
-__all__ = ["NO_TABLE", "Held", "check_names", "hold"]
+__all__ = ["NO_TABLE", "Held", "check_names", "hold", "read_in_binary"]
 
 Describe: TypeAlias = Callable[["Held"], dict[str, str]]
 NO_TABLE = "a DuckDB database must have a table (not a view, which may mix rows) of the name that it is given"
@@ -159,6 +159,15 @@ def check_names(names: Sequence[str], *, what: str) -> None:
     """Refuse names that are the same, or differ in case only: in SQL that is the same."""
     if len({name.casefold() for name in names}) != len(names):
         raise InvalidParameter(f"two {what} have the same name, up to upper and lower case: rename one")
+
+
+def read_in_binary(relation: str, types: Mapping[str, str]) -> str:
+    """Return what a SELECT reads from, with every text in binary collation, for who looks at columns as they are."""
+    columns = [
+        f"{binary(quote(name)) if sql_type == 'VARCHAR' else quote(name)} AS {quote(name)}"
+        for name, sql_type in types.items()
+    ]
+    return f"(SELECT {', '.join(columns)} FROM {relation})"
 
 
 def _file(name: str, path: str | Path) -> Held:

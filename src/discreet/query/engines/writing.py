@@ -23,6 +23,7 @@ __all__ = [
     "Rule",
     "WriteAs",
     "Writer",
+    "binary",
     "day",
     "moment",
     "path_text",
@@ -47,6 +48,15 @@ def quote(name: str) -> str:
     if "\0" in name:
         raise InvalidParameter("a table or column has a name with a NUL character")
     return '"' + name.replace('"', '""') + '"'
+
+
+def binary(text: str) -> str:
+    """Write a text as its bytes are, whatever collation a database declares for its column.
+
+    Under another collation two texts may be equal that are two to the planner. It is inherited by all that is computed
+    from a column, through casts and functions; an explicit one of the reader's own ends it, at no cost.
+    """
+    return f'({text} COLLATE "C")'
 
 
 def path_text(path: str) -> str:

@@ -19,6 +19,7 @@ _LISTED = 60  # Distinct values up to which they are looked at one by one.
 _MOSTLY = 0.99  # The part of texts that must be numbers or dates to be read so.
 _TOO_MANY = 0.95  # The part of units that a limit should leave whole.
 _STORED = {Kind.INTEGER: "BIGINT", Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP"}
+_MEMORY = 3 << 30
 _UNREADABLE = "the file cannot be read: check that it is whole, and what its name says"
 Bounds: TypeAlias = tuple[int | float | date | datetime, int | float | date | datetime]
 
@@ -165,21 +166,27 @@ def looking(path: Path, table: str) -> Iterator[Look]:
     """Open a file for looking, as a session would read it."""
     import duckdb
 
+    from discreet.query.engines.cage import Cage, default_threads
     from discreet.query.engines.leaves import kind_of
-    from discreet.query.engines.tables import NO_TABLE, hold
+    from discreet.query.engines.tables import NO_TABLE, hold, read_in_binary
 
     held = hold(table, path)
+    cage = Cage(held.paths, memory=_MEMORY, threads=default_threads())
     try:
-        with duckdb.connect() as connection:
+        with cage.connection() as connection:
             held.prepare(connection, "t1")
             if not held.is_table(connection, "t1"):
                 raise InvalidParameter(NO_TABLE)
-            connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {held.relation('t1')}")
-            described = connection.execute("DESCRIBE data").fetchall()
-            yield Look(connection, {name: sql for name, sql, *_ in described if kind_of(sql) is not None})
+            relation = held.relation("t1")
+            described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+            types = {name: sql for name, sql, *_ in described}
+            connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {read_in_binary(relation, types)}")
+            yield Look(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None})
     except duckdb.Error:
         # Its text could hold a value.
         raise InvalidParameter(_UNREADABLE) from None
+    finally:
+        cage.close()
 
 
 def _quoted(name: str) -> str:
