@@ -28,8 +28,9 @@ __all__ = ["ReleaseTable"]
 class ReleaseTable:
     """Rows of released values.
 
-    `table["n"]` is a column and `table[0]` a row by names. Counts and sums are unbiased; `tidy` moves them to where the
-    exact answer surely is. An interval encloses the exact answer of the bounded data, one cell at a time.
+    `table["n"]` is a column and `table[0]` a row by names. Counts and sums are unbiased for the rows that are counted;
+    `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
+    bounded data, one cell at a time.
     """
 
     columns: tuple[Column, ...]
