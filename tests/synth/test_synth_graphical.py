@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.synth.tables.graphical import Clique, Graphical, Measured, fit, junction_cells
 from discreet.synth.tables.graphical.contraction import plan
+from discreet.synth.tables.graphical.descent import _length
 from discreet.synth.tables.graphical.effects import Cells, Effects
 from discreet.synth.tables.graphical.junction import junction_tree
 from discreet.synth.tables.graphical.network import Network
@@ -69,6 +70,93 @@ def test_marginals_are_those_of_the_full_table_for_all_models(model: Graphical) 
     full = full_table(model)
     for clique in itertools.islice(all_cliques(len(model.sizes)), 40):
         assert np.abs(model.marginal(clique) - summed(full, clique)).max() < 1e-10 * model.total
+
+
+def random_model(source: np.random.Generator, columns: int) -> Graphical:
+    """A spanning tree of pairs and some wider cliques over it, as the adaptive methods make; many one-cell columns."""
+    sizes = tuple(int(size) for size in source.choice([1, 1, 2, 2, 3], columns))
+    tree = {(int(source.integers(0, column)), column) for column in range(1, columns)}
+    ways = source.integers(2, 5, int(source.integers(0, 4)))
+    wider = {tuple(sorted(source.choice(columns, min(int(way), columns), replace=False).tolist())) for way in ways}
+    cliques = tuple(sorted(tree | wider))
+    tables = tuple(source.normal(0, 1, [sizes[column] for column in clique]) for clique in cliques)
+    return Graphical(sizes, cliques, 20.0, tables)
+
+
+def is_exact(model: Graphical, source: np.random.Generator) -> bool:
+    """Compare the marginals of one, two and three columns with the full table; and some samples with their mean."""
+    full, columns = full_table(model), source.permutation(len(model.sizes)).tolist()
+    wanted = [tuple(columns[:1]), tuple(columns[1:3]), tuple(columns[-3:])]
+    if any(np.abs(model.marginal(clique) - summed(full, clique)).max() > 1e-10 for clique in wanted):
+        return False
+    return columns[0] > 0 or source.random() > 0.2 or is_sampled(model, full)
+
+
+def is_sampled(model: Graphical, full: Floats) -> bool:
+    """Tell whether the counts in the root of the tree are the expected ones, rounded once."""
+    root = junction_tree(model.sizes, model.cliques).cliques[0]
+    counts = np.zeros([model.sizes[column] for column in root])
+    np.add.at(counts, tuple(model.sample(20)[:, root].T), 1)
+    return bool(np.abs(counts - summed(full, root)).max() < 1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("structures", "columns"), [(10_000, (3, 7)), pytest.param(30_000, (5, 10), marks=pytest.mark.slow)]
+)
+def test_marginals_and_samples_agree_with_brute_force_on_random_structures(
+    structures: int, columns: tuple[int, int]
+) -> None:
+    source = numbers(structures)
+    models = (random_model(source, int(source.integers(*columns))) for _ in range(structures))
+    assert all(is_exact(model, source) for model in models)
+
+
+def test_a_clique_with_a_column_that_none_of_its_factors_has_is_exact() -> None:
+    small = Graphical((1, 4, 1, 1), ((0, 1, 2), (1, 3)), 1.0, (np.zeros((1, 4, 1)), np.zeros((4, 1))))
+    assert small.marginal((2,)) == pytest.approx([1.0])
+    sizes = (7, 7, 2, 7, 11, 11, 7, 2, 7, 2, 11, 2, 2, 3)
+    cliques: tuple[Clique, ...] = (
+        (0, 1, 2), (0, 12), (1, 10), (2, 8), (3, 9, 12), (3, 13), (4, 5), (4, 10), (4, 12), (6, 8), (6, 9), (6, 13),
+        (7, 11), (8, 11), (9, 11),
+    )  # fmt: skip
+    tables = tuple(numbers(0).normal(0, 1, [sizes[column] for column in clique]) for clique in cliques)
+    large = Graphical(sizes, cliques, 1.0, tables)
+    for clique in itertools.combinations(range(14), 2):
+        assert np.abs(large.marginal(clique) - large._queries._afresh(clique)).max() < 1e-12
+    assert large.sample(500).shape == (500, 14)
+
+
+def test_a_column_of_one_cell_takes_no_part_in_a_fit() -> None:
+    sizes, cliques = (3, 1, 2, 1), [(0, 1), (1, 2, 3), (0, 2), (3,)]
+    measured = noisy(7, cliques, sizes)
+    narrow = [Measured((0,), measured[0].values.ravel(), 5.0), Measured((1,), measured[1].values.ravel(), 5.0)]
+    narrow += [Measured((0, 1), measured[2].values, 5.0)]
+    model, alone = fit(sizes, measured), fit((3, 2), narrow, total=fit(sizes, measured).total)
+    assert set(model.cliques) == {(0, 2), (1,), (3,)}
+    assert np.allclose(model.marginal((2, 3, 0)), alone.marginal((1, 0))[:, None, :])
+    again = fit(sizes, measured, start=model, impossible=[((1, 0), np.array([[False, True, False]]))])
+    assert again.marginal((0,))[1] == 0
+    with pytest.raises(InvalidParameter, match="no row is possible"):
+        fit((1, 2), [], impossible=[((0,), np.array([True]))])
+    assert fit((1, 1), noisy(8, [(0, 1)], (1, 1))).sample(3).tolist() == [[0, 0]] * 3
+
+
+def test_rows_can_be_drawn_where_measurements_contradict_the_rules() -> None:
+    """Every row that was counted is impossible, and there are many: potentials rise until all products vanish."""
+    sizes, copy = (2, 2, 2, 2, 2), ~np.eye(2, dtype=bool)
+    chain: list[Clique] = [(0, 1), (1, 2), (2, 3), (3, 4)]
+    rules = [(pair, copy) for pair in chain]
+    for rows in (1e3, 1e6, 1e12):
+        apart = np.array([[0.0, rows], [0.0, 0.0]])
+        model = fit(sizes, [Measured(pair, apart, 1e-3) for pair in [*chain, (0, 4)]], impossible=rules, total=rows)
+        drawn = model.sample(50)
+        assert (drawn == drawn[:, :1]).all()
+
+
+def test_a_step_without_curvature_keeps_its_length() -> None:
+    assert [_length(2.0, 0.0), _length(2.0, -1.0), _length(2.0, float("nan")), _length(0.0, 1.0)] == [1.0] * 4
+    assert _length(1e300, 1e-300) == 1.0
+    assert _length(3.0, 2.0) == 1.5
 
 
 def test_a_wide_tree_is_left_for_one_that_has_the_clique(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import discreet as dp
 from discreet.privacy import ApproxDP, PureDP, Relation
 from discreet.synth import Category, Domain, Images, Numeric, SyntheticModel
 from discreet.synth.choosing import choose_for_images, choose_for_table
-from discreet.synth.domain import TableRows
+from discreet.synth.domain import Coder, TableRows
 from discreet.synth.method import Terms
 from discreet.synth.possible import are_impossible
 from discreet.synth.promise import Promise
@@ -47,6 +48,59 @@ HOSTILE: dict[str, list[Any]] = {
 def fit(table: Any = HOSTILE, method: Any = "independent", **more: Any) -> SyntheticModel:
     asked: dict[str, Any] = {"domain": DOMAIN, "epsilon": 1, "delta": 1e-6, "progress": False}
     return dp.synthesize(table, method, **(asked | more))
+
+
+RULED = {"colour": Category(["red", "green"]), "sold": Category([True, False]), "constant": Category(["one"])}
+
+
+@pytest.mark.parametrize(
+    ("columns", "rules", "message"),
+    [
+        (RULED, [{"colour": "red"}, {"colour": "green", "sold": True}, {"sold": False}], "no row is possible"),
+        (RULED, [{"constant": "one", "colour": "red"}, {"colour": "green"}], "no row is possible"),
+        (
+            {name: Numeric(0, 1, bins=300) for name in "abc"} | {"found": Category.unlisted()},
+            [{"a": (0, "0.5"), "b": (0, "0.5"), "c": 0}],
+            "27,090,000 cells",
+        ),
+    ],
+)
+@pytest.mark.parametrize("method", ["auto", "independent", "merf"])
+def test_rules_that_no_model_can_keep_are_refused_unpaid(columns: Any, rules: Any, message: str, method: str) -> None:
+    purse = Purse()
+    table = {name: Guarded([None] * 4, purse) for name in columns}
+    with pytest.raises(dp.InvalidParameter, match=message):
+        fit(table, method, domain=Domain(columns, impossible=rules), session=purse)
+    assert not purse.charges
+
+
+def test_a_method_that_draws_impossible_rows_only_still_gives_possible_ones() -> None:
+    domain = Domain(RULED, impossible=[{"colour": "red"}, {"sold": True, "constant": "one"}])
+    drawn = fit({"colour": ["red"] * 9, "sold": [True] * 9, "constant": ["one"] * 9}, OnlyRed(), domain=domain).sample(
+        60
+    )
+    assert set(drawn["colour"]) == {"green"}
+    assert set(drawn["sold"].tolist()) == {False}
+
+
+@dataclass(frozen=True)
+class OnlyRed:
+    """A method whose model draws the same impossible row over and over."""
+
+    name: str = "independent"
+
+    def plan(self, terms: Terms[Domain]) -> OnlyRedPlan:
+        return OnlyRedPlan(terms)
+
+
+class OnlyRedPlan(ColumnsPlan):
+    def fit(self, rows: TableRows, *, progress: bool) -> Any:
+        return OnlyRedModel(self.terms.domain, [np.array([9])])
+
+
+class OnlyRedModel(ColumnsModel):
+    def sample(self, rows: int) -> Any:
+        return Coder(self.domain).decode(np.zeros((rows, 3), dtype=np.int32))
 
 
 @pytest.mark.parametrize("method", ["independent", "mst", "aim"])

@@ -15,7 +15,8 @@ from discreet.errors import InvalidParameter
 from discreet.privacy import Relation
 from discreet.synth.domain import Category, Coder, Domain, Numeric
 from discreet.synth.method import Terms
-from discreet.synth.tables.account import Account
+from discreet.synth.possible import are_impossible
+from discreet.synth.tables.account import Account, mu_squared_for
 from discreet.synth.tables.aim import AIM
 from discreet.synth.tables.chances import spread_evenly
 from discreet.synth.tables.compressing import Grouping, group_cells, likely_counts
@@ -25,10 +26,12 @@ from discreet.synth.tables.independent import Independent
 from discreet.synth.tables.measuring import PrivateTable, Reach
 from discreet.synth.tables.model import TableModel
 from discreet.synth.tables.mst import MST
+from discreet.synth.tables.rules import check_rules
 from discreet.synth.tables.shape import Shape
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 ALONE = Reach(AR)
+LIMITS = [mu_squared_for(Fraction(epsilon), Fraction(1, 10**6)) for epsilon in (1, 10, 50)]
 METHODS = [Independent(), MST(), AIM()]
 DOMAIN = Domain(
     {
@@ -123,6 +126,37 @@ def test_tables_of_no_or_one_row_are_learned_alike(method, count):
     model = learned(method, Coder(DOMAIN).codes(rows_of(count)), DOMAIN, Fraction(1, 10), Reach(RO, 2))
     assert model.rows >= 1
     assert model.codes(7).shape == (7, 4)
+
+
+def awkward(source: np.random.Generator) -> tuple[Domain, np.ndarray] | None:
+    """Few rows, columns of one cell, and rules that name what the first row has; None if they leave nothing."""
+    sizes = [3, *source.choice([1, 1, 2, 3, 4], int(source.integers(1, 6))).tolist()]
+    count = int(source.choice([1, 5, 30, 100]))
+    codes = np.column_stack([np.minimum(source.geometric(0.7, count) - 1, size - 1) for size in sizes])
+    rules = [
+        {f"c{column}": [int(codes[0, column])] for column in source.permutation(len(sizes))[: source.integers(1, 4)]}
+        for _ in range(int(source.integers(0, 4)))
+    ]
+    try:
+        domain = Domain({f"c{place}": Category(list(range(n))) for place, n in enumerate(sizes)}, impossible=rules)
+        check_rules(domain)
+    except InvalidParameter:
+        return None
+    return domain, codes.astype(np.int32)
+
+
+def test_every_table_that_could_be_paid_for_can_be_sampled_for_all_awkward_tables():
+    """Of 500 fits and more none may fail, whatever contradicts what: each would be a charge for nothing."""
+    source, fitted = np.random.default_rng(20), 0
+    while fitted < 510:
+        if (found := awkward(source)) is None:
+            continue
+        domain, codes = found
+        method = METHODS[fitted % 3]
+        limit = LIMITS[int(source.integers(0, 3))]
+        drawn = Coder(domain).decode(learned(method, codes, domain, limit).codes(30))
+        assert not are_impossible(domain, drawn).any()
+        fitted += 1
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

@@ -22,6 +22,7 @@ from discreet.synth.methods import image_method, table_method
 from discreet.synth.model import SyntheticImageModel, SyntheticModel
 from discreet.synth.paying import pay
 from discreet.synth.promise import Promise
+from discreet.synth.tables.rules import check_rules
 
 __all__ = ["SynthesisPlan", "plan_images", "plan_table"]
 
@@ -60,6 +61,7 @@ def plan_table(
 ) -> SynthesisPlan:
     """Plan for a table."""
     terms = _with_public_rows(terms, table.rows if unit == "row" else None)
+    check_rules(terms.domain)
     if not terms.domain.is_settled:
         return _plan_and_find(table, method, terms, unit, session)
     chosen = _table_method(method, terms)

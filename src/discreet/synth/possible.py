@@ -1,4 +1,8 @@
-"""Rows that public knowledge rules out are drawn again; that is free, since only the model is asked."""
+"""Rows that public knowledge rules out are drawn again; that is free, since only the model is asked.
+
+A model that knows nothing of the rules may draw hardly any row that keeps them, if the table contradicts them. Nobody
+can tell before it is paid, so in the end what is still missing is drawn evenly from what the rules leave.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import Refused
 from discreet.mechanisms.column import Column
 from discreet.synth.domain.coding import Coder
 from discreet.synth.domain.domain import Domain
+from discreet.synth.tables.rules import evenly_possible
 
 __all__ = ["are_impossible", "possible_rows"]
 
@@ -27,10 +31,8 @@ def possible_rows(domain: Domain, rows: int, draw: Callable[[int], Mapping[str, 
         if not wrong.size:
             return drawn
         drawn = _replaced(drawn, wrong, draw(len(wrong)))
-    raise Refused(
-        "the model draws hardly any row that the rules of impossible combinations allow",
-        way_out="fit with a method that knows such rules (aim or mst), or leave rules out",
-    )
+    wrong = np.flatnonzero(are_impossible(domain, drawn))
+    return _replaced(drawn, wrong, evenly_possible(domain, len(wrong))) if wrong.size else drawn
 
 
 def are_impossible(domain: Domain, columns: Mapping[str, Column]) -> NDArray[np.bool_]:

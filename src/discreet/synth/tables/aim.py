@@ -141,7 +141,7 @@ class _Rounds:
         most = self.model.total / (2 * noise)
         cliques = [clique for clique in self._considered() if cells(self.known.sizes, clique) <= most]
         cliques = [clique for clique in cliques if self._fits(clique)]
-        cliques = cliques or [(column,) for column in range(len(self.known.sizes))]
+        cliques = cliques or [(column,) for column in self.known.varied or range(len(self.known.sizes))]
         return [
             Candidate(clique, counts, weight=len(clique) + (self.favoured in clique), penalty=noise * counts.size)
             for clique, counts in zip(cliques, self.model.marginals(cliques), strict=True)
@@ -149,7 +149,7 @@ class _Rounds:
 
     def _considered(self) -> list[Clique]:
         """List all sets of few enough columns; where these are too many, the larger ones only around measured ones."""
-        columns = range(len(self.known.sizes))
+        columns = self.known.varied
         known = {one.clique for one in self.measured}
         listed: list[Clique] = [(column,) for column in columns]
         for ways in range(2, self.method.ways + 1):

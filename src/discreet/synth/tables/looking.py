@@ -49,6 +49,11 @@ class FirstLook:
     def sizes(self) -> tuple[int, ...]:
         return self.table.sizes
 
+    @property
+    def varied(self) -> list[int]:
+        """The columns of more than one group: only these have anything to do with each other."""
+        return [column for column, size in enumerate(self.sizes) if size > 1]
+
 
 def count_columns(table: PrivateTable, mu_squared: Fraction) -> list[Measured]:
     """Measure every column by itself, for `mu_squared` in all."""

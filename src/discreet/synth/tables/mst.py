@@ -14,7 +14,7 @@ from discreet.mechanisms.fields import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique
-from discreet.synth.tables.graphical import Graphical, fit
+from discreet.synth.tables.graphical import Graphical, fit, junction_cells
 from discreet.synth.tables.independent import columns_alone
 from discreet.synth.tables.looking import Fineness, FirstLook, count_columns, merge_codes
 from discreet.synth.tables.measuring import Candidate, PrivateTable
@@ -22,6 +22,8 @@ from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
 from discreet.synth.tables.shape import Shape
 
 __all__ = ["MST"]
+
+_MOST_CELLS = 1 << 24  # Of the model, where rules widen it.
 
 
 @final
@@ -65,9 +67,13 @@ class MST:
         known = merge_codes(table, shape, counts, self._fineness(table))
         if known is None:
             return columns_alone(table, shape, counts)
-        tell(f"choosing {columns - 1} pairs")
+        if len(known.varied) < 2:
+            return columns_alone(table, shape, counts)
+        tell(f"choosing {len(known.varied) - 1} pairs")
         single = fit(known.sizes, known.measured, impossible=known.zeros)
         pairs = _tree(known, single, budget * self.choices_share)
+        if not pairs:
+            return columns_alone(table, shape, counts)
         tell(f"counting {len(pairs)} pairs")
         each = table.account.left / len(pairs)
         measured = [*known.measured, *(known.table.measure(pair, each) for pair in pairs)]
@@ -81,15 +87,24 @@ class MST:
 
 
 def _tree(known: FirstLook, single: Graphical, mu_squared: Fraction) -> list[Clique]:
-    """Choose pairs, each joining two parts of the tree so far, where independence is most wrong."""
-    columns = len(known.sizes)
-    pairs = list(combinations(range(columns), 2))
+    """Choose pairs, each joining two parts of the tree so far, where independence is most wrong.
+
+    Rules can join columns too; a pair that would close too wide a loop with them is left out.
+    """
+    pairs = list(combinations(known.varied, 2))
+    each = mu_squared / (len(known.varied) - 1)
     expected = dict(zip(pairs, single.marginals(pairs), strict=True))
-    part = list(range(columns))
+    part = list(range(len(known.sizes)))
     chosen: list[Clique] = []
-    while len(chosen) < columns - 1:
-        open_pairs = [Candidate(pair, expected[pair]) for pair in pairs if part[pair[0]] != part[pair[1]]]
-        left, right = open_pairs[known.table.choose(open_pairs, mu_squared / (columns - 1))].clique
+    while open_pairs := [pair for pair in pairs if part[pair[0]] != part[pair[1]] and _fits(known, chosen, pair)]:
+        candidates = [Candidate(pair, expected[pair]) for pair in open_pairs]
+        left, right = open_pairs[known.table.choose(candidates, each)]
         chosen.append((left, right))
         part = [part[left] if one == part[right] else one for one in part]
     return chosen
+
+
+def _fits(known: FirstLook, chosen: list[Clique], pair: Clique) -> bool:
+    """Tell whether the model stays small with a pair; without rules a tree of pairs is as small as its pairs."""
+    rules = [columns for columns, _ in known.zeros]
+    return not rules or junction_cells(known.sizes, [*rules, *chosen, pair]) <= _MOST_CELLS

@@ -66,10 +66,16 @@ def _direction(
     vector = inverse(vector)
     if pairs:
         _, turn, product = pairs[-1]
-        vector *= product / float(turn @ inverse(turn))
+        vector *= _length(product, float(turn @ inverse(turn)))
     for (step, turn, product), share in zip(pairs, reversed(shares), strict=True):
         vector += (share - float(turn @ vector) / product) * step
     return vector
+
+
+def _length(product: float, curved: float) -> float:
+    """Return how long the scaled step is to be; as it is where rounding has left nothing to compare it with."""
+    ratio = product / curved if curved > 0 else 1.0
+    return ratio if 0 < ratio < math.inf else 1.0
 
 
 def _remember(pairs: list[tuple[Floats, Floats, float]], step: Floats, turn: Floats) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from discreet.synth.tables.graphical.problem import Point, Problem
 __all__ = ["Impossible", "fit"]
 
 Impossible: TypeAlias = tuple[Clique, NDArray[np.bool_]]
+_T = TypeVar("_T", bound=np.generic)
+_NOTHING_POSSIBLE = "no row is possible: the impossible combinations exclude all of them"
+_WAY_BACK = (1.0, 0.5, 0.25, 0.125, 0.0)  # Shares of what was learned to keep, until rows can be drawn.
 _EASE = 0.1  # Of a step, for noise of deviation one: by about so many deviations its pull bends what is measured.
 
 
@@ -43,25 +46,98 @@ def fit(
     """Fit the model whose cliques are those that were measured.
 
     Every number of what was measured may be negative, and their sum too: the number of rows is then taken to be one.
+    Columns of one cell take no part: they come back as tables of their own.
     One proximal step comes within a percent or so of the least loss, and every further one closer; there are at most
     `steps`, at most `iterations` belief propagations in all, and no more once a step improves the loss by less than
     `tolerance` for each measured cell. `start` is a model fitted to fewer measurements, from which the first step is
-    found sooner; what it finds is the same.
+    found sooner; what it finds is the same. Rows can always be drawn from what is returned: where measurements
+    contradict the impossible combinations so far that all products of potentials vanish, it stops on the way to them.
     """
     shape = tuple(int(size) for size in sizes)
     given = [checked(shape, one) for one in measured]
     rows = estimated_total(given) if total is None else max(1.0, float(total))
     never = [(tuple(clique), np.asarray(cells, dtype=bool)) for clique, cells in impossible]
-    problem = _problem(shape, given, [clique for clique, _ in never], rows)
-    base = _laid_out(problem, _independent(problem))
-    _forbid(problem, base, never)
-    if not math.isfinite(problem.expected(base)[0]):
-        raise InvalidParameter("no row is possible: the impossible combinations exclude all of them")
-    if given:
+    varied = _Varied(shape)
+    rules = [varied.table(clique, cells) for clique, cells in never]
+    if any(cells.all() for _, cells in rules):
+        raise InvalidParameter(_NOTHING_POSSIBLE)
+    if not varied.columns:
+        return varied.model([], rows)
+    told = [varied.measured(one) for one in given if varied.clique(one.clique)]
+    problem = _problem(varied.inner, told, [clique for clique, _ in rules if clique], rows)
+    first = last = _possible(problem, [rule for rule in rules if rule[0]])
+    if told:
         limits = _Limits(steps, iterations, tolerance * int(np.count_nonzero(problem.known.precision)))
-        base = _descended(problem, base, _guessed(problem, base, start), limits)
-    tables = problem.cells.tables(base)
-    return Graphical(shape, problem.network.scopes, rows, tuple(table.copy() for table in tables))
+        known = [] if start is None else zip(start.cliques, start.potentials, strict=True)
+        guess = _guessed(problem, first, [varied.table(*one) for one in known])
+        last = _descended(problem, first, guess, limits)
+    return _drawable(varied, problem, first, last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Varied:
+    """The columns of more than one cell. The others tell nothing, and would only widen the cliques of a tree."""
+
+    sizes: tuple[int, ...]  # Of all columns.
+
+    @property
+    def columns(self) -> list[int]:
+        return [column for column, size in enumerate(self.sizes) if size > 1]
+
+    @property
+    def inner(self) -> tuple[int, ...]:
+        """The sizes of these columns."""
+        return tuple(size for size in self.sizes if size > 1)
+
+    def clique(self, clique: Clique) -> Clique:
+        """Return these columns of a clique, by their numbers among themselves."""
+        columns = self.columns
+        return tuple(columns.index(column) for column in clique if self.sizes[column] > 1)
+
+    def table(self, clique: Clique, table: NDArray[_T]) -> tuple[Clique, NDArray[_T]]:
+        """Return the same table without the axes of the other columns."""
+        return self.clique(clique), table.reshape([self.sizes[column] for column in clique if self.sizes[column] > 1])
+
+    def measured(self, one: Measured) -> Measured:
+        """Return the same measurement without the other columns."""
+        return Measured(*self.table(one.clique, one.values), one.deviation)
+
+    def model(self, tables: Iterable[tuple[Clique, Floats]], rows: float) -> Graphical:
+        """Return a model of all columns, from potentials over these."""
+        columns = self.columns
+        held = {tuple(columns[column] for column in clique): table.copy() for clique, table in tables}
+        held |= {(column,): np.zeros(1) for column, size in enumerate(self.sizes) if size == 1}
+        return Graphical(self.sizes, tuple(held), rows, tuple(held.values()))
+
+
+def _possible(problem: Problem, rules: list[Impossible]) -> Floats:
+    """Return potentials to begin with: independent columns within the rules, or what is possible, evenly."""
+    first = _laid_out(problem, _independent(problem))
+    _forbid(problem, first, rules)
+    if not math.isfinite(problem.expected(first)[0]):
+        first = _evenly(first)
+        if not math.isfinite(problem.expected(first)[0]):
+            raise InvalidParameter(_NOTHING_POSSIBLE)
+    return first
+
+
+def _evenly(potentials: Floats) -> Floats:
+    return np.where(potentials < HALF_NEVER, NEVER, 0.0)
+
+
+def _drawable(varied: _Varied, problem: Problem, first: Floats, last: Floats) -> Graphical:
+    """Return the model of the last potentials, or the nearest on the way back to the first that rows can be drawn from.
+
+    Messages are products of floats. Where measurements say that only impossible rows exist, potentials grow until all
+    possible ones vanish beside them; public rules leave some row, and potentials of nothing but these never vanish.
+    """
+    for share in _WAY_BACK:
+        tables = problem.cells.tables(first + share * (last - first))
+        model = varied.model(zip(problem.network.scopes, tables, strict=True), problem.total)
+        if model.can_be_sampled():
+            return model
+    tables = problem.cells.tables(_evenly(first))
+    return varied.model(zip(problem.network.scopes, tables, strict=True), problem.total)
 
 
 def _problem(sizes: tuple[int, ...], given: Sequence[Measured], others: list[Clique], rows: float) -> Problem:
@@ -73,11 +149,11 @@ def _problem(sizes: tuple[int, ...], given: Sequence[Measured], others: list[Cli
     return Problem(Network.of(sizes, scopes), Cells.of(sizes, scopes), effects, known, rows)
 
 
-def _guessed(problem: Problem, base: Floats, start: Graphical | None) -> Floats:
+def _guessed(problem: Problem, base: Floats, known: Sequence[tuple[Clique, Floats]]) -> Floats:
     """Return the change from the base to the potentials of an earlier model, as effects."""
-    if start is None:
+    if not known:
         return np.zeros(problem.effects.length)
-    apart = _laid_out(problem, zip(start.cliques, start.potentials, strict=True)) - base
+    apart = _laid_out(problem, [one for one in known if one[0]]) - base
     apart[np.abs(apart) > -HALF_NEVER] = 0.0  # Impossible then or now.
     guess = problem.effects.centred(problem.effects.shared.transposed(apart))
     return np.where(problem.known.precision > 0, guess, 0.0)
@@ -110,7 +186,7 @@ def _home(problem: Problem, base: Floats, clique: Clique) -> tuple[Floats, tuple
     return None
 
 
-def _forbid(problem: Problem, base: Floats, never: list[tuple[Clique, NDArray[np.bool_]]]) -> None:
+def _forbid(problem: Problem, base: Floats, never: list[Impossible]) -> None:
     """Set the potentials of impossible cells."""
     for clique, cells in never:
         order = sorted(range(len(clique)), key=clique.__getitem__)

@@ -104,8 +104,8 @@ def _eliminate(near: list[int], key: _Key) -> list[int]:
 
 @lru_cache(maxsize=1 << 15)
 def _bags(sizes: tuple[int, ...], near: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the largest cliques after the better of two greedy eliminations."""
-    found = [_eliminate(list(near), make(sizes)) for make in (_by_size, _by_fill)]
+    """Return the largest cliques after the better of two greedy eliminations; of equals the one that fills in less."""
+    found = [_eliminate(list(near), make(sizes)) for make in (_by_fill, _by_size)]
     return tuple(min(found, key=lambda bags: sum(_cells(sizes, bag) for bag in bags)))
 
 

@@ -58,6 +58,13 @@ class Graphical:
         """Draw rows of codes whose counts are the expected ones, rounded at random."""
         return draw(self._queries, positive_integer(rows, name="rows"))
 
+    def can_be_sampled(self) -> bool:
+        """Tell whether there is a row to draw: potentials can be so far apart that all their products vanish."""
+        try:
+            return not self._queries.vanish()
+        except InvalidParameter:
+            return False
+
     @cached_property
     def _queries(self) -> Queries:
         if min(float(table.max()) for table in self.potentials) < HALF_NEVER:

@@ -16,7 +16,7 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats, Plan, plan
 from discreet.synth.tables.graphical.junction import Clique, Tree, junction_tree
 
-__all__ = ["HALF_NEVER", "NEVER", "Beliefs", "Network", "Node"]
+__all__ = ["HALF_NEVER", "NEVER", "Beliefs", "Network", "Node", "normal"]
 
 # The potential of an impossible cell: finite, so that no sum or difference is NaN, and zero as an exponential. What is
 # added to it by the way is far less than half of it.
@@ -25,10 +25,16 @@ NEVER, HALF_NEVER = -1e9, -5e8
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A clique of the tree: the factors it holds, its children, and the message it sends to its parent."""
+    """A clique of the tree: the factors it holds, its children, and the message it sends to its parent.
+
+    Greedy eliminations are not minimal: a clique can have a column that none of its factors and no message from a child
+    carries, though its parent or a child has it. Such a bare column gets a vector of ones, so that every message is
+    over its whole separator and every table of a clique over the whole clique.
+    """
 
     factors: tuple[int, ...]
     children: tuple[int, ...]
+    bare: tuple[int, ...]
     program: Plan
 
 
@@ -59,7 +65,9 @@ class Network:
         for node in reversed(range(len(tree.cliques))):
             children = tuple(child for child in range(node + 1, len(tree.cliques)) if tree.parents[child] == node)
             given = tuple(scopes[f] for f in held[node]) + tuple(nodes[child].program.scope for child in children)
-            nodes[node] = Node(held[node], children, plan(shape, given, frozenset(tree.separator(node))))
+            bare = tuple(sorted(set(tree.cliques[node]).difference(*given)))
+            program = plan(shape, given + tuple((column,) for column in bare), frozenset(tree.separator(node)))
+            nodes[node] = Node(held[node], children, bare, program)
         return Network(shape, tuple(scopes), tree, tuple(nodes[node] for node in range(len(nodes))))
 
     def run(self, factors: Sequence[Floats]) -> tuple[float, list[Floats]]:
@@ -70,12 +78,16 @@ class Network:
         tables, _, log_sum = self._upwards(factors)
         slopes: list[Floats] = [np.empty(0)] * len(factors)
         self._downwards(tables, slopes)
-        return log_sum, [_normal(factor * slope) for factor, slope in zip(factors, slopes, strict=True)]
+        return log_sum, [normal(factor * slope) for factor, slope in zip(factors, slopes, strict=True)]
 
     def calibrate(self, factors: Sequence[Floats]) -> Beliefs:
         """Return the messages of both directions."""
         tables, up, log_sum = self._upwards(factors)
         return Beliefs(up, self._downwards(tables, [np.empty(0)] * len(factors)), log_sum)
+
+    def ones(self, node: Node) -> list[Floats]:
+        """Return the vectors of a node's bare columns."""
+        return [np.ones(self.sizes[column]) for column in node.bare]
 
     def _upwards(self, factors: Sequence[Floats]) -> tuple[list[list[Floats]], list[Floats], float]:
         count, log_sum = len(self.nodes), 0.0
@@ -84,6 +96,7 @@ class Network:
         for place in range(count - 1, -1, -1):
             node = self.nodes[place]
             tables[place] = [factors[f] for f in node.factors] + [up[child] for child in node.children]
+            tables[place] += self.ones(node)
             up[place], scale = _scaled(node.program.forward(tables[place]))
             log_sum += math.log(scale) if scale > 0 else -math.inf
         return tables, up, log_sum
@@ -94,7 +107,7 @@ class Network:
             by_table = node.program.backward(tables[place], down[place])
             for factor, slope in zip(node.factors, by_table, strict=False):
                 slopes[factor] = slope
-            for child, slope in zip(node.children, by_table[len(node.factors) :], strict=True):
+            for child, slope in zip(node.children, by_table[len(node.factors) :], strict=False):
                 down[child] = _scaled(slope)[0]
         return down
 
@@ -115,7 +128,7 @@ def _scaled(table: Floats) -> tuple[Floats, float]:
     return (table / largest, largest) if largest > 0 else (table, 0.0)
 
 
-def _normal(table: Floats) -> Floats:
-    """Divide by the sum."""
+def normal(table: Floats) -> Floats:
+    """Divide by the sum, if it is not zero."""
     total = float(table.sum())
     return table / total if total > 0 else table

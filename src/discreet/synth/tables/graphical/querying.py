@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.synth.tables.graphical.contraction import Floats, plan
 from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of
-from discreet.synth.tables.graphical.network import Beliefs, Network
+from discreet.synth.tables.graphical.network import Beliefs, Network, normal
 
 __all__ = ["Queries"]
 
@@ -41,7 +41,10 @@ class _Shelf:
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """The factors of a model, its messages, and what was made of them. All tables sum to one."""
+    """The factors of a model, its messages, and what was made of them.
+
+    All tables sum to one, but where every product of factors is too small for a float: there they are zero.
+    """
 
     network: Network
     factors: Sequence[Floats]
@@ -68,6 +71,10 @@ class Queries:
             return self._afresh(clique)
         table, scope = self._joined(node, wanted)
         return table.transpose([scope.index(column) for column in clique])
+
+    def vanish(self) -> bool:
+        """Tell whether some table of the tree is zero, so that no row can be drawn from it."""
+        return not all(self.marginal(clique).any() for clique in self.network.tree.cliques)
 
     def _cells(self, columns: int) -> int:
         return math.prod(self.network.sizes[column] for column in columns_of(columns))
@@ -125,10 +132,11 @@ class Queries:
         held = self.network.nodes[node]
         tables = [(self.factors[factor], self.network.scopes[factor]) for factor in held.factors]
         tables += [(self.beliefs.up[child], self.network.nodes[child].program.scope) for child in held.children]
+        tables += [(ones, (column,)) for ones, column in zip(self.network.ones(held), held.bare, strict=True)]
         if node > 0:
             tables.append((self.beliefs.down[node], held.program.scope))
         table, scope = self._contracted(tables, wanted)
-        return self.alone.put(key, (table / table.sum(), scope))
+        return self.alone.put(key, (normal(table), scope))
 
     def _contracted(self, tables: Sequence[_Table], wanted: int) -> _Table:
         program = plan(self.network.sizes, tuple(scope for _, scope in tables), frozenset(columns_of(wanted)))
