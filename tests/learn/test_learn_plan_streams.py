@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chisquare
 from statistical import fits
 
 from discreet import verify
@@ -141,6 +142,36 @@ def test_every_record_has_its_turn_once_in_a_period() -> None:
     assert (seen.sum(axis=0) == 3).all()
     assert all((np.diff(np.flatnonzero(column)) == plan.period).all() for column in seen.T)
     assert len({tuple(column) for column in seen.T}) > 1
+
+
+def places_of(plan: StreamPlan, records: int) -> Any:
+    """Find in which step of the first period every record has its turn."""
+    stream, places = Stream(plan), np.full(records, -1)
+    for step in range(plan.period):
+        for batch in stream.draw(records):
+            places[batch.indices[batch.inside]] = step
+        stream.released(np.zeros(plan.parameters, np.int64))
+    return places
+
+
+def are_independent(places: Any, period: int) -> bool:
+    """Whether the turns of records that follow each other are two fair draws, at a false alarm of 1e-9."""
+    pairs = places[0::2] * period + places[1::2]
+    return bool(chisquare(np.bincount(pairs, minlength=period**2)).pvalue > 1e-9)
+
+
+@pytest.mark.statistical
+def test_turns_are_fair_draws_whatever_the_place_of_a_record() -> None:
+    """Else a record that leaves would move the turns of all who come after it."""
+    plan = small_plan(parameters=1)
+    assert are_independent(places_of(plan, 8000), plan.period)
+
+
+@pytest.mark.statistical
+def test_turns_that_follow_the_place_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.noise, "uniform", lambda period, count: np.arange(count) % period)
+    plan = small_plan(parameters=1)
+    assert not are_independent(places_of(plan, 8000), plan.period)
 
 
 def test_without_noise_every_sum_comes_out_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,21 @@ def test_the_price_is_charged_once_and_covers_every_fit_and_the_choice() -> None
         search(session=empty).fit(Watched(ROWS, empty), Watched(LABELS, empty))
 
 
+def test_the_choice_is_charged_under_replace_one() -> None:
+    """There a row may be in the fits of one data set and in the choice of its neighbour: everybody pays for both."""
+    purse = Purse()
+    search(session=purse, relation="replace-one").fit(ROWS, LABELS)
+    ((event, relation, _),) = purse.charges
+    assert relation is Relation.REPLACE_ONE
+    assert isinstance(event, Composed)
+    fits, choice = event.events[:-1], event.events[-1]
+    assert len(fits) == 2
+    assert choice == PureDP(Fraction(1, 10))
+    assert 0.99 < epsilon(event, 1e-6, relation=relation) <= 1
+    # The mistake of charging the fits alone tells less than is spent.
+    assert epsilon(Composed(fits), 1e-6, relation=relation) < 0.97
+
+
 def test_a_pipeline_is_searched_and_its_epsilons_only_compare() -> None:
     steps = make_pipeline(
         StandardScaler(epsilon=1, bounds=(-5, 7)), PCA(epsilon=1, coverage=None), GaussianNB(epsilon=2, classes=[0, 1])
