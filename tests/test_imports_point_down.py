@@ -13,6 +13,7 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 FLOORS = {
     "errors": 0,
+    "custodian_debug": 0,
     "exact": 0,
     "data": 1,
     "balls": 1,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.evaluation.caps import SETS
 from discreet.evaluation.cliques import chosen_cliques
@@ -74,7 +74,7 @@ def evaluate_for_a_price(
     both = together(subject.promise, spent)
     pay(session, spent)
     # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
-    with suppress(Exception):
+    with HiddenFailure():
         return _read(replace(subject, promise=both), table, spent, mechanism, cliques, title)
     raise AnswerFailed
 

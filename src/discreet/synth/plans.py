@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, cast, final
 
+from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.payer import Payer
@@ -48,7 +48,7 @@ class SynthesisPlan:
         """Charge, read, fit: a model. Whatever fails after the charge fails with one and the same words."""
         pay(self._session, self.promise)
         # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
-        with suppress(Exception):
+        with HiddenFailure():
             return self._fit(progress)
         raise AnswerFailed
 

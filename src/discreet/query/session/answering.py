@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Event as Closing
 from typing import final
 
+from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
 from discreet.ledger import Charge, Ledger, StoredAnswer
 from discreet.privacy.events import Event
@@ -63,7 +63,7 @@ class Desk:
         deadline = Deadline.after(self.seconds)
         text = _NO_ANSWER
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
-        with suppress(Exception):
+        with HiddenFailure():
             text = self._compute(asked, charge, deadline)
         if text == _NO_ANSWER:
             raise AnswerFailed
@@ -116,6 +116,6 @@ class Desk:
 
 def _drawn(asked: Payable, tallied: Sequence[Tallied]) -> str:
     """Draw once. That it failed is kept like an answer: under the same key fresh noise would come for free."""
-    with suppress(Exception):
+    with HiddenFailure():
         return asked.draw(tallied)
     return _NO_ANSWER
