@@ -20,6 +20,7 @@ __all__ = [
     "PrivateSearch",
     "Ridge",
     "RobustRegressor",
+    "RowFunction",
     "StandardScaler",
 ]
 
@@ -36,6 +37,7 @@ _HOMES = {
     "PrivateSearch": "search",
     "Ridge": "linear",
     "RobustRegressor": "robust",
+    "RowFunction": "row_function",
     "StandardScaler": "scaler",
 }
 

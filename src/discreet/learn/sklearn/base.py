@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self, final
@@ -17,8 +16,9 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.bounds import Frame, declared_bounds, read_bounds
 from discreet.learn.sklearn.classes import class_codes, read_classes
-from discreet.learn.sklearn.cross_validation import refuse_cross_validation
+from discreet.learn.sklearn.cross_validation import refuse_plain_steps, refuse_unpaid_looks
 from discreet.learn.sklearn.spent import PrivacySpent
+from discreet.learn.sklearn.validation import split
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.fields import small_delta
@@ -27,7 +27,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.statistics.columns import as_column, reader_for
 
-__all__ = ["PrivateEstimator", "PrivatePredictor", "Table", "split"]
+__all__ = ["PrivateEstimator", "PrivatePredictor", "Table"]
 
 
 @final
@@ -155,8 +155,10 @@ class PrivateEstimator:
     def _pay(self, event: Event, *, delta: Fraction = Fraction(0)) -> None:
         """Charge the session, if there is one, and remember what was spent; nothing may be read before."""
         relation = self._relation()
-        if self.session is not None:
-            refuse_cross_validation()
+        if self.session is None:
+            refuse_plain_steps()
+        else:
+            refuse_unpaid_looks()
             self.session.charge(event, relation=relation, purpose=f"fit of {type(self).__name__}")
         self.privacy_spent_ = PrivacySpent(event=event, relation=relation, delta=delta)
 
@@ -192,19 +194,3 @@ class PrivatePredictor(PrivateEstimator):
                 "use sklearn.metrics and predict",
             )
         return super().score(X, y, sample_weight=sample_weight)  # type: ignore[misc, no-any-return]
-
-
-def split(X: Any) -> Iterable[Any]:
-    """Split a table into columns without looking at values."""
-    kind = type(X).__module__.partition(".")[0]
-    if kind in _TABLES:
-        return _TABLES[kind](X)
-    values = np.ma.asarray(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-    return (values[:, column] for column in range(values.shape[1]))
-
-
-_TABLES: dict[str, Callable[[Any], Iterable[Any]]] = {
-    "pandas": lambda table: (table.iloc[:, column] for column in range(table.shape[1])),
-    "polars": lambda table: table.get_columns(),
-    "pyarrow": lambda table: table.columns,
-}

@@ -1,7 +1,12 @@
-"""What of scikit-learn may fit on the data of a session: pipelines of steps that pay, and nothing that looks for free.
+"""What of scikit-learn may fit around a private estimator: steps that pay, and nothing that looks for free.
 
 Cross-validation keeps exact scores; calibration, stacking and their like learn from private rows without paying; a
-plain scaler in a pipeline tells exact means, and one row then moves all others. So whoever is not known is refused.
+plain scaler in a pipeline tells exact means, and one row then moves all others. So on the data of a session whoever is
+not known is refused. Without a session nothing is charged and scores are the caller's own, but a reported epsilon must
+still be true: a plain step that is fitted on the rows before a private one is refused as well.
+
+scikit-learn does not tell a step which pipeline it is in, and what comes out of a plain scaler is an array like any
+other. So what is at work is read off the stack: objects by their type, functions by the module they are in.
 """
 
 from __future__ import annotations
@@ -11,11 +16,13 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from sklearn.utils import get_tags
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import StackingClassifier, StackingRegressor
 
 from discreet.errors import Refused
+from discreet.learn.sklearn.pipeline_steps import COMPOSED, all_pay, learns_before_private
 
-__all__ = ["refuse_cross_validation"]
+__all__ = ["refuse_plain_steps", "refuse_unpaid_looks"]
 
 _ALLOWED = (
     "sklearn.base",
@@ -24,54 +31,66 @@ _ALLOWED = (
     "sklearn.utils",
     "sklearn.callback",
 )
-_COMPOSED = ("steps", "transformer_list", "transformers")
-_BY_SHAPE = "PolynomialFeatures"  # It has a fit, which looks at the number of columns only.
+_LEARNING = (TransformedTargetRegressor, StackingClassifier, StackingRegressor)
+_WORKERS = "joblib."
 _SEARCH = "discreet.learn.sklearn.search"
 _INNER = ("_plan", "_fitted")  # Where a search quotes and fits its candidates; its own charge is checked by itself.
 
 
-def refuse_cross_validation() -> None:
-    """Raise if something of scikit-learn is at work above us whose looks at the rows nobody pays for.
+def refuse_unpaid_looks() -> None:
+    """With a session, raise if something of scikit-learn is at work above us whose looks at the rows nobody pays for.
 
     A refusal in `score` would be caught in model selection and become a missing number, and scorers that call `predict`
     would not even see it; so the fit itself is refused, and where every fit fails, model selection says so. A private
-    search above us answers for what stands above itself.
+    search above us answers for what stands above itself. A worker of joblib does not show who has sent it.
     """
     above = list(_above())
-    if not all(name.startswith(_ALLOWED) for name, _ in above):
+    hidden = bool(above) and above[-1][0].startswith(_WORKERS)
+    if hidden or not all(name.startswith((*_ALLOWED, _WORKERS)) or _is_composed(owner) for name, owner in above):
         raise Refused(
             "cross-validation and searches of scikit-learn are refused on the data of a session, and so is what else "
-            "looks at rows around a fit: calibration, stacking, bagging, selection of features",
+            "looks at rows around a fit: calibration, stacking, bagging, selection of features, workers of n_jobs",
             reason="their scores are exact facts about private rows, and every fold would be charged anew",
             way_out="choose with discreet.learn.sklearn.PrivateSearch, whose whole price is charged once",
         )
-    if not all(_pays(owner) for _, owner in above if any(hasattr(owner, part) for part in _COMPOSED)):
+    if not all(all_pay(owner) for _, owner in above if _is_composed(owner)):
         raise Refused(
             "a step of this pipeline learns from the rows, and no session is charged for it",
             reason="what it keeps are exact facts about private rows, and one row would move all others after it",
-            way_out="use scalers and estimators of discreet.learn.sklearn, all with the same session",
+            way_out=_WAY_OUT.format("all with the same session; "),
         )
 
 
+def refuse_plain_steps() -> None:
+    """Without a session, raise if our rows were made by a step that learnt from all of them and is not private."""
+    for _, owner in _above():
+        if issubclass(type(owner), _LEARNING) or (_is_composed(owner) and learns_before_private(owner)):
+            raise Refused(
+                "a step before this estimator is fitted on the rows, and is not private",
+                reason="one row would move all others after it, so the epsilon that is reported here would not hold",
+                way_out=_WAY_OUT.format(""),
+            )
+
+
+_WAY_OUT = (
+    "use scalers and estimators of discreet.learn.sklearn, {}encoders with declared categories "
+    '(OneHotEncoder(categories=[…], handle_unknown="ignore", sparse_output=False)), Normalizer, Binarizer, '
+    "PolynomialFeatures, and RowFunction for a function of single rows"
+)
+
+
+def _is_composed(owner: Any) -> bool:
+    return issubclass(type(owner), COMPOSED)
+
+
 def _above() -> Iterator[tuple[str, Any]]:
-    """List what of scikit-learn is at work above us: the name of its file, and the object if there is one."""
+    """List what of scikit-learn or made like it is at work above us: its module, and the object if there is one."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name == _SEARCH and frame.f_code.co_name in _INNER:
             return
-        if name.startswith("sklearn."):
-            yield name, frame.f_locals.get("self")
+        owner = frame.f_locals.get("self")
+        if name.startswith(("sklearn.", _WORKERS)) or _is_composed(owner):
+            yield name, owner
         frame = frame.f_back
-
-
-def _pays(step: Any) -> bool:
-    """Tell whether a step, or every step within it, is charged to a session or learns nothing from values."""
-    if step is None or isinstance(step, str):
-        return True
-    for part in _COMPOSED:
-        if hasattr(step, part):
-            return all(_pays(within[1]) for within in getattr(step, part))
-    if getattr(step, "session", None) is not None or type(step).__name__ == _BY_SHAPE:
-        return True
-    return not get_tags(step).requires_fit

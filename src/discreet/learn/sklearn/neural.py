@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.base import PrivatePredictor, Table
 from discreet.learn.sklearn.bounds import Pair, read_pair
-from discreet.learn.sklearn.cross_validation import refuse_cross_validation
+from discreet.learn.sklearn.cross_validation import refuse_plain_steps, refuse_unpaid_looks
 from discreet.learn.sklearn.spent import PrivacySpent
 from discreet.learn.torch.private import make_private
 from discreet.mechanisms.fields import read_flag
@@ -47,8 +47,10 @@ class _Network(PrivatePredictor):
         """Pay, then fill the tables and train. Until the run is paid for there are zeros in them."""
         module = self._module(self.n_features_in_, outputs)
         rows = torch.zeros((len(target), self.n_features_in_))
-        if self.session is not None:
-            refuse_cross_validation()
+        if self.session is None:
+            refuse_plain_steps()
+        else:
+            refuse_unpaid_looks()
         with make_private(
             module,
             self._optimizer(module),

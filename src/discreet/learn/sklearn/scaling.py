@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.learn.sklearn.base import PrivateEstimator, split
-from discreet.learn.sklearn.validation import floats
+from discreet.learn.sklearn.base import PrivateEstimator
+from discreet.learn.sklearn.validation import floats, split
 
 __all__ = ["PrivateTransformer"]
 

@@ -18,11 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive_integer
-from discreet.learn.sklearn.base import PrivatePredictor, split
+from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.classes import FOUND_IN_Y, read_classes
 from discreet.learn.sklearn.quotes import Prepaid, prepared, private_parameters, quote, together
-from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness
+from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness, split
 from discreet.mechanisms.fields import read_share
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.privacy import calibrate

@@ -11,6 +11,11 @@ from discreet.mechanisms.text import decimal, decimal_up, places_for, plain
 
 __all__ = ["Summary", "SummaryRow"]
 
+_PROTECTED = (
+    "Protected are the rows as they were handed in: what was fitted on them before, such as a plain scaler, "
+    "is not covered."
+)
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +62,7 @@ class Summary:
         table = [self._heads, *(row.cells() for row in self.rows)]
         widths = [max(len(row[column]) for row in table) for column in range(4)]
         lines = [self._line(row, widths) for row in table]
-        return "\n".join([f"{self.title}: {self.cost}", *lines, self.covers])
+        return "\n".join([f"{self.title}: {self.cost}", *lines, self.covers, _PROTECTED])
 
     __repr__ = __str__
 
@@ -76,5 +81,5 @@ class Summary:
         )
         return (
             f"<p>{escape(self.title)}: {escape(self.cost)}</p><table><tr>{heads}</tr>{rows}</table>"
-            f"<small>{escape(self.covers)}</small>"
+            f"<small>{escape(self.covers)} {escape(_PROTECTED)}</small>"
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from discreet.mechanisms.column import Column
 from discreet.robust.coinpress import as_floats
 from discreet.statistics.columns import as_column
 
-__all__ = ["BEST", "floats", "nearness", "rightness"]
+__all__ = ["BEST", "floats", "nearness", "rightness", "split"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -65,3 +66,19 @@ def _each(estimator: Any, rows: Floats, *, dtype: Any) -> NDArray[Any]:
         for place, row in enumerate(filled):
             found[place] = estimator.predict(row[None, :])[0]
     return found
+
+
+def split(X: Any) -> Iterable[Any]:
+    """Split a table into columns without looking at values."""
+    kind = type(X).__module__.partition(".")[0]
+    if kind in _TABLES:
+        return _TABLES[kind](X)
+    values = np.ma.asarray(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
+    return (values[:, column] for column in range(values.shape[1]))
+
+
+_TABLES: dict[str, Callable[[Any], Iterable[Any]]] = {
+    "pandas": lambda table: (table.iloc[:, column] for column in range(table.shape[1])),
+    "polars": lambda table: table.get_columns(),
+    "pyarrow": lambda table: table.columns,
+}

@@ -1,0 +1,121 @@
+"""Which steps may stand before a private estimator: those that pay, and those that learn nothing from the rows.
+
+What a step has learnt from all rows is in every row that it hands on. One person more or less then moves the rows of
+everybody, and the noise of the estimator behind it was made for one. So a step is let through only if it is known to
+turn each row into another by public facts alone. Whatever is not known is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+)
+
+from discreet.learn.sklearn.row_function import RowFunction
+
+__all__ = ["COMPOSED", "all_pay", "learns_before_private"]
+
+COMPOSED = (Pipeline, FeatureUnion, ColumnTransformer)
+
+
+def all_pay(step: Any) -> bool:
+    """Tell whether a step, and every step within it, is charged to a session or learns nothing from values."""
+    if isinstance(step, COMPOSED):
+        return _picks_columns_by_names(step, has_session=True) and all(all_pay(part) for part in _parts(step))
+    return getattr(step, "session", None) is not None or _learns_nothing(step, has_session=True)
+
+
+def learns_before_private(step: Any) -> bool:
+    """Tell whether a plain step learns from the rows that a private one behind it is handed, both within this one."""
+    parts = list(_parts(step)) if isinstance(step, COMPOSED) else []
+    if isinstance(step, Pipeline):
+        last = max((place for place, part in enumerate(parts) if _has_private(part)), default=0)
+        if not all(_is_private_or_plain_rows(part) for part in parts[:last]):
+            return True
+    if isinstance(step, ColumnTransformer) and _has_private(step) and not _picks_columns_by_names(step):
+        return True
+    return any(learns_before_private(part) for part in parts)
+
+
+def _parts(step: Any) -> Iterator[Any]:
+    """List the steps that are put together."""
+    for name in ("steps", "transformer_list", "transformers"):
+        yield from (part[1] for part in getattr(step, name, ()))
+    yield getattr(step, "remainder", None)
+
+
+def _has_private(step: Any) -> bool:
+    if isinstance(step, COMPOSED):
+        return any(_has_private(part) for part in _parts(step))
+    return hasattr(step, "session")
+
+
+def _is_private_or_plain_rows(step: Any) -> bool:
+    if isinstance(step, COMPOSED):
+        return _picks_columns_by_names(step) and all(_is_private_or_plain_rows(part) for part in _parts(step))
+    return hasattr(step, "session") or _learns_nothing(step)
+
+
+def _picks_columns_by_names(step: Any, *, has_session: bool = False) -> bool:
+    """Tell whether columns are picked by their names and places, and not by a function that looks at the table.
+
+    A selector by kinds looks at the kinds of columns only; pandas decides those by the values, so with a session it is
+    not taken either.
+    """
+    picks = [part[2] for part in getattr(step, "transformers", ())]
+    return all(not callable(pick) or _is_public_selector(pick, has_session) for pick in picks)
+
+
+def _is_public_selector(pick: Any, has_session: bool) -> bool:
+    by_kind = getattr(pick, "dtype_include", None) is not None or getattr(pick, "dtype_exclude", None) is not None
+    return type(pick) is make_column_selector and not (has_session and by_kind)
+
+
+def _learns_nothing(step: Any, *, has_session: bool = False) -> bool:
+    """Tell whether a step is known to turn each row into another by public facts alone."""
+    if step is None or isinstance(step, str):
+        return True
+    known = _KNOWN.get(type(step))
+    return known is not None and known(step, has_session)
+
+
+def _has_declared_categories(encoder: Any, has_session: bool) -> bool:
+    """Tell whether categories are said, so that none is found; with a session a value that is none must not fail."""
+    said = not isinstance(encoder.categories, str)
+    counted = encoder.min_frequency is not None or encoder.max_categories is not None
+    total = encoder.handle_unknown in ("ignore", "use_encoded_value") and not getattr(encoder, "sparse_output", False)
+    return said and not counted and (total or not has_session)
+
+
+def _is_elementwise(step: Any, _: bool) -> bool:
+    """Tell whether a function is none, or one of numpy's that works on each number by itself."""
+    return step.func is None or (isinstance(step.func, np.ufunc) and step.func.nin == 1 and not step.kw_args)
+
+
+def _fills_a_constant(step: Any, _: bool) -> bool:
+    said = step.strategy == "constant" and step.fill_value is not None
+    return said and step.keep_empty_features and not step.add_indicator
+
+
+_KNOWN: dict[type, Callable[[Any, bool], bool]] = {
+    Binarizer: lambda *_: True,
+    Normalizer: lambda *_: True,
+    PolynomialFeatures: lambda *_: True,  # Its fit looks at the number of columns only.
+    RowFunction: lambda *_: True,  # It tries at the fit what it was declared as.
+    FunctionTransformer: _is_elementwise,
+    SimpleImputer: _fills_a_constant,
+    OneHotEncoder: _has_declared_categories,
+    OrdinalEncoder: _has_declared_categories,
+}

@@ -1,0 +1,250 @@
+"""What stands before a private estimator is private too, or makes each row from that row alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sk_purse import Purse
+from sklearn import decomposition
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector, make_column_transformer
+from sklearn.ensemble import StackingRegressor
+from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression as PlainLine
+from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    scale,
+)
+from sklearn.preprocessing import StandardScaler as PlainScaler
+
+import discreet as dp
+from discreet.learn.sklearn import GaussianNB, LinearRegression, PrivateSearch, RowFunction, StandardScaler
+
+ROWS = 400
+rng = np.random.default_rng(5)
+X = rng.uniform(0, 1, (ROWS, 2))
+Y = (X[:, 0] > 0.5).astype(int)
+WORDS = pd.DataFrame({"colour": ["red", "blue"] * (ROWS // 2), "size": X[:, 0]})
+COLOURS = [["blue", "red"]]
+
+
+def bayes(session: Any, bounds: Any = (-3, 3)) -> GaussianNB:
+    return GaussianNB(epsilon=1, delta=1e-6, bounds=bounds, classes=[0, 1], session=session)
+
+
+def union(*steps: Any, **more: Any) -> FeatureUnion:
+    return FeatureUnion([(str(place), step) for place, step in enumerate(steps)], **more)
+
+
+def columns(*parts: Any, **more: Any) -> ColumnTransformer:
+    return ColumnTransformer([(str(place), *part) for place, part in enumerate(parts)], **more)
+
+
+class Own(PlainScaler):
+    """A scaler of somebody else, which says that it needs no fit."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
+
+
+class OwnPipeline(Pipeline):
+    """A pipeline of another library, whose methods live in a module of its own."""
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Any:
+        rows = X
+        for _, step in self.steps[:-1]:
+            rows = step.fit_transform(rows, y)
+        self.steps[-1][1].fit(rows, y)
+        return self
+
+
+def _rare() -> Any:
+    """An encoder that merges categories by how often they occur."""
+    encoder = OneHotEncoder(categories=[[0, 1]] * 2, min_frequency=3, handle_unknown="ignore", sparse_output=False)
+    return make_pipeline(FunctionTransformer(np.rint), encoder)
+
+
+LEARNING = [
+    lambda end: make_pipeline(PlainScaler(), end),
+    lambda end: make_pipeline(decomposition.PCA(1), end),
+    lambda end: make_pipeline(SelectKBest(k=1), end),
+    lambda end: make_pipeline(SimpleImputer(), end),
+    lambda end: make_pipeline(SimpleImputer(strategy="constant", fill_value=0), end),  # Drops columns without values.
+    lambda end: make_pipeline(KBinsDiscretizer(3, encode="ordinal"), end),
+    lambda end: make_pipeline(OrdinalEncoder(), end),
+    lambda end: make_pipeline(OneHotEncoder(sparse_output=False), end),
+    lambda end: make_pipeline(_rare(), end),
+    lambda end: make_pipeline(FunctionTransformer(scale), end),
+    lambda end: make_pipeline(FunctionTransformer(lambda rows: rows), end),
+    lambda end: make_pipeline(FunctionTransformer(np.sqrt, kw_args={"where": True}), end),
+    lambda end: make_pipeline(Own(), end),
+    lambda end: make_pipeline(make_pipeline(PlainScaler()), end),
+    lambda end: make_pipeline(make_pipeline(Normalizer(), PlainScaler()), "passthrough", end),
+    lambda end: make_pipeline(columns((PlainScaler(), [0, 1])), end),
+    lambda end: make_pipeline(columns((Normalizer(), [0]), remainder=PlainScaler()), end),
+    lambda end: make_pipeline(columns(("passthrough", lambda rows: [int(np.argmax(rows.var(axis=0)))])), end),
+    lambda end: make_pipeline(union(Normalizer(), PlainScaler()), end),
+    lambda end: make_pipeline(PlainScaler(), union(StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1))), Normalizer()),
+    lambda end: OwnPipeline([("scale", PlainScaler()), ("end", end)]),
+    lambda end: make_pipeline(PlainScaler(), Pipeline([("inner", end)])),
+]
+
+
+@pytest.mark.parametrize("made", LEARNING)
+@pytest.mark.parametrize("paid", [True, False])
+def test_a_plain_step_that_learns_from_rows_is_refused_before_any_charge(made: Any, paid: bool) -> None:
+    purse = Purse() if paid else None
+    with pytest.raises(dp.Refused, match=r"learns from the rows|fitted on the rows"):
+        made(bayes(purse)).fit(X, Y)
+    assert purse is None or not purse.charges
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda line: TransformedTargetRegressor(line, transformer=PlainScaler()),
+        lambda line: StackingRegressor([("plain", PlainLine())], final_estimator=line),
+    ],
+)
+def test_targets_and_predictions_of_plain_models_are_refused_without_a_session_too(made: Any) -> None:
+    line = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))
+    with pytest.raises(dp.Refused, match="fitted on the rows"):
+        made(line).fit(X, X[:, 0])
+
+
+def test_model_selection_around_such_a_pipeline_fails() -> None:
+    steps = make_pipeline(PlainScaler(), bayes(None))
+    with pytest.raises(ValueError, match="is fitted on the rows, and is not private"):
+        GridSearchCV(steps, {"gaussiannb__var_smoothing": [1e-4, 1]}, cv=2).fit(X, Y)
+    with pytest.raises(dp.Refused):
+        PrivateSearch(steps, {"gaussiannb__var_smoothing": [1e-4, 1]}, epsilon=1, delta=1e-6).fit(X, Y)
+
+
+ROW_BY_ROW = [
+    lambda: Normalizer(),
+    lambda: Binarizer(threshold=0.5),
+    lambda: PolynomialFeatures(2),
+    lambda: FunctionTransformer(),
+    lambda: FunctionTransformer(np.sqrt),
+    lambda: SimpleImputer(strategy="constant", fill_value=0, keep_empty_features=True),
+    lambda: OrdinalEncoder(categories=[[0, 1]] * 2, handle_unknown="use_encoded_value", unknown_value=-1),
+    lambda: OneHotEncoder(categories=[[0, 1]] * 2, handle_unknown="ignore", sparse_output=False),
+    lambda: RowFunction(lambda rows: np.log1p(rows)),
+    lambda: columns((Normalizer(), [0]), remainder="passthrough"),
+    lambda: columns(("passthrough", make_column_selector(pattern="a")), remainder="passthrough"),
+    lambda: union(Normalizer(), make_pipeline(Binarizer(), Normalizer())),
+    lambda: "passthrough",
+]
+
+
+@pytest.mark.parametrize("made", ROW_BY_ROW)
+@pytest.mark.parametrize("paid", [True, False])
+def test_steps_that_make_each_row_from_that_row_alone_may_stand_before(made: Any, paid: bool) -> None:
+    purse = Purse() if paid else None
+    table = pd.DataFrame(X, columns=["a", "b"])
+    make_pipeline(made(), bayes(purse)).fit(table, Y)
+    assert purse is None or len(purse.charges) == 1
+
+
+@pytest.mark.parametrize("paid", [True, False])
+def test_declared_categories_beside_a_private_scaler_are_accepted(paid: bool) -> None:
+    purse = Purse() if paid else None
+    before = make_column_transformer(
+        (OneHotEncoder(categories=COLOURS, handle_unknown="ignore", sparse_output=False), ["colour"]),
+        (StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1), session=purse), ["size"]),
+    )
+    make_pipeline(before, bayes(purse)).fit(WORDS, Y)
+    assert purse is None or len(purse.charges) == 2
+
+
+def test_with_a_session_an_encoder_must_not_fail_on_a_value() -> None:
+    purse = Purse()
+    encoder = OneHotEncoder(categories=[[0, 1]] * 2, sparse_output=False)  # An unknown value is an error.
+    with pytest.raises(dp.Refused):
+        make_pipeline(encoder, bayes(purse)).fit(X.round(), Y)
+    assert not purse.charges
+    make_pipeline(encoder, bayes(None)).fit(X.round(), Y)  # Nobody is charged, and errors are scikit-learn's.
+
+
+def test_a_plain_model_may_follow_a_private_step_that_nobody_pays_for() -> None:
+    """The reported epsilon is that of the scaler, and holds for it; the model behind promises nothing."""
+    scaler = StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1))
+    make_pipeline(scaler, PlainLogistic()).fit(X, Y)
+
+
+class TestRowFunctions:
+    """A function is declared to be of one row, and tried."""
+
+    @pytest.mark.parametrize(
+        "func",
+        [
+            scale,
+            lambda rows: rows - rows.mean(axis=0),
+            lambda rows: rows / np.abs(rows).max(),
+            lambda rows: np.argsort(np.argsort(rows, axis=0), axis=0),
+            lambda rows: rows[np.argsort(rows[:, 0])],
+            lambda rows: rows[:-1] if len(rows) > 1 else rows,
+            lambda rows: rows[rows[:, 0] > 0],
+            lambda rows: np.cumsum(rows, axis=0),
+            lambda rows: np.where(rows > np.median(rows, axis=0), 1, 0),
+            lambda rows: rows + len(rows),
+            lambda rows: rows + np.arange(len(rows))[:, None],
+            lambda rows: rows.ravel(),
+            lambda rows: np.roll(rows, 1, axis=0),
+        ],
+    )
+    def test_functions_in_which_rows_meet_are_refused_before_any_charge(self, func: Any) -> None:
+        purse = Purse()
+        with pytest.raises(dp.Refused, match="that row alone"):
+            make_pipeline(RowFunction(func), bayes(purse)).fit(X, Y)
+        assert not purse.charges
+
+    @pytest.mark.parametrize(
+        "func",
+        [np.log1p, lambda rows: rows[:, :1] * rows[:, 1:], lambda rows: np.column_stack([rows, rows.sum(axis=1)])],
+    )
+    def test_functions_of_single_rows_are_applied(self, func: Any) -> None:
+        found = RowFunction(func).fit(X).transform(X)
+        assert np.array_equal(found, func(X))
+
+    def test_a_row_on_which_it_fails_is_missing_and_the_others_stay(self) -> None:
+        def picky(rows: Any) -> Any:
+            if (rows == 0.25).any():
+                raise ValueError("a value of a person")
+            return rows
+
+        table = X.copy()
+        table[7] = 0.25
+        found = RowFunction(picky).fit(X).transform(table)
+        assert np.isnan(found[7]).all()
+        assert np.array_equal(np.delete(found, 7, axis=0), np.delete(table, 7, axis=0))
+
+    def test_names_are_kept_where_there_are_as_many(self) -> None:
+        table = pd.DataFrame(X, columns=["a", "b"])
+        assert RowFunction(np.log1p).fit(table).get_feature_names_out().tolist() == ["a", "b"]
+        wide = RowFunction(lambda rows: np.column_stack([rows, rows[:, 0]])).fit(table)
+        assert wide.get_feature_names_out().tolist() == ["row0", "row1", "row2"]
+
+
+def test_a_worker_that_hides_the_pipeline_is_refused_with_a_session() -> None:
+    from joblib import parallel_backend
+
+    purse = Purse()
+    both = union(StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1), session=purse), PlainScaler(), n_jobs=2)
+    with parallel_backend("threading", n_jobs=2), pytest.raises(dp.Refused):
+        both.fit(X, Y)
+    assert not purse.charges
