@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 import discreet as dp
 from discreet import verify
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.sklearn.bounds import declared_bounds, read_bounds
+from discreet.learn.sklearn.bounds import Frame, declared_bounds, read_bounds
 from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.private_ranges import PrivateRanges
 from discreet.learn.sklearn.scaler import MinMaxScaler, StandardScaler
@@ -52,6 +52,48 @@ def test_results_keep_the_limit_and_say_so() -> None:
     assert scaled[0].tolist() == [3, -3]
     assert np.abs(scaled[1]).max() < 0.5
     assert fit.inverse_transform(fit.transform(ROWS[:5])) == pytest.approx(ROWS[:5], rel=1e-6)
+
+
+EXTREME = np.array([[1e9, -1e9], [-1e9, 1e9], [100.1, -3.1]])
+
+
+@pytest.mark.parametrize("limit", [3, 0.1, 7, "2.7"])
+def test_the_limit_holds_to_the_last_bit_whatever_the_noise_was(limit: Any) -> None:
+    highest = float(Fraction(limit))
+    for _ in range(60):
+        fit = standard(limit=limit).fit(ROWS[:50])
+        scaled = fit.transform(EXTREME)
+        assert declared_bounds(scaled) == (-highest, highest)
+        assert np.abs(scaled).max() <= highest
+
+
+def test_ranges_hold_to_the_last_bit_whatever_the_noise_was() -> None:
+    for place in range(60):
+        low, high = -0.1 * place - 0.3, 0.7 / (place + 1)
+        scaled = MinMaxScaler(epsilon=1, bounds=BOUNDS, feature_range=(low, high)).fit(ROWS[:200]).transform(EXTREME)
+        assert declared_bounds(scaled) == (low, high)
+        assert low <= scaled.min() < scaled.max() <= high
+
+
+def test_a_frame_never_leads_out_of_one() -> None:
+    for place in range(1, 400):
+        frame = Frame(((Fraction(-place, 7), Fraction(place * place, 9)), (Fraction(1, place), Fraction(2))))
+        moved = frame.scaled(np.array([[-1e300, 1e300], [1e300, -1e300], *frame.limits.T.tolist()]))
+        assert np.abs(moved).max() <= 1
+
+
+def test_what_is_computed_from_bounded_rows_is_a_plain_array() -> None:
+    rows = standard(limit=3).fit(ROWS).transform(ROWS[:6])
+    for kept in (rows[2:], rows[[1, 0]], rows[:, :1], rows.copy(), np.take(rows, [1], axis=0), rows[rows[:, 0] > -9]):
+        assert declared_bounds(kept) == (-3, 3)
+    for made in (
+        rows * 9,
+        rows @ np.eye(2),
+        rows.dot(9 * np.eye(2)),
+        np.dot(rows, 9 * np.eye(2)),
+        np.hstack([rows, rows]),
+    ):
+        assert declared_bounds(made) is None
 
 
 def test_columns_that_are_not_divided_still_have_bounds() -> None:

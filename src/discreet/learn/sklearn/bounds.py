@@ -16,7 +16,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.text import exponent
 from discreet.robust.design import HALF, Integers, centred
 
-__all__ = ["BoundedArray", "Bounds", "Frame", "Pair", "declared_bounds", "read_bounds", "read_pair"]
+__all__ = ["BoundedArray", "Bounds", "Frame", "Pair", "declared_bounds", "read_bounds", "read_ends", "read_pair"]
 
 Pair: TypeAlias = tuple[Fraction, Fraction]
 Bounds: TypeAlias = tuple[Number, Number] | Sequence[tuple[Number, Number]] | NDArray[Any]
@@ -47,6 +47,18 @@ class BoundedArray(np.ndarray[Any, np.dtype[Any]]):
                 part.view(np.ndarray) if isinstance(part, BoundedArray) else part for part in options["out"]
             )
         return getattr(ufunc, method)(*plain, **options)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        found = super().__array_function__(func, types, args, kwargs)
+        return found if func in _PICKING or not isinstance(found, BoundedArray) else found.view(np.ndarray)
+
+    def dot(self, *args: Any, **kwargs: Any) -> Any:
+        """Multiply by a matrix: a plain array comes out."""
+        return self.view(np.ndarray).dot(*args, **kwargs)
+
+
+# What moves values and makes no new ones.
+_PICKING = (np.take, np.compress, np.copy, np.reshape, np.squeeze, np.transpose)
 
 
 def declared_bounds(X: Any) -> tuple[float, float] | None:
@@ -85,8 +97,9 @@ class Frame:
     def scaled(self, values: NDArray[Any]) -> NDArray[np.float64]:
         """Clamp a table of floats that is to be predicted, and move it to [-1, 1]."""
         low, high = self.limits.T
-        inside: NDArray[np.float64] = (2 * np.clip(values, low, high) - (low + high)) / (high - low)
-        return inside
+        inside = (2 * np.clip(values, low, high) - (low + high)) / (high - low)
+        found: NDArray[np.float64] = np.clip(inside, -1.0, 1.0)  # Rounding may lead out by a last bit.
+        return found
 
     @property
     def step(self) -> float:
@@ -116,7 +129,12 @@ def read_bounds(bounds: Any, features: int, *, brought: tuple[float, float] | No
 
 
 def read_pair(pair: Any, name: str) -> Pair:
-    """Read one pair (low, high)."""
+    """Read one pair (low, high) of bounds, moved outwards to where a grid has both."""
+    return _on_a_grid(*read_ends(pair, name))
+
+
+def read_ends(pair: Any, name: str) -> Pair:
+    """Read one pair (low, high) as it is."""
     try:
         low, high = pair
     except (TypeError, ValueError):
@@ -124,7 +142,7 @@ def read_pair(pair: Any, name: str) -> Pair:
     first, last = exact(low, name=f"low of {name}"), exact(high, name=f"high of {name}")
     if not first < last:
         raise InvalidParameter(f"{name} must be a pair (low, high) with low below high")
-    return _on_a_grid(first, last)
+    return first, last
 
 
 def _on_a_grid(low: Fraction, high: Fraction) -> Pair:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from discreet.exact import Number, positive
 from discreet.learn.sklearn.base import Table
-from discreet.learn.sklearn.bounds import BoundedArray, read_pair
+from discreet.learn.sklearn.bounds import BoundedArray, read_ends
 from discreet.learn.sklearn.class_laws import pooled
 from discreet.learn.sklearn.class_moments import ClassMoments, ClassSums, coarser
 from discreet.learn.sklearn.private_ranges import PrivateRanges, choice_epsilon, shared_mu_squared
@@ -115,7 +115,8 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         self.shift_ = self.mean_ if with_mean else np.zeros_like(self.mean_)
         self.unit_ = self.scale_ if with_std else np.ones_like(self.scale_)
         # One pair of bounds for all columns; one that is not divided reaches as far as its deviations do.
-        reach = limit * self.scale_ / self.unit_ + np.abs(self.mean_ - self.shift_) / self.unit_
+        # A column that is divided reaches to the limit itself: the quotient of a number by itself is one.
+        reach = limit * (self.scale_ / self.unit_) + np.abs(self.mean_ - self.shift_) / self.unit_
         self.limit_ = float(reach.max())
 
     def transform(self, X: Any) -> BoundedArray:
@@ -164,7 +165,7 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose bounds for each column."""
         table = self._table(X)
-        low, high = read_pair(self.feature_range, "feature_range")
+        low, high = read_ends(self.feature_range, "feature_range")
         delta = Fraction(0) if self.delta is None else self._delta(table.people)
         ranges = PrivateRanges(
             widest=table.frame,
