@@ -45,7 +45,7 @@ def failed_question(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     public: dict[str, Any] = {"unit": dp.Unit("who"), "budget": dp.Budget(epsilon=10), "dataset": "d", "principal": "p"}
     with dp.Session({"t": pa.table({"who": ["a", "b"]})}, ledger=folder / "l.db", **public) as session:
         monkeypatch.setattr(Keystream, "read", read)
-        session.sql("SELECT COUNT(*) FROM t", epsilon=1)
+        session.sql("SELECT COUNT(*) FROM t", epsilon=1).release()
 
 
 @pytest.mark.parametrize("fails", [failed_fit, failed_question])

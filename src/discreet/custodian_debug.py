@@ -14,7 +14,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import final
 
-__all__ = ["HiddenFailure"]
+__all__ = ["HiddenFailure", "show_hidden"]
 
 _IS_ON = os.environ.get("DISCREET_CUSTODIAN_DEBUG") == "1"
 _BEFORE = (
@@ -34,8 +34,12 @@ class HiddenFailure:
     ) -> bool:
         if not isinstance(error, Exception):
             return False
-        if _IS_ON:
-            with suppress(Exception):  # Showing it must not become a failure that can be told from others.
-                shown = traceback.format_exception(kind, error, trace)
-                print(_BEFORE, "".join(shown), sep="\n", file=sys.stderr, flush=True)
+        show_hidden(error)
         return True
+
+
+def show_hidden(error: Exception) -> None:
+    """Show the custodian an error that nobody else may see."""
+    if _IS_ON:
+        with suppress(Exception):  # Showing it must not become a failure that can be told from others.
+            print(_BEFORE, "".join(traceback.format_exception(error)), sep="\n", file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
+from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
 from discreet.query.engines.writing import path_text
@@ -99,8 +100,8 @@ def watched(work: Callable[[], T], connection: Any, deadline: Deadline, progress
     watcher.start()
     try:
         return work()
-    except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ArithmeticError, ValueError, RuntimeError):
-        pass  # Such an error may carry values. It must not even be the context of ours, which is raised below.
+    except (duckdb.Error, pa.ArrowException, OSError, MemoryError, ArithmeticError, ValueError, RuntimeError) as error:
+        show_hidden(error)  # It may carry values, and must not even be the context of ours, which is raised below.
     finally:
         done.set()
         watcher.join()
