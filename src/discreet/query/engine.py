@@ -61,6 +61,13 @@ class Engine(Protocol):
     def public_size(self, table: str) -> int:
         """Return the number of rows of a public table."""
 
+    def check_unchanged(self) -> None:
+        """Refuse if a table has other columns than at the opening, or a public one is not the same.
+
+        It reads no row and depends on nothing private, so it is asked before a charge; what changes later is the
+        constant failure.
+        """
+
     def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
         """Read, bound and add up. Raises only errors whose text does not depend on the data."""
 

@@ -244,13 +244,13 @@ def test_many_threads_may_ask_at_once() -> None:
 
 def test_scratch_files_are_private_and_go_away() -> None:
     made = Cage([], memory=1 << 28, threads=1)
-    scratch = Path(made._scratch)
+    scratch = Path(made._scratch.folder)
     assert scratch.stat().st_mode & 0o777 == 0o700
     made.connection().close()
     made.close()
     assert not scratch.exists()
     forgotten = Cage([], memory=1 << 28, threads=1)
-    scratch = Path(forgotten._scratch)
+    scratch = Path(forgotten._scratch.folder)
     del forgotten
     gc.collect()
     assert not scratch.exists()

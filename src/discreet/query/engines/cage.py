@@ -6,16 +6,14 @@ It is the second wall. The first is that no text but our own reaches the engine.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
 from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
+from discreet.query.engines.scratch import Scratch
 from discreet.query.engines.writing import path_text
 
 __all__ = ["Cage", "Progress", "default_threads", "watched"]
@@ -27,20 +25,13 @@ _BEAT = 0.1  # seconds
 _SCRATCH = "20GB"
 
 
-def _remove(folder: str, process: int) -> None:
-    """Remove scratch files; a forked child leaves those of its parent alone."""
-    if os.getpid() == process:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 @final
 class Cage:
     """Connections that can read the files of some tables and do nothing else."""
 
     def __init__(self, paths: Sequence[str], *, memory: int, threads: int) -> None:
         self._paths, self._memory, self._threads = list(paths), memory, threads
-        self._scratch = tempfile.mkdtemp(prefix="discreet-")  # Only we may look into it.
-        self._tidy = weakref.finalize(self, _remove, self._scratch, os.getpid())
+        self._scratch = Scratch()
         self._lock = threading.Lock()
         self._root: Any = None
 
@@ -60,7 +51,7 @@ class Cage:
 
     def close(self) -> None:
         self.renew()
-        self._tidy()
+        self._scratch.remove()
 
     def _open(self) -> Any:
         import duckdb
@@ -68,7 +59,7 @@ class Cage:
         config: dict[str, str | bool | int | float | list[str]] = {
             "threads": self._threads,
             "memory_limit": f"{self._memory}B",
-            "temp_directory": self._scratch,
+            "temp_directory": self._scratch.folder,
             "max_temp_directory_size": _SCRATCH,
             "python_enable_replacements": False,
             "autoload_known_extensions": False,
@@ -81,6 +72,7 @@ class Cage:
             "ieee_floating_point_ops": True,
         }
         root = duckdb.connect(":memory:", config=config)
+        _encrypt_scratch(root)
         # GLOBAL: what is set for one connection is not set for those that are opened beside it.
         root.execute("SET GLOBAL TimeZone = 'UTC'")
         root.execute("SET GLOBAL Calendar = 'gregorian'")
@@ -88,6 +80,22 @@ class Cage:
         root.execute("SET enable_external_access = false")
         root.execute("SET lock_configuration = true")
         return root
+
+
+def _encrypt_scratch(root: Any) -> None:
+    """Keep raw values out of scratch files: their key is in memory only, and ends with the process.
+
+    DuckDB ships a cipher without a secure random generator, and calls it unsafe for this reason: it is no protection
+    from whoever breaks such keys, so the folder is closed to others, and swept. Where it is not to be had, nothing is
+    written to disk at all.
+    """
+    import duckdb
+
+    try:
+        root.execute("SET force_mbedtls_unsafe = true")
+        root.execute("SET temp_file_encryption = true")
+    except duckdb.Error:
+        root.execute("SET temp_directory = ''")
 
 
 def watched(work: Callable[[], T], connection: Any, deadline: Deadline, progress: Progress | None = None) -> T:

@@ -19,6 +19,7 @@ from discreet.query.engines.sharing import Shared, share
 from discreet.query.engines.sources import Relation
 from discreet.query.engines.stages import write_stage
 from discreet.query.engines.tables import NO_TABLE, Held, check_names, hold
+from discreet.query.engines.unchanged import OpenedTable, changed
 from discreet.query.engines.writing import Writer, quote
 from discreet.query.facts import Kind
 from discreet.query.policy import PublicTable
@@ -57,6 +58,9 @@ class DuckDBEngine:
         self._progress = on_progress
         paths = [path for held in self._held.values() for path in held.paths]
         self._cage = Cage(paths, memory=memory // 3, threads=self._resources.threads)
+        self._opened = {
+            name: OpenedTable(held, self._names[name], public=name in self._public) for name, held in self._held.items()
+        }
         self._types = {name: self._describe(name) for name in self._held}
 
     def columns(self, table: str) -> Mapping[str, Kind]:
@@ -127,6 +131,19 @@ class DuckDBEngine:
         sql = f"SELECT {asked} FROM {self._relation(table)}"
         return self._ask(lambda connection: connection.sql(sql).to_arrow_table(), [table], deadline)
 
+    def check_unchanged(self) -> None:
+        """Refuse if a table is not what it was at the opening. Reads no row, and is public: ask before a charge."""
+        found = self._ask(lambda connection: self._changed(list(self._held), connection), [])
+        if found:
+            raise changed(*([name for name in found if (name in self._public) is one] for one in (False, True)))
+
+    def _changed(self, tables: Sequence[str], connection: Any) -> list[str]:
+        return [table for table in tables if not self._opened[table].is_unchanged(connection)]
+
+    def _check(self, tables: Sequence[str], connection: Any) -> None:
+        if self._changed(tables, connection):
+            raise AnswerFailed
+
     def close(self) -> None:
         self._cage.close()
 
@@ -147,11 +164,22 @@ class DuckDBEngine:
 
     def _describe(self, table: str) -> dict[str, str]:
         held = self._held[table]
+        self._begin(table)
         types = held.types
         if types is None:
             types = self._ask_types(table, held)
         check_names(list(types), what=f"columns of table {table!r}")
         return {name: sql_type for name, sql_type in types.items() if kind_of(sql_type) is not None}
+
+    def _begin(self, table: str) -> None:
+        """Remember a table as it is: what is read later must have the same columns."""
+        try:
+            schemas = self._ask(self._opened[table].begin, [])
+        except AnswerFailed:
+            raise InvalidParameter(f"the files of table {table!r} cannot be read") from None
+        if schemas != 1:
+            # A cast from one type to another could fail at one row.
+            raise InvalidParameter(f"the files of table {table!r} differ in names or types of columns: make them alike")
 
     def _ask_types(self, table: str, held: Held) -> dict[str, str]:
         def work(connection: Any) -> list[tuple[str, ...]] | None:
@@ -174,9 +202,12 @@ class DuckDBEngine:
         connection = self._cage.connection()
 
         def prepared() -> T:
+            self._check(tables, connection)
             for table in tables:
                 self._held[table].prepare(connection, self._names[table])
-            return work(connection)
+            done = work(connection)
+            self._check(tables, connection)  # They may have changed meanwhile.
+            return done
 
         try:
             return watched(prepared, connection, deadline or Deadline.after(_SETUP), self._progress)

@@ -9,19 +9,20 @@ import csv
 import glob
 import gzip
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.engines.arrow import offered, safe_table
 from discreet.query.engines.frames import pandas_schema, pandas_table, polars_schema, polars_table
 from discreet.query.engines.writing import binary, path_text, quote
 
-__all__ = ["NO_TABLE", "Held", "check_names", "hold", "read_in_binary"]
+__all__ = ["NO_TABLE", "Held", "Schemas", "check_names", "hold", "read_in_binary"]
 
 Describe: TypeAlias = Callable[["Held"], dict[str, str]]
+Schemas: TypeAlias = frozenset[Hashable]
 NO_TABLE = "a DuckDB database must have a table (not a view, which may mix rows) of the name that it is given"
 _FORMS = "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, a DuckDB database or connection"
 
@@ -46,6 +47,9 @@ class Held(Protocol):
     def is_table(self, connection: Any, name: str) -> bool:
         """Whether it is there and is a table; a view is none, since it may mix the rows of several people."""
 
+    def columns_now(self, connection: Any, name: str) -> Schemas:
+        """Return the columns at this moment, as every file has them: one schema, if they agree. Reads no row."""
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,6 +58,7 @@ class InMemory:
 
     types: Mapping[str, str]
     load: Callable[[], Any]
+    schema: Callable[[], Mapping[str, str]] | None = None  # of what may still change before it is converted
     paths: tuple[str, ...] = ()
     _loaded: list[Any] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.Lock)
@@ -61,7 +66,10 @@ class InMemory:
     def prepare(self, connection: Any, name: str) -> None:
         with self._lock:
             if not self._loaded:
-                self._loaded.append(self.load())
+                loaded = self.load()
+                if offered(loaded.schema) != dict(self.types):
+                    raise AnswerFailed
+                self._loaded.append(loaded)
         connection.register(name, self._loaded[0])
 
     def relation(self, name: str) -> str:
@@ -69,6 +77,10 @@ class InMemory:
 
     def is_table(self, connection: Any, name: str) -> bool:
         return True
+
+    def columns_now(self, connection: Any, name: str) -> Schemas:
+        types = self.types if self._loaded or self.schema is None else self.schema()
+        return frozenset([frozenset(types.items())])
 
 
 @final
@@ -88,6 +100,16 @@ class Parquet:
 
     def is_table(self, connection: Any, name: str) -> bool:
         return True
+
+    def columns_now(self, connection: Any, name: str) -> Schemas:
+        files = ", ".join(path_text(path) for path in self.paths)
+        rows = connection.execute(
+            f"SELECT file_name, name, duckdb_type FROM parquet_schema([{files}]) WHERE type IS NOT NULL"
+        ).fetchall()
+        by_file: dict[str, set[tuple[str, str]]] = {}
+        for file, column, sql_type in rows:
+            by_file.setdefault(file, set()).add((column, sql_type))
+        return frozenset(frozenset(columns) for columns in by_file.values())
 
 
 @final
@@ -118,6 +140,10 @@ class Csv:
     def is_table(self, connection: Any, name: str) -> bool:
         return True
 
+    def columns_now(self, connection: Any, name: str) -> Schemas:
+        """Return the header, in its order: the engine reads lines by position."""
+        return frozenset([_header(self.paths[0], self.delimiter)])
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -140,6 +166,13 @@ class Database:
 
     def is_table(self, connection: Any, name: str) -> bool:
         return _is_base_table(connection, name, self.table)
+
+    def columns_now(self, connection: Any, name: str) -> Schemas:
+        self.prepare(connection, name)
+        if not self.is_table(connection, name):
+            return frozenset([NO_TABLE])
+        rows = connection.execute(f"DESCRIBE SELECT * FROM {self.relation(name)}").fetchall()
+        return frozenset([tuple((column, sql_type) for column, sql_type, *_ in rows)])
 
 
 def hold(name: str, table: Any) -> Held:
@@ -220,7 +253,7 @@ def _header(path: str, delimiter: str) -> tuple[str, ...]:
 
 def _pandas(name: str, frame: Any) -> Held:
     check_names(list(map(str, frame.columns)), what=f"columns of table {name!r}")
-    return InMemory(pandas_schema(frame), lambda: pandas_table(frame))
+    return InMemory(pandas_schema(frame), lambda: pandas_table(frame), lambda: pandas_schema(frame))
 
 
 def _polars(name: str, frame: Any) -> Held:
@@ -241,9 +274,12 @@ def _connection(name: str, connection: Any) -> Held:
     (database,) = cursor.execute("SELECT current_database()").fetchone()
     if not _is_base_table(cursor, database, name):
         raise InvalidParameter(NO_TABLE)
-    empty = cursor.sql(f"SELECT * FROM {quote(name)} LIMIT 0").to_arrow_table()
     rows = f"SELECT * FROM {quote(name)}"
-    return InMemory(offered(empty.schema), lambda: safe_table(cursor.sql(rows).to_arrow_table()))
+
+    def schema() -> dict[str, str]:
+        return offered(cursor.sql(f"{rows} LIMIT 0").to_arrow_table().schema)
+
+    return InMemory(schema(), lambda: safe_table(cursor.sql(rows).to_arrow_table()), schema)
 
 
 def _is_base_table(connection: Any, database: str, table: str) -> bool:

@@ -70,6 +70,7 @@ class Desk:
         return StoredAnswer(charge, text)
 
     def _charge(self, asked: Payable, plan: str) -> Charge:
+        self.engine.check_unchanged()
         try:
             return self.ledger.charge(
                 asked.event,
@@ -95,6 +96,7 @@ class Desk:
     ) -> None:
         """Charge what another part of the library spends."""
         self.check_open()
+        self.engine.check_unchanged()
         self.ledger.charge(
             event,
             relation=relation,
