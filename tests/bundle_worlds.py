@@ -114,7 +114,9 @@ def release(folder: Path, text: str | None = None) -> Published:
     plan = read_release_plan(folder / "plan.toml")
     caught: list[Published] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.release.publishing.write_bundle", lambda published, _: caught.append(published))
+        patch.setattr(
+            "discreet.release.publishing.write_bundle", lambda published, _, **_more: caught.append(published)
+        )
         publish(plan, principal="ana", period=plan.schedule.period(0))
     return caught[0]
 

@@ -25,12 +25,14 @@ __all__ = [
     "positive",
     "positive_integer",
     "probability",
+    "ratio",
     "up",
 ]
 
 Number: TypeAlias = int | Fraction | Decimal | str | float
 
 _LONGEST = 2000  # Characters; a longer literal is a mistake or an attack, never a privacy parameter.
+_RATIO = re.compile(r"-?\d+(/\d+)?", re.ASCII)  # What `str` writes of a fraction: no exponent, which could be a bomb.
 _LITERAL = re.compile(r"\s*[-+]?(\d+/\d+|(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,4})?)\s*", re.ASCII)
 
 
@@ -68,6 +70,13 @@ def _from_decimal(value: Decimal, name: str) -> Fraction:
 def exact_or_none(value: Number | None, *, name: str = "value") -> Fraction | None:
     """Read a number exactly, or pass None on."""
     return None if value is None else exact(value, name=name)
+
+
+def ratio(text: object) -> Fraction:
+    """Read what `str` wrote of a fraction, in bounded time; anything else is refused."""
+    if not isinstance(text, str) or len(text) > _LONGEST or not _RATIO.fullmatch(text):
+        raise InvalidParameter("a stored number is a ratio of whole numbers, such as '1/3'")
+    return exact(text, name="a stored number")
 
 
 def positive(value: Number, *, name: str) -> Fraction:

@@ -23,7 +23,7 @@ SCHEMAS = ROOT / "docs" / "schema" / "cli"
 FIRST, LAST = ("data copy", "init"), ("budget raise",)  # What others need, and after what a plan must be changed.
 NO_JSON = ("shell",)  # It is for people: a program asks with `query`.
 # What takes long, or is done for good, is run with --json only; for people only the last step differs.
-ONCE = ("budget raise", "data copy", "demo", "init", "ledger export", "plan dummy")
+ONCE = ("budget raise", "data copy", "demo", "init", "key new", "ledger export", "plan dummy")
 ONCE += ("profile", "attack", "audit", "synth")
 NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST, name != FIRST[0]))
 

@@ -21,7 +21,8 @@ from discreet.cli.schemas import schema_of
 
 def test_the_codes_are_those_that_are_promised():
     assert {code.name: int(code) for code in Code} == {
-        "OK": 0, "USAGE": 2, "REFUSED": 3, "EXHAUSTED": 4, "NOT_AUTHORISED": 5, "BUG": 70, "INTERRUPTED": 130,
+        "OK": 0, "USAGE": 2, "REFUSED": 3, "EXHAUSTED": 4, "NOT_AUTHORISED": 5, "NOT_CHECKED": 6, "BUG": 70,
+        "INTERRUPTED": 130,
     }  # fmt: skip
     assert set(MEANINGS) == set(Code)
 

@@ -18,6 +18,7 @@ from discreet.cli.commands import (
     doctor,
     explain_epsilon,
     init,
+    key,
     ledger,
     plan,
     profile,
@@ -33,15 +34,15 @@ __all__ = ["app"]
 
 _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())
 _PANELS = {
-    "Publish": (init, plan, release, bundle, profile, synth, demo),
+    "Publish": (init, plan, release, bundle, key, profile, synth, demo),
     "Ask": (query, shell),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack, audit),
     "More": (data, doctor, version),
 }
 _ORDER = (
-    "init", "plan", "release", "bundle", "profile", "synth", "demo", "query", "explain", "shell", "budget", "ledger",
-    "account", "explain-epsilon", "attack", "audit", "data", "doctor", "version",
+    "init", "plan", "release", "bundle", "key", "profile", "synth", "demo", "query", "explain", "shell", "budget",
+    "ledger", "account", "explain-epsilon", "attack", "audit", "data", "doctor", "version",
 )  # fmt: skip
 
 

@@ -35,6 +35,7 @@ class Code(IntEnum):
     REFUSED = 3
     EXHAUSTED = 4
     NOT_AUTHORISED = 5
+    NOT_CHECKED = 6
     BUG = 70
     INTERRUPTED = 130
 
@@ -50,6 +51,7 @@ MEANINGS: Mapping[Code, str] = {
     Code.REFUSED: "refused, not agreed to, or not found in order",
     Code.EXHAUSTED: "the budget or a quota does not hold the price; nothing was spent",
     Code.NOT_AUTHORISED: "this user may not do this; nothing was spent",
+    Code.NOT_CHECKED: "nothing was found wrong, but not everything was checked, or nobody vouches for it",
     Code.BUG: "a mistake in discreet itself",
     Code.INTERRUPTED: "stopped by Ctrl-C; what was charged until then stays charged",
 }

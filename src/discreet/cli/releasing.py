@@ -10,6 +10,7 @@ from pathlib import Path
 
 from discreet.cli.output import note
 from discreet.cli.policies import asker, with_progress
+from discreet.cli.signing import signing_key
 from discreet.cli.spending import Price, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.text import significant_up
@@ -21,9 +22,12 @@ __all__ = ["period_of", "released", "standing"]
 _SHOWN = 6
 
 
-def released(file: Path, label: str | None, *, max_epsilon: str | None, principal: str | None) -> Path:
+def released(
+    file: Path, label: str | None, *, max_epsilon: str | None, principal: str | None, key: Path | None = None
+) -> Path:
     """Publish one period of a plan, or write again what was published, and return its bundle."""
     plan = read_release_plan(file)
+    signing = signing_key(plan, key)
     stands = series(plan, today=_today(), principal=asker(principal))
     period = period_of(plan, label) or _due(plan, stands)
     unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
@@ -32,7 +36,7 @@ def released(file: Path, label: str | None, *, max_epsilon: str | None, principa
     else:
         note(f"{what} is paid already: it is written again, for nothing")
     timed = replace(plan, policy=with_progress(plan.policy))
-    bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell)
+    bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell, key=signing)
     others = [one.label for one in stands.due if one != period]
     if others:
         note(f"also due: {', '.join(others[:_SHOWN])}{' …' if len(others) > _SHOWN else ''}")

@@ -20,6 +20,7 @@ from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.bundles import VerifiedBundle
 from discreet.cli.answers.demos import DemoAnswer
 from discreet.cli.answers.failures import Failure
+from discreet.cli.answers.keys import KeyAnswer
 from discreet.cli.answers.machine import Health, Version
 from discreet.cli.answers.meanings import MeaningAnswer
 from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, Written
@@ -61,6 +62,8 @@ ANSWERS: Mapping[str, Any] = {
     "explain": Explained,
     "explain-epsilon": MeaningAnswer,
     "init": Drafted,
+    "key new": KeyAnswer,
+    "key show": KeyAnswer,
     "ledger export": Exported,
     "ledger history": History,
     "ledger verify": VerifiedLedger,

@@ -61,6 +61,9 @@ class _Replay:
                 self._answer(entry)
             case "part":
                 self._part(entry)
+            case "bundle":
+                if self._charges.get(entry.content["charge"]) != entry.dataset:
+                    raise LedgerDamaged(f"entry {entry.index} is about the bundle of no charge of its data set")
             case "open" | "raise" | "quotas":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
             case "restored":

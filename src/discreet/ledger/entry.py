@@ -54,7 +54,7 @@ class Entry:
     index: int
     hash: str
     previous: str
-    kind: str  # "open", "charge", "answer", "part", "raise", "quotas", "format" or "restored"
+    kind: str  # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format" or "restored"
     dataset: str
     time: int  # microseconds since 1970, never before the time of the entry before
     content: Mapping[str, Any]

@@ -32,7 +32,7 @@ from discreet.ledger.facts import (
 from discreet.ledger.files import private
 from discreet.ledger.parts import add_part, check_known, check_single, check_user_key, parts_of, read_parts_paid
 from discreet.ledger.quota import Quota
-from discreet.ledger.recording import append, charge_entry, now, spend, sums_of
+from discreet.ledger.recording import append, bundles_of, charge_entry, now, spend, sums_of
 from discreet.ledger.restoring import whole
 from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
 from discreet.ledger.store import Closed, Rows, Store
@@ -181,6 +181,16 @@ class Ledger:
                 rows.set_answer(index, text)
                 append(rows, self._dataset, "answer", {"charge": index, "answer": digest(text)})
         return text
+
+    def record_bundle(self, charge: Charge | int, digests: Mapping[str, str]) -> None:
+        """Record the digests of what is published under a charge, once each."""
+        index = charge.id if isinstance(charge, Charge) else charge
+        check_texts(**digests)
+        with self._store.writing() as rows:
+            charge_entry(rows, self._dataset, index)
+            content = {"charge": index, "digests": dict(digests)}
+            if content not in bundles_of(rows, index):
+                append(rows, self._dataset, "bundle", content)
 
     def store_part(self, charge: Charge | int, number: int, draw: Callable[[], str]) -> str:
         """Return one answer of a series, counted from 0; draw and store it in one transaction if it is the next one.

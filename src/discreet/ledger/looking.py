@@ -7,7 +7,7 @@ true of the moment at which it was looked at.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -68,6 +68,11 @@ class Look:
         """Return the answers of a series that were stored under a charge, in order."""
         found = (entry for entry in self._entries if entry.kind == "part" and entry.content["charge"] == charge)
         return tuple(self._answers[entry.index] for entry in found)
+
+    def bundles(self, charge: int) -> tuple[Mapping[str, str], ...]:
+        """Return the digests that were recorded of the bundles of a charge, in order."""
+        found = (entry for entry in self._entries if entry.kind == "bundle" and entry.content["charge"] == charge)
+        return tuple(entry.content["digests"] for entry in found)
 
     def spent(self, dataset: str) -> Spending:
         """Return the exact sums of what was spent on a data set."""

@@ -15,7 +15,7 @@ from discreet.ledger.sums import Sums
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
-__all__ = ["append", "charge_entry", "now", "spend", "sums_of"]
+__all__ = ["append", "bundles_of", "charge_entry", "now", "spend", "sums_of"]
 
 
 def now(rows: Rows) -> int:
@@ -51,6 +51,13 @@ def sums_of(rows: Rows, dataset: str, scope: Scope) -> Sums:
     """Return what was spent in a scope."""
     text = rows.sums(dataset, scope.name)
     return Sums.nothing(len(scope.rule.orders)) if text is None else Sums.from_text(text)
+
+
+def bundles_of(rows: Rows, charge: int) -> list[dict[str, Any]]:
+    """Return what was recorded of bundles of a charge: they come after it, and soon."""
+    later = (rows.entry(index) for index in range(charge + 1, rows.head().index + 1))
+    read = (Entry.read(*found) for found in later if found is not None and '"kind":"bundle"' in found[0])
+    return [dict(entry.content) for entry in read if entry.kind == "bundle" and entry.content["charge"] == charge]
 
 
 def charge_entry(rows: Rows, dataset: str, index: int) -> Entry:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from discreet.release.running.advancing import advance
     from discreet.release.running.charging import NextCharge, dummy_running, next_charge
     from discreet.release.running.pricing import PricedRunning, price_running
+    from discreet.release.signatures import PublicKey, SigningKey, new_key, read_public_key, read_signing_key
     from discreet.release.standing import ReleasedPeriod, Series, series
     from discreet.release.tidy import check_tidy, tidy_tables
 
@@ -68,6 +69,7 @@ _HOMES = {
     "running.advancing": ("advance",),
     "running.charging": ("NextCharge", "dummy_running", "next_charge"),
     "running.pricing": ("PricedRunning", "price_running"),
+    "signatures": ("PublicKey", "SigningKey", "new_key", "read_public_key", "read_signing_key"),
     "standing": ("ReleasedPeriod", "Series", "series"),
     "tidy": ("check_tidy", "tidy_tables"),
 }
@@ -93,6 +95,7 @@ __all__ = [
     "Profile",
     "ProfilePlan",
     "Proposal",
+    "PublicKey",
     "Published",
     "PublishedTable",
     "ReleasePlan",
@@ -101,6 +104,7 @@ __all__ = [
     "RunningRelease",
     "Schedule",
     "Series",
+    "SigningKey",
     "TablePlan",
     "Verified",
     "Wish",
@@ -111,13 +115,16 @@ __all__ = [
     "draft_plan",
     "dummy",
     "dummy_running",
+    "new_key",
     "next_charge",
     "plan_profile",
     "price",
     "price_running",
     "profile",
     "publish",
+    "read_public_key",
     "read_release_plan",
+    "read_signing_key",
     "release_plan_schema",
     "series",
     "sql_in",

@@ -116,6 +116,7 @@ class Output:
     formats: tuple[Literal["csv", "parquet"], ...] = ("csv", "parquet")
     tidy: bool = True  # write tidy values beside the raw ones
     zip: bool = True
+    key: Path | None = None  # the private key that signs bundles
 
 
 @final

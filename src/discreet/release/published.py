@@ -14,6 +14,7 @@ from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan, RunningPlan, TablePlan
+from discreet.release.signatures import PublicKey
 
 __all__ = ["LedgerMark", "Published", "PublishedTable", "RunningRelease"]
 
@@ -68,4 +69,5 @@ class Published:
     epsilon: float  # of the whole release, at `delta`, rounded up
     delta: Fraction
     ledger: LedgerMark | None  # None for a dummy, which is made of invented rows and costs nothing
+    signer: PublicKey | None = None  # whose signature the bundle bears
     running: tuple[RunningRelease, ...] = ()  # series that go on, each paid for by itself

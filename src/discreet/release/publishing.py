@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from discreet.release.pricing.pricing import price
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
 from discreet.release.running.advancing import advance
 from discreet.release.running.charging import NextCharge, next_charge
+from discreet.release.signatures import SigningKey, read_signing_key
 from discreet.release.standing import key_of
 from discreet.release.tidy import check_tidy, tidy_tables
 
@@ -47,6 +49,7 @@ def publish(
     max_epsilon: Number | None = None,
     today: date | None = None,
     on_step: Callable[[str], None] | None = None,
+    key: SigningKey | None = None,
 ) -> Path:
     """Release one period of a plan and return the folder of its bundle; done before, it is the same one, for free.
 
@@ -55,8 +58,10 @@ def publish(
 
     `tables` hands over those that name no source in the plan. With `max_epsilon` a release that costs more is refused,
     and with `today` one of a period that has not ended by then, before anything is charged. `on_step` is told the name
-    of each of `STEPS` when it is done.
+    of each of `STEPS` when it is done. `key` signs the bundle; without it the key that the plan names does, if it needs
+    no passphrase. The ledger records the digests of every bundle before it is written.
     """
+    signing = _signing_key(plan, key)
     told = on_step or _nobody
     chosen = _period(plan, period, today)
     priced = price(plan, chosen, tables=tables)
@@ -69,12 +74,20 @@ def publish(
         released = joint.release()
         running = _advanced(session, priced)
         mark = _mark(session, released, running)
-    told("answered")
-    published = replace(_published(priced, released, mark), running=running)
-    told("tidied")
-    folder = write_bundle(published, plan.output.folder)
+        told("answered")
+        published = replace(_published(priced, released, mark), running=running)
+        told("tidied")
+        record = partial(session.ledger.record_bundle, mark.charge)
+        folder = write_bundle(published, plan.output.folder, key=signing, record=record)
     told("written")
     return folder
+
+
+def _signing_key(plan: ReleasePlan, key: SigningKey | None) -> SigningKey | None:
+    """Return the key that signs, read before anything is charged."""
+    if key is not None and not isinstance(key, SigningKey):
+        raise InvalidParameter("key must be a SigningKey: read one with release.read_signing_key")
+    return read_signing_key(plan.output.key) if key is None and plan.output.key is not None else key
 
 
 def _nobody(step: str) -> None:

@@ -41,7 +41,7 @@ def test_a_series_is_verified_to_the_last_digit(going_on, tmp_path):
     published, ledger = going_on
     bundle = write_bundle(published, tmp_path)
     verified = verify_bundle(bundle.with_suffix(".zip"), ledger=ledger)
-    assert verified.ok, str(verified)
+    assert verified.outcome == "matches the ledger", str(verified)
 
 
 def test_a_forged_total_is_found_by_the_ledger(going_on, tmp_path):
@@ -52,7 +52,7 @@ def test_a_forged_total_is_found_by_the_ledger(going_on, tmp_path):
         stored["columns"][1][name]["over"][3] += 1
     forged = replace(running, table=type(running.table).from_json(json.dumps(stored)))
     bundle = write_bundle(replace(published, running=(forged,)), tmp_path)
-    assert verify_bundle(bundle).ok
+    assert verify_bundle(bundle).outcome == "consistent"
     assert verify_bundle(bundle, ledger=ledger).problems == (
         "series so_far: its totals do not follow from what was stored",
     )
@@ -76,7 +76,7 @@ def test_a_series_that_is_left_out_of_the_manifest_is_found(going_on, tmp_path):
     manifest = json.loads((bundle / "manifest.json").read_text())
     manifest["running"] = {}
     (bundle / "manifest.json").write_text(json.dumps(manifest))
-    assert not verify_bundle(bundle).ok
+    assert verify_bundle(bundle).problems
 
 
 def test_the_promise_counts_a_series_in(going_on):
@@ -101,7 +101,7 @@ def test_days_that_are_protected_by_themselves_are_told_apart(tmp_path):
     assert "each patient and day is protected by itself" in page
     assert "over several days" in page
     bundle = write_bundle(published, tmp_path / "published")
-    assert verify_bundle(bundle, ledger=tmp_path / "hospital.ledger").ok
+    assert verify_bundle(bundle, ledger=tmp_path / "hospital.ledger").outcome == "matches the ledger"
 
 
 def test_a_series_is_drawn_and_described(going_on):

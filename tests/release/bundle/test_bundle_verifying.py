@@ -29,10 +29,11 @@ def rehashed(bundle: Path, name: str, content: bytes) -> None:
 def test_a_bundle_and_its_archive_are_verified(bundle, ledger):
     for path, book in ((bundle, ledger), (bundle.with_suffix(".zip"), None), (str(bundle), None)):
         verified = verify_bundle(path, ledger=book)
-        assert verified.ok, verified
         assert verified.problems == ()
         assert verified.name == "stays-2026-01"
-        assert str(verified).startswith("stays-2026-01: verified")
+        assert verified.outcome == ("consistent" if book is None else "matches the ledger")
+        assert not verified.ok
+        assert str(verified).startswith(f"stays-2026-01: {verified.outcome}")
 
 
 def test_the_result_is_frozen(bundle):
@@ -103,11 +104,11 @@ class TestCleverChanges:
         packed = io.BytesIO()
         pq.write_table(pq.read_table(path), packed, compression="none")
         rehashed(bundle, "tables/wards.parquet", packed.getvalue())
-        assert verify_bundle(bundle).ok
+        assert verify_bundle(bundle).outcome == "consistent"
 
     def test_a_parquet_file_that_is_none(self, bundle):
         rehashed(bundle, "tables/wards.parquet", b"PAR1" * 10)
-        assert not verify_bundle(bundle).ok
+        assert verify_bundle(bundle).problems
 
     def test_another_plan(self, bundle):
         rehashed(bundle, "plan.toml", b"name = 'other'")
@@ -122,7 +123,7 @@ class TestCleverChanges:
             b'{"format":1,"tables":5}',
         ):
             rehashed(bundle, "tables.json", content)
-            assert not verify_bundle(bundle).ok
+            assert verify_bundle(bundle).problems
 
     def test_a_whole_forged_bundle_is_found_by_the_ledger(self, published, ledger, tmp_path):
         """Everything is consistent, every hash is right: but one count is higher by one than what was stored."""
@@ -131,7 +132,7 @@ class TestCleverChanges:
         raw["columns"][1]["values"]["over"][0] += 1
         forged = replace(table, raw=type(table.raw).from_json(json.dumps(raw)), tidy=None)
         bundle = write_bundle(replace(published, tables=(forged,)), tmp_path)
-        assert verify_bundle(bundle).ok
+        assert verify_bundle(bundle).outcome == "consistent"
         problems = verify_bundle(bundle, ledger=ledger).problems
         assert "by_district is not the table that was stored" in problems
         assert "wards is not in tables.json, but was stored" in problems
@@ -142,7 +143,7 @@ class TestRebuilding:
 
     def problems(self, forged: Published, ledger: Path, folder: Path) -> tuple[str, ...]:
         bundle = write_bundle(forged, folder)
-        assert verify_bundle(bundle).ok
+        assert verify_bundle(bundle).outcome == "consistent"
         return verify_bundle(bundle, ledger=ledger).problems
 
     def changed(self, published: Published, number: int, **changes: object) -> Published:
@@ -172,7 +173,7 @@ class TestRebuilding:
     @pytest.mark.parametrize("name", ["report.html", "guarantee.md"])
     def test_words_that_were_changed(self, bundle, ledger, name):
         rehashed(bundle, name, (bundle / name).read_bytes().replace(b"patient", b"nobody"))
-        assert verify_bundle(bundle).ok
+        assert verify_bundle(bundle).outcome == "consistent"
         found = verify_bundle(bundle, ledger=ledger).problems
         assert found == (f"{name} does not follow from the plan and the ledger",)
 
@@ -215,7 +216,8 @@ class TestRebuilding:
         manifest["versions"]["discreet"] = "0.0.9"
         (bundle / "manifest.json").write_bytes(json_bytes(manifest))
         verified = verify_bundle(bundle, ledger=ledger)
-        assert verified.ok
+        assert not verified.ok
+        assert verified.outcome == "matches the ledger"
         assert "not checked: it was written with discreet 0.0.9" in str(verified)
 
 
@@ -224,7 +226,7 @@ class TestLedger:
 
     def problems(self, published: Published, ledger: Path, folder: Path) -> tuple[str, ...]:
         bundle = write_bundle(published, folder)
-        assert verify_bundle(bundle).ok
+        assert verify_bundle(bundle).outcome == "consistent"
         return verify_bundle(bundle, ledger=ledger).problems
 
     def mark(self, published: Published, **changes: object) -> Published:
@@ -263,11 +265,15 @@ class TestLedger:
 
     def test_a_smaller_epsilon(self, published, ledger, tmp_path):
         better = replace(published, epsilon=published.epsilon / 2)
-        assert self.problems(better, ledger, tmp_path) == ("ε and δ are not those of the event that was charged",)
+        problems = verify_bundle(write_bundle(better, tmp_path), ledger=ledger).problems
+        assert "manifest.json states a smaller ε for the release than its event has" in problems
+        assert "ε and δ are not those of the event that was charged" in problems
 
     def test_a_smaller_delta(self, published, ledger, tmp_path):
         better = replace(published, delta=Fraction(1, 10**12))
-        assert self.problems(better, ledger, tmp_path) == ("ε and δ are not those of the event that was charged",)
+        problems = verify_bundle(write_bundle(better, tmp_path), ledger=ledger).problems
+        assert "manifest.json states a smaller ε for the release than its event has" in problems
+        assert "ε and δ are not those of the event that was charged" in problems
 
     def test_another_unit(self, published, ledger, tmp_path):
         policy = replace(published.plan.policy, unit=replace(published.plan.policy.unit, column="visit"))
@@ -339,11 +345,11 @@ class TestArchives:
                 archive.writestr(name, content)
             with pytest.warns(UserWarning, match="Duplicate"):
                 archive.writestr("stays-2026-01/README.txt", b"another text for those who read the last one")
-        assert not verify_bundle(path).ok
+        assert verify_bundle(path).problems
 
     def test_two_folders_are_found(self, bundle, tmp_path):
         archive = self.made(tmp_path, self.packed(bundle) | {"other/README2.txt": b"x"})
-        assert not verify_bundle(archive).ok
+        assert verify_bundle(archive).problems
 
     def test_a_bomb_is_not_unpacked(self, bundle, tmp_path, monkeypatch):
         monkeypatch.setattr("discreet.release.bundle.holding._LARGEST", 10_000_000)
@@ -396,7 +402,8 @@ class TestNoBundle:
 
     @pytest.mark.parametrize(
         ("field", "value"),
-        [("format", 2), ("format", "1"), ("files", []), ("files", {"a": 5}), ("tables", None), ("guarantee", 1),
+        [("format", 3), ("format", 1), ("format", "1"), ("format", True), ("format", 2.0),
+         ("files", []), ("files", {"a": 5}), ("tables", None), ("guarantee", 1),
          ("ledger", {}), ("ledger", None), ("kind", "DUMMY")],
     )  # fmt: skip
     def test_a_manifest_of_another_form_is_refused(self, bundle, field, value):
@@ -412,8 +419,10 @@ def test_the_text_tells_what_was_checked(bundle, ledger):
     assert isinstance(verified, Verified)
     assert [check.what for check in verified.checks] == [
         "every file is there and unchanged",
-        "the plan is the one that was run",
+        "the plan is the one that the manifest names",
         "the tables say the same in every file",
+        "every ε, δ and ρ that is stated follows from the event",
         "the ledger holds this release",
+        "the ledger has recorded this plan and these files",
         "everything else follows from the plan and the ledger",
     ]

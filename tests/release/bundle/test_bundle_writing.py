@@ -120,7 +120,7 @@ def test_what_a_crash_left_behind_is_swept_away(published, tmp_path):
     (tmp_path / ".stays-2026-01.part" / "tables").mkdir(parents=True)
     (tmp_path / ".stays-2026-01.part" / "README.txt").write_text("half")
     bundle = write_bundle(published, tmp_path)
-    assert verify_bundle(bundle).ok
+    assert verify_bundle(bundle).outcome == "consistent"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stays-2026-01", "stays-2026-01.zip"]
 
 
@@ -141,7 +141,7 @@ def test_a_crash_leaves_nothing_under_the_name_of_the_bundle(published, tmp_path
         write_bundle(published, tmp_path)
     monkeypatch.undo()
     assert not (tmp_path / "stays-2026-01").exists()
-    assert verify_bundle(write_bundle(published, tmp_path)).ok
+    assert verify_bundle(write_bundle(published, tmp_path)).outcome == "consistent"
 
 
 def test_writing_without_an_archive(published, tmp_path):
@@ -150,7 +150,7 @@ def test_writing_without_an_archive(published, tmp_path):
     assert not bundle.with_suffix(".zip").exists()
     assert {path.suffix for path in (bundle / "tables").iterdir()} == {".csv"}
     assert not any("tidy" in path.name for path in (bundle / "tables").iterdir())
-    assert verify_bundle(bundle).ok
+    assert verify_bundle(bundle).outcome == "consistent"
 
 
 def test_the_archive_has_no_times(bundle):
@@ -175,8 +175,8 @@ class TestDummy:
         first = write_bundle(worlds.dummy(published), tmp_path)
         other = replace(worlds.dummy(published), tables=published.tables[:2])
         assert write_bundle(other, tmp_path) == first
-        assert verify_bundle(first).ok
-        assert verify_bundle(first.with_suffix(".zip")).ok
+        assert verify_bundle(first).outcome == "consistent"
+        assert verify_bundle(first.with_suffix(".zip")).outcome == "consistent"
         assert not (first / "tables" / "wards.DUMMY.csv").exists()
 
     def test_no_ledger_holds_a_dummy(self, published, ledger, tmp_path):
@@ -230,5 +230,5 @@ def test_two_processes_write_one_bundle(published, tmp_path):
     with multiprocessing.get_context("fork").Pool(3) as pool:
         written = pool.starmap(write_bundle, [(published, tmp_path)] * 3)
     assert {path.name for path in written} == {"stays-2026-01"}
-    assert verify_bundle(written[0]).ok
+    assert verify_bundle(written[0]).outcome == "consistent"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["stays-2026-01", "stays-2026-01.zip"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
 
 from discreet.cli.output import show
@@ -20,6 +23,7 @@ def release(
     period: Period = None,
     max_epsilon: MaxEpsilon = None,
     principal: Principal = None,
+    key: Annotated[Path | None, typer.Option("--key", help="Sign the bundle with this private key.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Publish what a plan says: priced, agreed to, charged, read, and written as a bundle.
@@ -30,4 +34,4 @@ def release(
     from discreet.cli.answers.plans import Written
     from discreet.cli.releasing import released
 
-    show(Written.of(released(plan, period, max_epsilon=max_epsilon, principal=principal)), as_json=as_json)
+    show(Written.of(released(plan, period, max_epsilon=max_epsilon, principal=principal, key=key)), as_json=as_json)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.errors import InvalidParameter
+from discreet.exact import ratio
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 from discreet.query.facts import Kind
@@ -51,7 +52,7 @@ def unpacked(text: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
             "event": events.from_json(json.dumps(document["event"])),
             "relation": Relation(document["relation"]),
             "cost": str(document["cost"]),
-            "confidence": Fraction(document["confidence"]),
+            "confidence": ratio(document["confidence"]),
             "is_tidy": bool(document["is_tidy"]),
         }
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -74,7 +75,7 @@ def _pack_column(column: Column) -> dict[str, Any]:
 
 
 def _unpack_column(stored: dict[str, Any]) -> Column:
-    low, high = (None if end is None else Fraction(end) for end in stored["limits"])
+    low, high = (None if end is None else ratio(end) for end in stored["limits"])
     return Column(
         name=str(stored["name"]),
         kind=Kind(stored["kind"]),
@@ -82,7 +83,7 @@ def _unpack_column(stored: dict[str, Any]) -> Column:
         low=None if stored["low"] is None else _unpack_values(stored["low"]),
         high=None if stored["high"] is None else _unpack_values(stored["high"]),
         limits=(low, high),
-        grain=None if stored["grain"] is None else Fraction(stored["grain"]),
+        grain=None if stored["grain"] is None else ratio(stored["grain"]),
         no_interval=str(stored["no_interval"]),
         measured=bool(stored["measured"]),
     )
@@ -99,7 +100,7 @@ def _unpack_values(stored: Any) -> Values:
     if isinstance(stored, list):
         return tuple(_unpack(value) for value in stored)
     under = None if stored["under"] is None else _integers(stored["under"])
-    return Numbers(_integers(stored["over"]), under, Fraction(stored["step"]), Fraction(stored["offset"]))
+    return Numbers(_integers(stored["over"]), under, ratio(stored["step"]), ratio(stored["offset"]))
 
 
 def _integers(values: list[int]) -> np.ndarray[Any, Any]:
@@ -124,7 +125,7 @@ def _pack(value: Hashable) -> Any:
 def _unpack(stored: Any) -> Hashable:
     match stored:
         case {"f": str(written)}:
-            return Fraction(written)
+            return ratio(written)
         case {"t": str(written)}:
             return datetime.fromisoformat(written)
         case {"d": str(written)}:

@@ -20,7 +20,7 @@ from discreet.privacy import Relation, delta, epsilon
 from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated
 from discreet.release.published import Published
 
-__all__ = ["Claim", "best_guess", "claim_of", "mechanisms_of", "percent_up"]
+__all__ = ["Claim", "best_guess", "claim_of", "e_to", "mechanisms_of", "percent_up"]
 
 _NOISES = {
     "PureDP": "noise that is known to be ε-private",
@@ -132,8 +132,13 @@ def _leaves(event: Event) -> list[str]:
 
 
 def _factor(level: float) -> Fraction | None:
+    return e_to(level) if level < 700 else None
+
+
+def e_to(level: float) -> Fraction:
+    """Return e^ε, rounded up."""
     # One step up covers the rounding of exp, which is right to within one unit in the last place.
-    return Fraction(math.nextafter(math.exp(level), math.inf)) if level < 700 else None
+    return Fraction(math.nextafter(math.exp(level), math.inf))
 
 
 def _times(published: Published) -> int | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, final
 
 from discreet.errors import InvalidParameter
+from discreet.exact import ratio
 from discreet.query import ReleaseTable
 from discreet.release.bundle.csv_text import csv_bytes
 from discreet.release.bundle.layout import Deviations, Field, fields_of
@@ -133,7 +133,7 @@ def _unpacked(name: str, stored: dict[str, Any]) -> ExactTable:
         raw=ReleaseTable.from_json(json.dumps(stored["raw"])),
         tidy=None if stored["tidy"] is None else ReleaseTable.from_json(json.dumps(stored["tidy"])),
         deviations={
-            column: tuple(Fraction(number) for number in told) if isinstance(told, list) else Fraction(told)
+            column: tuple(map(ratio, told)) if isinstance(told, list) else ratio(told)
             for column, told in stored["deviations"].items()
         },
         series=bool(stored["series"]),

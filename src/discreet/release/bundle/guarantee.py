@@ -20,7 +20,7 @@ from discreet.release.bundle.telling import (
 )
 from discreet.release.published import Published
 
-__all__ = ["guarantee_page"]
+__all__ = ["alone_text", "guarantee_page"]
 
 _READ = (
     ("the definition of ε, and noise that has it", "Dwork, McSherry, Nissim, Smith 2006", "DMNS06"),
@@ -97,7 +97,7 @@ def _formal(published: Published, claim: Claim) -> Iterator[str]:
     yield "By table, each alone at the same δ; what they spend together is worked out as a whole:"
     yield table_of(
         ("table", "ε alone", "what was said when it was priced"),
-        [(code(name), _level(level), line(cost)) for name, level, cost in _costs(published, claim)],
+        [(code(name), alone_text(level), line(cost)) for name, level, cost in _costs(published, claim)],
     )
     yield (
         f"Intervals hold with {confidence_words(published)} confidence, one cell at a time. `manifest.json` has the "
@@ -112,5 +112,6 @@ def _costs(published: Published, claim: Claim) -> Iterator[tuple[str, float, str
         yield name, level, cost
 
 
-def _level(level: float) -> str:
+def alone_text(level: float) -> str:
+    """Write what one table spends alone."""
     return f"{level:.4g}" if level < float("inf") else "none alone"

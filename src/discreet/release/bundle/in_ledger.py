@@ -5,23 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerDamaged, UnsupportedEvent
+from discreet.exact import ratio
 from discreet.ledger import Entry, Look, left_after
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import from_json
 from discreet.release.bundle.exact_tables import EXACT, ExactTable
+from discreet.release.bundle.manifest import digests_of
+from discreet.release.bundle.stated_numbers import ROUNDING
 from discreet.release.keys import release_key, running_key
 from discreet.release.running.choosing import strategies
 from discreet.release.running.measuring import read_day
 from discreet.release.running.pricing import STEP
 
-__all__ = ["compare_with_ledger"]
+__all__ = ["compare_digests", "compare_with_ledger"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ROUNDING = 1e-9  # What another processor may round otherwise in a bound that holds on either.
 
 
 def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...], book: Look) -> Iterator[str]:
@@ -42,6 +43,28 @@ def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...]
         if table.series:
             key = running_key(manifest["name"], table.name)
             yield from series_in_ledger(book, table, manifest["running"].get(table.name, {}), key)
+
+
+def compare_digests(written: bytes, manifest: dict[str, Any], book: Look) -> tuple[tuple[str, ...], str]:
+    """Return how a bundle differs from those that were recorded under its charge, or why that is not known."""
+    recorded = book.bundles(manifest["ledger"]["charge"])
+    if not recorded:
+        return (), "the ledger kept no digests when this was released: words and titles may have been changed since"
+    try:
+        ours = digests_of(written)
+    except (KeyError, TypeError):
+        return ("it was never recorded",), ""
+    if ours in recorded:
+        return (), ""
+    last = recorded[-1]
+    names = {
+        "plan": "the plan is not the one that was run",
+        "files": "its files are not those that were written",
+        "version": "another version of the package is named than the one that wrote it",
+        "signer": "another signer is named than the one that signed it",
+    }
+    differing = tuple(said for name, said in names.items() if ours[name] != last.get(name))
+    return differing or ("its manifest is not the one that was written",), ""
 
 
 def _of_charge(entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
@@ -88,8 +111,8 @@ def _holds(entry: Entry, guarantee: dict[str, Any]) -> bool:
     """Whether the event is as private as was said: what is proven now may be better than what was proven then."""
     try:
         event = from_json(json.dumps(entry.content["event"]))
-        proven = epsilon(event, Fraction(guarantee["delta"]), relation=Relation(entry.content["relation"]))
-        return proven <= float(guarantee["epsilon"]) * (1 + _ROUNDING)
+        proven = epsilon(event, ratio(guarantee["delta"]), relation=Relation(entry.content["relation"]))
+        return proven <= float(guarantee["epsilon"]) * (1 + ROUNDING)
     except (KeyError, TypeError, ValueError, ZeroDivisionError, InvalidParameter, UnsupportedEvent):
         return False
 

@@ -15,10 +15,24 @@ from discreet.privacy import epsilon
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.naming import DUMMY, bundle_name
 from discreet.release.published import LedgerMark, Published, RunningRelease
+from discreet.release.signatures import ALGORITHM, PublicKey
 
-__all__ = ["FORMAT", "MANIFEST", "json_bytes", "manifest_of", "release_facts", "sha256", "verify_command"]
+__all__ = [
+    "FORMAT",
+    "FORMATS",
+    "MANIFEST",
+    "digests_of",
+    "files_digest",
+    "json_bytes",
+    "key_facts",
+    "manifest_of",
+    "release_facts",
+    "sha256",
+    "verify_command",
+]
 
-FORMAT = 1
+FORMAT = 2  # 1: without a signer.
+FORMATS = (1, FORMAT)  # Those that can be read.
 MANIFEST = "manifest.json"
 
 _PACKAGES = ("discreet", "duckdb", "numpy", "pyarrow", "sqlglot")
@@ -31,8 +45,35 @@ def manifest_of(published: Published, claim: Claim, files: Mapping[str, bytes]) 
         **release_facts(published, claim),
         "files": {name: {"sha256": sha256(held), "bytes": len(held)} for name, held in sorted(files.items())},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
+        "signer": None if published.signer is None else key_facts(published.signer),
         "verify": verify_command(published),
     }
+
+
+def key_facts(key: PublicKey) -> dict[str, str]:
+    """Name a key."""
+    return {"algorithm": ALGORITHM, "public_key": key.text, "fingerprint": key.fingerprint}
+
+
+def digests_of(written: bytes) -> dict[str, str]:
+    """Return what the ledger records of a bundle, from its manifest: digests of the plan and of all files, and who.
+
+    The hash of the manifest would be enough, for it has all others; the rest says what differs where something does.
+    """
+    manifest = json.loads(written)
+    signer = manifest.get("signer")
+    return {
+        "manifest": sha256(written),
+        "plan": manifest["plan_sha256"],
+        "files": files_digest(manifest["files"]),
+        "version": manifest["versions"]["discreet"],
+        "signer": "" if signer is None else signer["fingerprint"],
+    }
+
+
+def files_digest(files: Mapping[str, Any]) -> str:
+    """Return one digest of the names and hashes of all files."""
+    return sha256(json.dumps({name: facts["sha256"] for name, facts in files.items()}, sort_keys=True).encode())
 
 
 def release_facts(published: Published, claim: Claim) -> dict[str, Any]:
@@ -89,7 +130,8 @@ def _mark(mark: LedgerMark) -> dict[str, Any]:
 
 def verify_command(published: Published) -> str:
     """Return the exact command that checks a bundle, run from the folder that holds it."""
-    return f"discreet bundle verify {bundle_name(published)}"
+    key = "" if published.signer is None else f" --key {published.signer.fingerprint}"
+    return f"discreet bundle verify {bundle_name(published)}{key}"
 
 
 def sha256(held: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.manifest import verify_command
 from discreet.release.bundle.naming import DUMMY
-from discreet.release.bundle.telling import guess_words, period_words, who_words
+from discreet.release.bundle.telling import guess_words, period_words, signer_words, who_words
 from discreet.release.published import Published
 
 __all__ = ["readme_text"]
@@ -29,7 +29,8 @@ def readme_text(published: Published, claim: Claim) -> str:
     by = [f"Published by {plan.publisher}."] if plan.publisher else []
     contact = [f"Questions: {plan.contact}"] if plan.contact else []
     dummy = [f"{DUMMY}. Made of invented rows to show the shape of a release. No number here is about anybody.", ""]
-    listed = [f"  {name:<15}{what}" for name, what in _FILES]
+    signed = [("signature.json", "the signature of manifest.json")] if published.signer is not None else []
+    listed = [f"  {name:<15}{what}" for name, what in (*_FILES, *signed)]
     lines = [
         _one_line(plan.title),
         _one_line(period_words(published)),
@@ -43,8 +44,9 @@ def readme_text(published: Published, claim: Claim) -> str:
         "In this folder:",
         *listed,
         "",
-        "To check that nothing was changed:",
+        "To check it:",
         f"  {verify_command(published)}",
+        _one_line(signer_words(published)),
         "",
     ]
     return "\n".join(lines)

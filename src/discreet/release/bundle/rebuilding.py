@@ -17,11 +17,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError
+from discreet.exact import ratio
 from discreet.ledger import Charge, Look, left_after
 from discreet.privacy import Relation
 from discreet.query import ReleaseTable
 from discreet.release.bundle.exact_tables import ExactTable
-from discreet.release.bundle.manifest import MANIFEST
+from discreet.release.bundle.manifest import FORMAT, MANIFEST
+from discreet.release.bundle.signature import SIGNATURE, signer_of
+from discreet.release.bundle.stated_numbers import ROUNDING
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
@@ -42,18 +45,23 @@ def rebuilt(
     Charge and raw tables were compared before. The plan may be a stranger's: of the files it names none is read but
     public tables below the folder that it shares with the ledger, and nothing of them is told.
     """
+    if manifest["format"] != FORMAT:
+        return (), f"it has format {manifest['format']}, whose texts this release of discreet writes otherwise"
     other = _other_writers(manifest)
     if other:
         return (), f"it was written with {other}"
     try:
         plan, home = _plan(files["plan.toml"], ledger)
+        if home is None:
+            return (), "the plan names another place for its ledger than the one that was given"
         if not _is_near(plan, home):
             return (), "the plan names public tables that are not beside the ledger"
         priced = _priced(plan, manifest["period"])
         series = tuple(_series(plan, table, manifest, book) for table in tables if table.series)
     except (DiscreetError, OSError, LookupError, TypeError, ValueError, StopIteration):
         return ("the plan could not be priced again here, so the rest cannot be compared",), ""
-    return tuple(_problems(_published(priced, series, tables, manifest, book), files, tables, manifest)), ""
+    published = _published(priced, series, tables, manifest, book)
+    return tuple(_problems(priced, published, files, tables, manifest)), ""
 
 
 def _other_writers(manifest: Mapping[str, Any]) -> str:
@@ -62,17 +70,24 @@ def _other_writers(manifest: Mapping[str, Any]) -> str:
 
 
 def _problems(
-    published: Published, files: Mapping[str, bytes], tables: tuple[ExactTable, ...], manifest: Mapping[str, Any]
+    priced: PricedRelease,
+    published: Published,
+    files: Mapping[str, bytes],
+    tables: tuple[ExactTable, ...],
+    manifest: Mapping[str, Any],
 ) -> Iterator[str]:
     if json.loads(published.event.to_json()) != manifest["guarantee"]["event"]:
         yield "the plan has another price than the one that was charged"
+        return
+    if not abs(published.epsilon - priced.epsilon) <= ROUNDING * priced.epsilon:
+        yield f"{MANIFEST} states another ε than the plan has"
         return
     found = [*_of_noise(published, tables), *_of_tidy(published, tables)]
     yield from found or _of_files(_with_tidy(published, tables), files, manifest)
 
 
-def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path]:
-    """Read the plan of a bundle as if it lay where its ledger says; return that folder too."""
+def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path | None]:
+    """Read the plan of a bundle as if it lay where its ledger says; return that folder too, if the ledger is there."""
     from discreet.release.reading.plan_file import read_release_plan
 
     with TemporaryDirectory() as folder:
@@ -81,7 +96,10 @@ def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path]:
         plan = read_release_plan(path)
     home = ledger.resolve().parent
     if plan.policy.ledger.is_relative_to(path.parent):
-        for _ in plan.policy.ledger.relative_to(path.parent).parts[1:]:
+        # Up to the plan by the folders that it names, if the ledger is in these: a forged plan leads nowhere else.
+        for name in reversed(plan.policy.ledger.relative_to(path.parent).parts[:-1]):
+            if home.name != name:
+                return plan, None
             home = home.parent
     moved = {
         name: replace(table, source=_moved(table.source, path.parent, home))
@@ -163,8 +181,9 @@ def _published(
         event=priced.event,
         relation=Relation(manifest["guarantee"]["relation"]),
         epsilon=float(manifest["guarantee"]["epsilon"]),
-        delta=Fraction(manifest["guarantee"]["delta"]),
+        delta=ratio(manifest["guarantee"]["delta"]),
         ledger=_mark(manifest, series, book),
+        signer=signer_of(manifest),
         running=series,
     )
 
@@ -231,7 +250,7 @@ def _of_files(published: Published, files: Mapping[str, bytes], manifest: Mappin
     from discreet.release.bundle.contents import contents_of
 
     again = contents_of(published)
-    yield from (f"{name} was not to be written" for name in sorted(files.keys() - again.keys()))
+    yield from (f"{name} was not to be written" for name in sorted(files.keys() - again.keys() - {SIGNATURE}))
     for name in sorted(again.keys() - {MANIFEST}):
         if not name.endswith(".parquet") and again[name] != files.get(name):
             yield f"{name} does not follow from the plan and the ledger"

@@ -17,6 +17,7 @@ from discreet.release.bundle.telling import (
     lifetime_words,
     noun,
     period_words,
+    signer_words,
     who_words,
 )
 from discreet.release.period import Every
@@ -130,7 +131,10 @@ def _implementation(published: Published, claim: Claim) -> dict[str, Any]:
 
 
 def _resources(published: Published) -> dict[str, Any]:
-    notes = "manifest.json has hashes, the exact event and the place in the ledger; guarantee.md explains it."
+    notes = (
+        "manifest.json has hashes, the exact event and the place in the ledger; guarantee.md explains it. "
+        f"{signer_words(published)}"
+    )
     return {
         "sources": "The bundle that this file is in: README.txt, report.html, guarantee.md, plan.toml.",
         "notes": notes if published.ledger is not None else f"{DUMMY}: invented rows. Not to be registered. {notes}",

@@ -11,6 +11,7 @@ from discreet.mechanisms.text import plain
 from discreet.release.bundle.claims import Claim, percent_up
 from discreet.release.plan import Invariant
 from discreet.release.published import Published, RunningRelease
+from discreet.release.signatures import ALGORITHM
 
 __all__ = [
     "apart_words",
@@ -23,6 +24,7 @@ __all__ = [
     "noun",
     "period_words",
     "series_words",
+    "signer_words",
     "unprotected",
     "who_words",
 ]
@@ -154,6 +156,20 @@ def series_words(running: RunningRelease) -> str:
     return (
         f"Total of {plan.source} so far, for {plan.days:,} days from {plan.first}; {counted}. Paid for once, for all "
         f"days: {running.table.cost}."
+    )
+
+
+def signer_words(published: Published) -> str:
+    """Say who signed a bundle, and that a fingerprint is worth as much as the place where it was found."""
+    if published.signer is None:
+        return (
+            "This bundle is not signed: that its files agree with each other does not show who wrote them. Only the "
+            "holder of the ledger can."
+        )
+    return (
+        f"This bundle is signed with the {ALGORITHM} key whose fingerprint is {published.signer.fingerprint}. Compare "
+        "it with the one that the publisher makes known elsewhere: whoever forges a bundle can write any fingerprint "
+        "into it."
     )
 
 

@@ -6,19 +6,24 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.ledger import look
 from discreet.release.bundle.exact_tables import EXACT, ExactTable, read_exact, table_files
 from discreet.release.bundle.holding import Held, hold
-from discreet.release.bundle.in_ledger import compare_with_ledger
-from discreet.release.bundle.manifest import FORMAT, MANIFEST, sha256
+from discreet.release.bundle.in_ledger import compare_digests, compare_with_ledger
+from discreet.release.bundle.manifest import FORMATS, MANIFEST, sha256
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.rebuilding import rebuilt
 from discreet.release.bundle.same_table import same_parquet
+from discreet.release.bundle.signature import SIGNATURE, check_signature, signer_of
+from discreet.release.bundle.stated_numbers import stated_otherwise
+from discreet.release.signatures import PublicKey, read_public_key
 
-__all__ = ["Check", "Verified", "verify_bundle"]
+__all__ = ["Check", "Outcome", "Verified", "verify_bundle"]
+
+Outcome: TypeAlias = Literal["NOT VERIFIED", "consistent", "signed", "matches the ledger", "verified"]
 
 _NEEDED = {
     "format",
@@ -33,6 +38,8 @@ _NEEDED = {
     "files",
     "versions",
 }
+_STATED = "every ε, δ and ρ that is stated follows from the event"
+_MARKS = {"ok": "ok ", "not checked": "-- ", "BAD": "BAD"}
 _OF_SERIES = {"sha256", "unit", "epsilon", "delta", "event", "charge", "hash"}
 
 
@@ -46,52 +53,116 @@ class Check:
     skipped: str = ""
 
     @property
+    def status(self) -> Literal["ok", "not checked", "BAD"]:
+        """What came of it."""
+        return "BAD" if self.problems else "not checked" if self.skipped else "ok"
+
+    @property
     def ok(self) -> bool:
-        return not self.problems
+        """Whether it was checked, and holds."""
+        return self.status == "ok"
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What came of checking a bundle. `ok` says whether all of it holds; the text says what was checked."""
+    """What came of checking a bundle. `outcome` says it in a word, and the text what was checked.
+
+    verified            with the ledger: everything follows from what was paid for, stored and recorded there
+    matches the ledger  nothing contradicts the ledger, but not everything could be compared with it
+    signed              unchanged since the owner of the key that was named signed it
+    consistent          its files agree with each other: whoever can write files can forge all of that
+    NOT VERIFIED        something is wrong
+    """
 
     name: str
     kind: str  # "release", or "DUMMY"
     checks: tuple[Check, ...]
+    signed_by: str = ""  # the fingerprint of the key that signed it; empty if none did
+    by_key: bool = False  # whether the reader named the key
+    by_ledger: bool = False  # whether the ledger was compared
+
+    @property
+    def outcome(self) -> Outcome:
+        """What may be said of it."""
+        if self.problems:
+            return "NOT VERIFIED"
+        if self.by_ledger:
+            return "matches the ledger" if self.not_checked else "verified"
+        return "signed" if self.by_key else "consistent"
 
     @property
     def ok(self) -> bool:
-        return all(check.ok for check in self.checks)
+        """Whether it is known to come from the publisher, and nothing that was to be checked was left out."""
+        return self.outcome in ("verified", "signed") and not self.not_checked
 
     @property
     def problems(self) -> tuple[str, ...]:
         """Everything that is wrong."""
         return tuple(problem for check in self.checks for problem in check.problems)
 
+    @property
+    def not_checked(self) -> tuple[str, ...]:
+        """Why something could not be checked."""
+        return tuple(check.skipped for check in self.checks if check.status == "not checked")
+
+    def describe(self) -> str:
+        """Say in a sentence what is known."""
+        match self.outcome:
+            case "NOT VERIFIED":
+                return "NOT VERIFIED"
+            case "verified":
+                return f"verified: everything matches the ledger{self._signed()}"
+            case "matches the ledger":
+                return f"matches the ledger, as far as it could be compared{self._signed()}; not everything was checked"
+            case "signed":
+                return f"signed by {self.signed_by}, and unchanged since; not compared with the ledger"
+        origin = f"signed by {self.signed_by}, but nobody said whose key that is" if self.signed_by else "not signed"
+        return f"consistent: its files agree with each other; {origin}, so anybody may have written it"
+
+    def _signed(self) -> str:
+        return f", and it is signed by {self.signed_by}" if self.signed_by else ""
+
     def __str__(self) -> str:
-        lines = [f"{self.name}: {'verified' if self.ok else 'NOT VERIFIED'}"]
+        lines = [f"{self.name}: {self.describe()}"]
         if self.kind == DUMMY:
             lines.append(f"  {DUMMY}: invented rows, nothing was released")
         for check in self.checks:
-            lines.append(f"  {'BAD' if not check.ok else '-- ' if check.skipped else 'ok '} {check.what}")
+            lines.append(f"  {_MARKS[check.status]} {check.what}")
             lines += [f"      not checked: {check.skipped}"] if check.skipped else []
             lines += [f"      {problem}" for problem in check.problems]
         return "\n".join(lines)
 
 
-def verify_bundle(path: str | Path, *, ledger: str | Path | None = None) -> Verified:
-    """Check a bundle, a folder or a .zip file; with `ledger`, the file, also that it is what was paid for and stored.
+def verify_bundle(
+    path: str | Path, *, ledger: str | Path | None = None, key: PublicKey | str | Path | None = None
+) -> Verified:
+    """Check a bundle, a folder or a .zip file.
 
+    With `key`, a public key, its file or its fingerprint, it must be signed with that one. With `ledger`, the file, it
+    must be what was paid for, stored and recorded. With neither, its files can only be compared with each other.
     What is no bundle at all is refused. The ledger is only read.
     """
+    trusted = key if isinstance(key, PublicKey) or key is None else read_public_key(key)
     held = hold(Path(path))
     manifest = _manifest(held)
+    signer = signer_of(manifest)
     checks = [_files(held, manifest), _plan(held, manifest)]
     tables, check = _tables(held, manifest)
-    checks.append(check)
+    checks += [check, Check(_STATED, tuple(stated_otherwise(manifest, held.files, tables)))]
+    if signer is not None or trusted is not None or SIGNATURE in held.files:
+        checks.append(Check("it is signed", tuple(check_signature(held.files, signer, trusted))))
     if ledger is not None:
-        checks += _ledger(held, manifest, tables, Path(ledger), sound=all(each.ok for each in checks))
-    return Verified(name=held.name, kind=str(manifest["kind"]), checks=tuple(checks))
+        sound = not any(each.problems for each in checks)
+        checks += _ledger(held, manifest, tables, Path(ledger), sound=sound)
+    return Verified(
+        name=held.name,
+        kind=str(manifest["kind"]),
+        checks=tuple(checks),
+        signed_by="" if signer is None else signer.fingerprint,
+        by_key=trusted is not None,
+        by_ledger=ledger is not None,
+    )
 
 
 def _ledger(
@@ -106,7 +177,11 @@ def _ledger(
         return
     compared = Check(what, tuple(compare_with_ledger(manifest, tables, book)))
     yield compared
-    if not (sound and compared.ok):
+    if not compared.ok:
+        return
+    wrong, why = compare_digests(held.files[MANIFEST], manifest, book)
+    yield Check("the ledger has recorded this plan and these files", wrong, skipped=why)
+    if not sound or wrong:
         return
     found, why = rebuilt(manifest, held.files, tables, book, path)
     yield Check(rest, found, skipped=why)
@@ -119,12 +194,12 @@ def _manifest(held: Held) -> dict[str, Any]:
         manifest = json.loads(held.files[MANIFEST])
     except (ValueError, RecursionError):
         raise InvalidParameter(f"{MANIFEST} cannot be read: it was changed or cut") from None
+    said = manifest.get("format") if isinstance(manifest, dict) else None
+    if said not in FORMATS or isinstance(said, (bool, float)):
+        known = " and ".join(map(str, FORMATS))
+        raise InvalidParameter(f"{MANIFEST} has a format that this release of discreet does not know: it knows {known}")
     if not isinstance(manifest, dict) or not manifest.keys() >= _NEEDED or not _well_formed(manifest):
         raise InvalidParameter(f"{MANIFEST} is not one that a release wrote")
-    if manifest["format"] != FORMAT:
-        raise InvalidParameter(
-            f"this bundle has format {manifest['format']!r}, this release of discreet knows {FORMAT}"
-        )
     return manifest
 
 
@@ -139,6 +214,7 @@ def _well_formed(manifest: dict[str, Any]) -> bool:
         and all(isinstance(manifest[name], dict) for name in ("guarantee", "period", "versions"))
         and (mark is None or (isinstance(mark, dict) and {"dataset", "charge", "hash", "time"} <= mark.keys()))
         and (mark is None) == (manifest["kind"] == DUMMY)
+        and ("signer" in manifest) == (manifest["format"] != 1)  # An earlier format is no way round a signature.
     )
 
 
@@ -147,7 +223,7 @@ def _files(held: Held, manifest: dict[str, Any]) -> Check:
 
 
 def _changed(held: Held, listed: dict[str, Any]) -> Iterator[str]:
-    there = held.files.keys() - {MANIFEST}
+    there = held.files.keys() - {MANIFEST, SIGNATURE}
     yield from (f"{name} is no plain file" for name in sorted(held.odd))
     yield from (f"{name} is missing" for name in sorted(listed.keys() - there))
     yield from (f"{name} does not belong here" for name in sorted(there - listed.keys()))
@@ -158,7 +234,7 @@ def _changed(held: Held, listed: dict[str, Any]) -> Iterator[str]:
 
 def _plan(held: Held, manifest: dict[str, Any]) -> Check:
     same = sha256(held.files.get("plan.toml", b"")) == manifest["plan_sha256"]
-    return Check("the plan is the one that was run", () if same else ("plan.toml is another plan",))
+    return Check("the plan is the one that the manifest names", () if same else ("plan.toml is another plan",))
 
 
 def _tables(held: Held, manifest: dict[str, Any]) -> tuple[tuple[ExactTable, ...], Check]:

@@ -6,8 +6,9 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, Refused
@@ -15,24 +16,33 @@ from discreet.ledger.files import sync, sync_folder
 from discreet.release.bundle.archive import zip_bytes
 from discreet.release.bundle.contents import contents_of
 from discreet.release.bundle.holding import hold
-from discreet.release.bundle.manifest import MANIFEST
+from discreet.release.bundle.manifest import MANIFEST, digests_of
 from discreet.release.bundle.naming import DUMMY, bundle_name
+from discreet.release.bundle.signature import SIGNATURE, signature_file
 from discreet.release.bundle.verifying import verify_bundle
 from discreet.release.published import Published
+from discreet.release.signatures import SigningKey
 
 __all__ = ["write_bundle"]
 
 _OF_RELEASE = ("kind", "name", "period", "plan_sha256", "guarantee", "ledger", "tables", "running")
 
 
-def write_bundle(published: Published, folder: Path) -> Path:
+def write_bundle(
+    published: Published,
+    folder: Path,
+    *,
+    key: SigningKey | None = None,
+    record: Callable[[Mapping[str, str]], None] | None = None,
+) -> Path:
     """Write the bundle of a release below `folder`, and a .zip of it beside it; return the bundle's own folder.
 
     The same release is never written twice: a bundle of it that is there already, and whole, is left as it is. One that
-    was changed, or is of another release, is refused. Dummies replace each other.
+    was changed, is of another release or is not signed with `key`, is refused. Dummies replace each other. `record` is
+    told the digests of a bundle before it is there.
     """
     target = folder / bundle_name(published)
-    files = contents_of(published)
+    files = _signed(replace(published, signer=None if key is None else key.public), key)
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
         if published.ledger is None:
@@ -40,10 +50,18 @@ def write_bundle(published: Published, folder: Path) -> Path:
         if target.exists() or target.is_symlink():
             _check_same(target, files)
         else:
+            if record is not None:
+                record(digests_of(files[MANIFEST]))
             _place_folder(target, files)
         if published.plan.output.zip:
             _place_archive(target)
     return target
+
+
+def _signed(published: Published, key: SigningKey | None) -> dict[str, bytes]:
+    """Make every file, and sign the manifest."""
+    files = contents_of(published)
+    return files if key is None else {**files, SIGNATURE: signature_file(files[MANIFEST], key)}
 
 
 @contextmanager
@@ -73,10 +91,10 @@ def _check_same(target: Path, files: Mapping[str, bytes]) -> None:
     way_out = "move it away, then write the bundle again; the ledger keeps the answers"
     try:
         verified = verify_bundle(target)
-        there = json.loads(hold(target).files[MANIFEST]) if verified.ok else {}
+        there = {} if verified.problems else json.loads(hold(target).files[MANIFEST])
     except (InvalidParameter, NotADirectoryError):
         raise Refused(f"{target.name} is there already, and is no bundle", way_out=way_out) from None
-    if not verified.ok:
+    if verified.problems:
         raise Refused(f"{target.name} is there already, and was changed since it was written", way_out=way_out)
     ours = json.loads(files[MANIFEST])
     if any(there.get(name) != ours[name] for name in _OF_RELEASE):
@@ -85,6 +103,8 @@ def _check_same(target: Path, files: Mapping[str, bytes]) -> None:
             reason="what was published once is not replaced",
             way_out=way_out,
         )
+    if ours["signer"] is not None and there.get("signer") != ours["signer"]:
+        raise Refused(f"{target.name} is there already, and is not signed with this key", way_out=way_out)
 
 
 def _place_folder(target: Path, files: Mapping[str, bytes]) -> None:

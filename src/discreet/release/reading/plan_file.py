@@ -93,7 +93,13 @@ class _Reader:
     def _output(self) -> Output:
         said = self.model.output
         folder = self.document.beside(said.folder)
-        return Output(folder=folder, formats=tuple(dict.fromkeys(said.formats)), tidy=said.tidy, zip=said.zip)
+        return Output(
+            folder=folder,
+            formats=tuple(dict.fromkeys(said.formats)),
+            tidy=said.tidy,
+            zip=said.zip,
+            key=None if said.key is None else self.document.beside(said.key),
+        )
 
     def _levels(self) -> Iterator[tuple[str, Level]]:
         above = {level.name: level for level in self.model.levels}

@@ -92,6 +92,8 @@ class OutputModel(Strict):
     """Whether tidy values (whole, not negative, adding up) are written beside the raw ones."""
     zip: bool = True
     """Whether the bundle is written as one file too."""
+    key: Name | None = None
+    """The private key that signs bundles, relative to the plan file; `discreet key new` makes one."""
 
 
 class LevelModel(Strict):

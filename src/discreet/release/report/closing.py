@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.manifest import sha256, verify_command
-from discreet.release.bundle.telling import bounded_words, invariant_words, unprotected
+from discreet.release.bundle.telling import bounded_words, invariant_words, signer_words, unprotected
 from discreet.release.published import Published
 from discreet.release.report.marks import bullets, code, paragraph, section, words
 
@@ -55,8 +55,9 @@ def verify_part(published: Published) -> str:
         paragraph(
             "It finds every file that was changed, added or lost, and every number that differs between files. Whoever "
             "holds the ledger adds --ledger FILE: then each raw number is compared with what was stored, to the last "
-            "digit, and the price with what was paid."
+            "digit, the price with what was paid, and every file with the digest that was recorded."
         ),
+        paragraph(signer_words(published)),
     ]
     if mark is not None:
         facts = [f"charge {mark.charge} of data set {mark.dataset}", f"hash {mark.hash}"]
