@@ -33,7 +33,7 @@ epsilon = 3
 source = "visits.csv"
 
 [tables.visits.columns]
-age = { low = 0, high = 120 }
+age = { low = 0, high = 120, whole = true }
 clinic = { categories = ["Harbour", "Hillside", "Market", "Old Mill", "Station"] }
 satisfied = { kind = "text" }
 """

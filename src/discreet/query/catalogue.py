@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from discreet.query.facts import Facts
+from discreet.query.facts import Facts, Kind
 from discreet.query.policy import Unit
 
 __all__ = ["Catalogue", "CatalogueColumn", "CatalogueTable"]
@@ -21,6 +21,7 @@ class CatalogueColumn:
     name: str  # as in the data
     facts: Facts
     missing: Fraction | None = None
+    stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared
 
 
 @final

@@ -52,6 +52,9 @@ class Engine(Protocol):
     def columns(self, table: str) -> Mapping[str, Kind]:
         """Return the public schema of a table: names and kinds of columns, never looked up in rows."""
 
+    def infers_types(self, table: str) -> bool:
+        """Whether the types of a table follow from its rows, so that they are private themselves."""
+
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
         """Return what can be known of a public table by reading it: bounds, and all values where they are few."""
 

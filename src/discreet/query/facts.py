@@ -13,7 +13,9 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Facts", "Kind"]
+__all__ = ["INFERRED", "Facts", "Kind"]
+
+INFERRED = "the types of a pandas frame follow from its rows: one missing value or one text changes them, and so tells"
 
 
 @final
@@ -26,6 +28,9 @@ class Kind(Enum):
     TEXT = "text"
     DATE = "date"
     TIMESTAMP = "timestamp"  # microseconds, no time zone
+    # Of a frame whose types follow from its rows, and are as private as they are:
+    UNDECLARED = "not declared"  # a column that cannot be asked about
+    IDENTITY = "identity"  # the column of the unit, of which only equality is asked
 
     @property
     def is_number(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias, final
@@ -48,35 +48,62 @@ class Unit:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """A declared column: its facts, and what takes the place of a missing value."""
+    """A declared column: its facts, and what takes the place of a missing value.
+
+    `whole` says whether its numbers are whole; None leaves that to the type that it is stored in.
+    """
 
     facts: Facts
     missing: Fraction | None = None
+    whole: bool | None = None
+
+    def stored_as(self, kind: Kind | None) -> Facts:
+        """Return the facts of a column that is stored as `kind`, None where its type tells nothing.
+
+        Only what is stored as whole numbers, or said to be whole, is read so: nothing is rounded unless somebody says.
+        """
+        facts = self.facts
+        if facts.kind is not Kind.INTEGER or facts.members is not None or self.whole is not None:
+            return facts
+        return facts if kind in (Kind.INTEGER, Kind.BOOLEAN) else replace(facts, kind=Kind.REAL)
 
 
-def between(low: Bound, high: Bound, *, step: Number | None = None, missing: Number | None = None) -> Declared:
+def between(
+    low: Bound,
+    high: Bound,
+    *,
+    step: Number | None = None,
+    missing: Number | None = None,
+    whole: bool | None = None,
+) -> Declared:
     """Declare a column of numbers, dates or timestamps from `low` to `high`. What lies outside is clamped.
 
-    Whole bounds declare whole numbers, unless a `step` below one is given or one bound is written as a decimal (0.0).
+    Its numbers are whole if the column is stored as whole numbers and nothing here is a decimal (as 0.0 is), or with
+    `whole=True`, which rounds what is not; else they are real, and compared as they are. Real numbers are rounded to
+    multiples of `step` only to be added up; without one the step is finer than 2^-40 of the width.
     NULL, NaN and what does not parse stay NULL, or become `missing`.
     """
     if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
-        return _between_times(low, high, step=step, missing=missing)
+        return _between_times(low, high, (step, missing, whole))
     first, last = exact(low, name="low"), exact(high, name="high")
     if not first < last:
         raise InvalidParameter("low must be below high")
     size = None if step is None else positive(step, name="step")
-    whole = isinstance(low, int) and isinstance(high, int) and (size is None or size.denominator == 1)
     default = exact_or_none(missing, name="missing")
     if default is not None and not first <= default <= last:
         raise InvalidParameter("missing must lie between low and high")
-    kind = Kind.INTEGER if whole else Kind.REAL
-    return Declared(facts=Facts(kind=kind, low=first, high=last, step=size), missing=default)
+    given = [value for value in (first, last, size, default) if value is not None]
+    can_be_whole = all(value.denominator == 1 for value in given)
+    if whole and not can_be_whole:
+        raise InvalidParameter("whole=True needs whole numbers as low, high, step and missing")
+    likely = can_be_whole and isinstance(low, int) and isinstance(high, int)
+    kind = Kind.INTEGER if whole or (whole is None and likely) else Kind.REAL
+    return Declared(facts=Facts(kind=kind, low=first, high=last, step=size), missing=default, whole=whole)
 
 
-def _between_times(low: Bound, high: Bound, *, step: Number | None, missing: Number | None) -> Declared:
-    if step is not None or missing is not None:
-        raise InvalidParameter("step and missing are for numbers")
+def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> Declared:
+    if any(value is not None for value in of_numbers):
+        raise InvalidParameter("step, missing and whole are for numbers")
     if (
         not isinstance(low, date)
         or not isinstance(high, date)

@@ -98,6 +98,9 @@ class _Declared:
             )
         return kinds if unit.is_row else {unit.column: Kind.TEXT} | kinds
 
+    def infers_types(self, table: str) -> bool:
+        return False
+
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
         return self._public.public_columns(table)
 

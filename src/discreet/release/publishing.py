@@ -22,6 +22,7 @@ from discreet.ledger import left_after
 from discreet.mechanisms.text import significant_up
 from discreet.query import JointPlan, JointRelease, Session
 from discreet.query.planning import joint_event
+from discreet.query.session.steps import column_of
 from discreet.release.bundle import write_bundle
 from discreet.release.period import Every, Period
 from discreet.release.plan import ReleasePlan
@@ -68,6 +69,7 @@ def publish(
     check_tidy(plan, {table.name: table.priced for table in priced.tables})
     told("priced")
     with Session.from_policy(plan.policy, principal=principal, tables=tables) as session:
+        _check_whole(session, plan)
         joint = _joined(session, priced)
         _check_charge(session, priced, max_epsilon)
         told("opened")
@@ -130,6 +132,23 @@ def _check_charge(session: Session, priced: PricedRelease, max_epsilon: Number |
     events = [event for name, event in unpaid.parts.items() if name not in own]
     if begin and events and not session.affords(joint_event(events)):
         raise BudgetExceeded(asked=f"ε = {significant_up(cost)} of a release and its series", left=session.left)
+
+
+def _check_whole(session: Session, plan: ReleasePlan) -> None:
+    """Refuse whole bounds of a column that is not stored as whole numbers: a plan is priced without the data.
+
+    They would mean whole numbers by the plan alone, and real numbers by the data.
+    """
+    for table, policy in plan.policy.tables.items():
+        for name, declared in policy.columns.items():
+            stored = column_of(session.catalogue.tables[table], name).stored
+            if declared.stored_as(stored) != declared.facts:
+                raise Refused(
+                    f"column {name!r} of table {table!r} has whole bounds, and is not stored as whole numbers",
+                    reason="it is not said whether its numbers are whole, and nothing is rounded unless somebody says",
+                    way_out="write whole = true beside its bounds if they are, or a bound with a point, such as 0.0, "
+                    "if they are not; nothing was charged",
+                )
 
 
 def _joined(session: Session, priced: PricedRelease) -> JointPlan:

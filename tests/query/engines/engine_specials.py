@@ -36,7 +36,7 @@ SPECIALS: dict[Kind, list[Any]] = {
 }  # fmt: skip
 
 ROW = field("row", K.INTEGER)
-FIELDS = {f"{kind.value}{side}": field(f"{kind.value}{side}", kind) for kind in K for side in "12"}
+FIELDS = {f"{kind.value}{side}": field(f"{kind.value}{side}", kind) for kind in SPECIALS for side in "12"}
 BOUNDED = {
     "small1": field("small1", K.INTEGER, -1000, 1000),
     "small2": field("small2", K.INTEGER, -1000, 1000),

@@ -158,6 +158,18 @@ def test_too_many_public_groups_are_refused() -> None:
 # Grids.
 
 
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.001, 0.001), (1e9, 1e9 + 1), (-1e100, 1e100), (0, 1e-100)])
+def test_sums_of_reals_are_counted_in_steps_below_a_trillionth_of_the_width(low: float, high: float) -> None:
+    facts = Facts(kind=Kind.REAL, low=Fraction(low), high=Fraction(high))
+    width = Fraction(high) - Fraction(low)
+    added = grid_of(facts, centred=True, called="SUM")
+    assert added.step <= width / 2**40 or max(abs(added.first), abs(added.last)) > 2**46, "the finest there is"
+    assert max(abs(added.first), abs(added.last)) <= 2**50
+    picked = grid_of(facts, centred=False, called="MEDIAN", picked=True)
+    assert added.step <= picked.step <= width / 10**6
+    assert width / 10**7 <= picked.step, "more steps than it needs make a pick worse"
+
+
 @pytest.mark.parametrize(
     ("facts", "centred", "expected"),
     [
@@ -165,7 +177,7 @@ def test_too_many_public_groups_are_refused() -> None:
         (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(1)), True, (0, 1, Fraction(1, 2))),
         (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(1)), False, (0, 1, 1)),
         (Facts(kind=Kind.BOOLEAN), False, (0, 1, 1)),
-        (Facts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)), False, (0, 5000, Fraction(1, 1000))),
+        (Facts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)), False, (0, 5000, Fraction(1, 10**9))),
         (Facts(kind=Kind.REAL, low=Fraction(0), high=ONE, step=Fraction(1, 4)), False, (0, 1, Fraction(1, 4))),
         (Facts(kind=Kind.INTEGER, low=Fraction(5), high=Fraction(5)), False, (0, 5, 1)),
         (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(0)), False, (0, 1, 1)),

@@ -32,6 +32,9 @@ class SchemaOnly:
 
     schemas: Mapping[str, Mapping[str, Kind]] = field(default_factory=lambda: SCHEMAS)
 
+    def infers_types(self, table: str) -> bool:
+        return False
+
     def columns(self, table: str) -> Mapping[str, Kind]:
         return self.schemas[table]
 

@@ -66,7 +66,7 @@ principal = "*"
 epsilon = 0.5
 [tables.visits]
 [tables.visits.columns]
-age = { low = 0, high = 120 }
+age = { low = 0, high = 120, whole = true }
 clinic = { categories = ["Harbour", "Market"] }
 [tables.cities]
 source = "cities.csv"

@@ -78,7 +78,7 @@ def test_one_person_decides_no_bound_and_no_category(draft: Draft) -> None:
     assert not [canary for canary in CANARIES if canary in written]
     assert draft["columns.illness"].value == {"categories": ["cold", "flu"]}
     assert "1 rarer values" in draft["columns.illness"].why
-    assert draft["columns.nights"].value == {"low": 0, "high": 10}
+    assert draft["columns.nights"].value == {"low": 0, "high": 10, "whole": True}
     assert draft["columns.cost"].value["high"] <= 500
     assert draft["columns.admitted"].value == {"low": date(2024, 1, 1), "high": date(2024, 12, 31)}
 

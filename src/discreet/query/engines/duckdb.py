@@ -67,6 +67,9 @@ class DuckDBEngine:
         kinds = {name: kind_of(sql_type) for name, sql_type in self._types[table].items()}
         return {name: kind for name, kind in kinds.items() if kind is not None}
 
+    def infers_types(self, table: str) -> bool:
+        return self._held[table].inferred
+
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
         self._check_public(table)
         relation, types = self._relation(table), self._types[table]

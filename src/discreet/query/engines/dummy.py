@@ -20,6 +20,7 @@ _DEFAULTS = {
     Kind.BOOLEAN: (0, 1),
     Kind.INTEGER: (0, 100),
     Kind.REAL: (0, 100),
+    **dict.fromkeys((Kind.UNDECLARED, Kind.IDENTITY), (0, 100)),
     Kind.DATE: (18_262, 20_088),  # The years 2020 to 2024.
     Kind.TIMESTAMP: (18_262 * 86_400 * 10**6, 20_088 * 86_400 * 10**6),
 }

@@ -51,8 +51,9 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     The first reads what is stored, the second casts `name` to the kind of the facts, the third fills and clamps it.
     The result is finite and within its bounds, or NULL.
     """
-    facts, kind = column.field.facts, kind_of(sql_type)
+    kind = kind_of(sql_type)
     assert kind is not None
+    facts = _known(column.field.facts, kind)
     read = quote(column.column)
     if kind is facts.kind and facts.is_bounded and (kind is Kind.REAL or sql_type in _WHOLE):
         return _filled(_inside(read, sql_type, facts), kind, column.missing), name, name
@@ -60,8 +61,18 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
         # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
         bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
-        return stored, _clamped(name, bounds), _clamped(_filled(_whole(name), facts.kind, column.missing), facts)
-    return stored, cast(name, kind, facts.kind, writer), _clamped(_filled(name, facts.kind, column.missing), facts)
+        whole = _whole(name) if facts.members is None else f"(CASE WHEN trunc({name}) = {name} THEN {_whole(name)} END)"
+        return stored, _clamped(name, bounds), _clamped(_filled(whole, facts.kind, column.missing), facts)
+    read_as = cast(name, kind, facts.kind, writer)
+    if kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.members is not None:
+        double = cast(name, kind, Kind.REAL, writer)
+        read_as = f"(CASE WHEN trunc({double}) = {double} THEN {read_as} END)"
+    return stored, read_as, _clamped(_filled(name, facts.kind, column.missing), facts)
+
+
+def _known(facts: Facts, stored: Kind) -> Facts:
+    """Read a column of which nothing is declared as it is stored."""
+    return Facts(kind=stored) if facts.kind in (Kind.UNDECLARED, Kind.IDENTITY) else facts
 
 
 def _inside(read: str, sql_type: str, facts: Facts) -> str:
@@ -85,8 +96,9 @@ def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -
 
     Who has no exact value of the kind is as if not there.
     """
-    facts, kind = column.field.facts, kind_of(sql_type)
+    kind = kind_of(sql_type)
     assert kind is not None
+    facts = _known(column.field.facts, kind)
     read = quote(column.column)
     stored = _stored(read, sql_type, kind)
     if sql_type not in (SQL_TYPES[kind], *_NARROW) and kind is not Kind.TEXT:

@@ -38,6 +38,10 @@ class Held(Protocol):
     def types(self) -> Mapping[str, str] | None:
         """The types of its columns, if they are known without asking the engine."""
 
+    @property
+    def inferred(self) -> bool:
+        """Whether the types follow from the rows, as those of pandas do: one missing value makes real numbers."""
+
     def prepare(self, connection: Any, name: str) -> None:
         """Make the table known to a connection under a name of ours, before the cage is locked or after."""
 
@@ -60,6 +64,7 @@ class InMemory:
     load: Callable[[], Any]
     schema: Callable[[], Mapping[str, str]] | None = None  # of what may still change before it is converted
     paths: tuple[str, ...] = ()
+    inferred: bool = False
     _loaded: list[Any] = field(default_factory=list)
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -90,6 +95,7 @@ class Parquet:
 
     paths: tuple[str, ...]
     types: None = None
+    inferred: bool = False
 
     def prepare(self, connection: Any, name: str) -> None:
         """Nothing to do: files are read where they are."""
@@ -120,6 +126,7 @@ class Csv:
     paths: tuple[str, ...]
     names: tuple[str, ...]
     delimiter: str
+    inferred: bool = False
 
     @property
     def types(self) -> Mapping[str, str]:
@@ -153,6 +160,7 @@ class Database:
     file: str
     table: str
     types: None = None
+    inferred: bool = False
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -253,7 +261,7 @@ def _header(path: str, delimiter: str) -> tuple[str, ...]:
 
 def _pandas(name: str, frame: Any) -> Held:
     check_names(list(map(str, frame.columns)), what=f"columns of table {name!r}")
-    return InMemory(pandas_schema(frame), lambda: pandas_table(frame), lambda: pandas_schema(frame))
+    return InMemory(pandas_schema(frame), lambda: pandas_table(frame), lambda: pandas_schema(frame), inferred=True)
 
 
 def _polars(name: str, frame: Any) -> Held:

@@ -12,6 +12,7 @@ from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.fields import check_noise_scale, check_noise_variance
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.relation import Relation
+from discreet.query.facts import Kind
 from discreet.query.planning.allocation import parts
 from discreet.query.planning.draft import Draft
 from discreet.query.planning.noises import Bundle, Chooser, Noising, NumberNoise
@@ -55,13 +56,22 @@ def _check(draft: Draft) -> None:
     if draft.pure:
         raise Refused(
             "the keys of these groups are not public, and naming one costs a delta, which a pure ledger does not "
-            "take: declare them with dp.categories([...]) or dp.between(low, high), or join a public table of keys"
+            f"take: {_declare_keys(draft)}, or join a public table of keys"
         )
     if spend.delta is None:
         raise Refused(
             "the keys of these groups are not public, and naming one costs a delta: say delta=…, far below one over "
-            "the number of people, or declare the keys with dp.categories([...]) or dp.between(low, high)"
+            f"the number of people, or {_declare_keys(draft)}"
         )
+
+
+def _declare_keys(draft: Draft) -> str:
+    if any(key.expression.facts.kind is Kind.REAL for key in draft.question.keys):
+        return (
+            "list real keys with dp.categories([...]), declare them with dp.between(low, high, whole=True) if they are "
+            "whole numbers, or bucket them with FLOOR"
+        )
+    return "declare them with dp.categories([...]) or dp.between(low, high)"
 
 
 def _numbers_share(draft: Draft) -> Fraction:

@@ -11,20 +11,21 @@ from discreet.query.facts import Facts, Kind
 
 __all__ = ["grid_of", "reach_of"]
 
-_FINE = 10**6  # Steps from bound to bound, at least: far finer than noise.
+_FINE = 1 << 40  # Steps from bound to bound of what is added up, at least: even 10^9 rows round far below noise.
+_PICKED = 10**6  # Steps of what is picked, at least: a pick's error grows with the logarithm of their number.
 _LARGEST = 1 << 50  # Of an index, up or down; a grid takes four times as many.
 _WIDEST = 1 << 40  # Steps from bound to bound of whole numbers.
 _FEW = 64  # Steps; with so few, half a step beside the middle would be noise that can be spared.
 
 
-def grid_of(facts: Facts, *, centred: bool, called: str) -> Grid:
+def grid_of(facts: Facts, *, centred: bool, called: str, picked: bool = False) -> Grid:
     """Return the grid of a bounded expression; bounds that are no multiples of the step are moved outwards.
 
     With an odd number of steps no grid point is in the middle. Where it is centred and steps are few, half steps are
-    counted, which halves the reach of a truth value.
+    counted, which halves the reach of a truth value. Reals that are `picked` from have a coarser default.
     """
     low, high = _bounds(facts, called)
-    step = _step(facts, low, high)
+    step = _step(facts, low, high, _PICKED if picked else _FINE)
     first, last = _ends(low, high, step)
     if centred and (first + last) % 2 and last - first <= _FEW:
         step, first, last = step / 2, 2 * first, 2 * last
@@ -53,14 +54,14 @@ def _ends(low: Fraction, high: Fraction, step: Fraction) -> tuple[int, int]:
     return first, max(last, first + 1)
 
 
-def _step(facts: Facts, low: Fraction, high: Fraction) -> Fraction:
+def _step(facts: Facts, low: Fraction, high: Fraction, fine: int) -> Fraction:
     width = high - low
     if facts.step is not None:
         step = facts.step
     elif facts.kind is Kind.TIMESTAMP:
-        step = Fraction(next((size for size in (10**6, 1000) if size * _FINE <= width), 1))
+        step = Fraction(next((size for size in (10**6, 1000) if size * _PICKED <= width), 1))
     elif facts.kind is Kind.REAL:
-        step = _power_below(width / _FINE) if width else Fraction(1, _FINE)
+        step = _power_below(width / fine) if width else Fraction(1, _PICKED)
     else:
         step = 10 * _power_below(width / _WIDEST) if width > _WIDEST else Fraction(1)
     while max(abs(low), abs(high)) > _LARGEST * step:

@@ -148,7 +148,7 @@ class _Work:
         if measure.quantile is None or not 0 <= measure.quantile <= 1:
             raise InvalidParameter("a quantile must lie between 0 and 1")
         argument = _argument(measure)
-        grid = grid_of(argument.facts, centred=False, called=_called(measure))
+        grid = grid_of(argument.facts, centred=False, called=_called(measure), picked=True)
         column = self._column(argument, Wants(values=True), grid=grid)
         return Picked(self._pick(QuantilePick(column, measure.quantile, grid)))
 
@@ -160,7 +160,7 @@ class _Work:
                 raise Refused("MODE chooses among public values: declare the column with dp.categories([...])")
             column = self._column(argument, Wants(values=True), members=facts.members)
             return Picked(self._pick(ModePick(column, facts.members, tuple(range(len(facts.members))))))
-        grid = grid_of(facts, centred=False, called=_called(measure))
+        grid = grid_of(facts, centred=False, called=_called(measure), picked=True)
         places = _candidate_places(grid, facts.members)
         column = self._column(argument, Wants(values=True), grid=grid)
         values: tuple[Hashable, ...] = tuple(plain_value(place * grid.step, facts.kind) for place in places)
@@ -254,5 +254,5 @@ def plain_value(value: Fraction, kind: Kind) -> Hashable:
             return _EPOCH.date() + timedelta(days=round(value))
         case Kind.TIMESTAMP:
             return _EPOCH + timedelta(microseconds=round(value))
-        case Kind.REAL | Kind.TEXT:
+        case Kind.REAL | Kind.TEXT | Kind.UNDECLARED | Kind.IDENTITY:
             return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from discreet.mechanisms.text import plain
+from discreet.mechanisms.text import plain, significant_up
 from discreet.query.expressions import Field
 from discreet.query.facts import Kind
 from discreet.query.planning.draft import Draft, Picked, QuantilePick
@@ -15,6 +15,7 @@ from discreet.query.stage import StageColumn
 
 __all__ = ["notes"]
 
+_MANY = 10**9  # Rows of a group, where nobody says how many to expect.
 _IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
 
 
@@ -56,10 +57,10 @@ def _threshold(draft: Draft) -> Iterator[str]:
 def _clamps(draft: Draft) -> Iterator[str]:
     for column in draft.columns:
         if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
-            yield _clamp(column, column_names(draft.question.source))
+            yield _clamp(column, column_names(draft.question.source), draft.spend.expected or _MANY)
 
 
-def _clamp(column: StageColumn, names: Mapping[str, str]) -> str:
+def _clamp(column: StageColumn, names: Mapping[str, str], rows: int) -> str:
     grid, kind = column.grid, column.expression.facts.kind
     assert grid is not None
     name = names.get(column.expression.name) if isinstance(column.expression, Field) else None
@@ -67,8 +68,22 @@ def _clamp(column: StageColumn, names: Mapping[str, str]) -> str:
     if kind.is_time:
         low, high = plain_value(grid.low, kind), plain_value(grid.high, kind)
         return f"{name} is clamped to {low} … {high}; NULL is left out"
-    step = "" if grid.step == 1 else f" and counted in steps of {plain(grid.step)}"
-    return f"{name} is clamped to {plain(grid.low)} … {plain(grid.high)}{step}; NULL is left out"
+    step = "" if grid.step == 1 and kind is not Kind.REAL else f" and counted in steps of {significant_up(grid.step)}"
+    clamped = f"{name} is clamped to {plain(grid.low)} … {plain(grid.high)}{step}"
+    return f"{clamped}{_rounding(column, rows)}; NULL is left out"
+
+
+def _rounding(column: StageColumn, rows: int) -> str:
+    """Say what rounding to the grid does, where values need not lie on it: half a step a value, n halves for n rows."""
+    grid, kind = column.grid, column.expression.facts.kind
+    assert grid is not None
+    if kind is not Kind.REAL and grid.step <= 1:
+        return ""
+    half = grid.step / 2
+    if not (column.wants.total or column.wants.squares):
+        return f", which moves a value by at most {significant_up(half)}"
+    many = f"{rows:,}" if rows < _MANY else "10^9"
+    return f", which moves a sum of {many} rows by at most {significant_up(half * rows)}"
 
 
 def _statistics(draft: Draft) -> Iterator[str]:

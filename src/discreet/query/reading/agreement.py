@@ -10,14 +10,14 @@ from fractions import Fraction
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.query.expressions import Apply, Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import INFERRED, Facts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.arithmetic import bounds_of
 from discreet.query.reading.calendar import DAY, parse_time
 from discreet.query.reading.constants import is_null, literal, null_of
 from discreet.query.reading.intervals import nearest_double
 
-__all__ = ["agree", "to_real", "to_timestamp"]
+__all__ = ["agree", "identity_only", "to_real", "to_timestamp"]
 
 
 def agree(arguments: Sequence[Expression]) -> tuple[Kind, list[Expression]]:
@@ -25,8 +25,19 @@ def agree(arguments: Sequence[Expression]) -> tuple[Kind, list[Expression]]:
     kinds = {argument.facts.kind for argument in arguments if not is_null(argument)}
     if not kinds:
         return Kind.TEXT, list(arguments)
+    if Kind.IDENTITY in kinds and len(kinds) > 1:
+        raise identity_only()
     kind = _common_kind(kinds, arguments)
     return kind, [_as_kind(argument, kind) for argument in arguments]
+
+
+def identity_only() -> Refused:
+    """Refuse to compute with the unit of a frame: it is told apart from others, and of no kind."""
+    return Refused(
+        "the unit of a pandas frame is counted, grouped by and joined with itself only",
+        reason=INFERRED,
+        way_out="ask the custodian to hand the table over as Arrow or polars, whose types are declared",
+    )
 
 
 def _common_kind(kinds: set[Kind], arguments: Sequence[Expression]) -> Kind:

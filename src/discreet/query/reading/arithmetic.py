@@ -128,7 +128,8 @@ def _require_whole(operator: Operator, arguments: Sequence[Expression]) -> None:
         raise Refused(
             f"{operator.value} needs whole numbers",
             reason="the remainder of a real number depends on how it was rounded",
-            way_out="CAST both sides to INTEGER, or write FLOOR(x / y)",
+            way_out="declare the column with whole=True if it holds whole numbers, CAST both sides to INTEGER, or "
+            "write FLOOR(x / y)",
         )
     over, under = (bounds_of(argument.facts) for argument in arguments)
     positive = under.low is not None and under.low >= 0

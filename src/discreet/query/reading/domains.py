@@ -163,7 +163,10 @@ def listed_domain(name: str, values: Sequence[Hashable], kind: Kind) -> tuple[Ha
     """Check a list of key values that somebody gives: distinct, of the kind of the key, NULL written as None."""
     wanted = _TYPES.get(kind)
     if wanted is None or isinstance(values, (str, bytes)):
-        raise InvalidParameter(f"keys of {name} must be a list of texts, whole numbers, dates or truth values")
+        raise InvalidParameter(
+            f"keys of {name} must be a list of texts, whole numbers, dates or truth values"
+            + ("; declare the column with whole=True if its numbers are whole" if kind is Kind.REAL else "")
+        )
     members = tuple(values)
     if not 1 <= len(members) <= _MOST_LISTED or len(set(members)) != len(members):
         raise InvalidParameter(f"keys of {name} must be distinct, at least one and at most a million")

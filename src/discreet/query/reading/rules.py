@@ -14,7 +14,7 @@ from discreet.errors import Refused
 from discreet.query.expressions import Apply, Case, Expression, Field, Literal
 from discreet.query.facts import Facts, Kind
 from discreet.query.operators import Operator
-from discreet.query.reading.agreement import agree, to_real
+from discreet.query.reading.agreement import agree, identity_only, to_real
 from discreet.query.reading.arithmetic import NUMBER_RULES, bounds_of, common_step, extreme_facts
 from discreet.query.reading.casts import CAST_RULES
 from discreet.query.reading.constants import a, is_null, literal, null_of, truth
@@ -29,6 +29,7 @@ _O = Operator
 _LONGEST = 10_000  # characters of a text that is made of others
 _COMPARISONS = frozenset({_O.EQUAL, _O.NOT_EQUAL, _O.LESS, _O.LESS_OR_EQUAL, _O.GREATER, _O.GREATER_OR_EQUAL, _O.IN})
 _CONNECTIVES = frozenset({_O.AND, _O.OR, _O.NOT})
+_TELL_APART = frozenset({_O.EQUAL, _O.NOT_EQUAL, _O.IN, _O.IS_NULL})  # What can be asked of values of no known kind.
 _EXTREMES = frozenset({_O.LEAST, _O.GREATEST})
 _REALS = frozenset({_O.ADD, _O.SUBTRACT, _O.MULTIPLY, _O.DIVIDE, _O.NEGATE, _O.ABSOLUTE, _O.SQUARE_ROOT, _O.LOGARITHM,
                     _O.EXPONENTIAL})  # fmt: skip
@@ -50,6 +51,8 @@ _CASTS = {
 
 def apply(operator: Operator, *arguments: Expression) -> Expression:
     """Apply an operator: check kinds, derive bounds, and compute at once what is constant."""
+    if operator not in _TELL_APART and any(argument.facts.kind is Kind.IDENTITY for argument in arguments):
+        raise identity_only()
     if operator in _CONNECTIVES:
         node = _connect(operator, arguments)
     elif operator is _O.IS_NULL:
@@ -181,6 +184,8 @@ def when(branches: Sequence[tuple[Expression, Expression]], otherwise: Expressio
         _connect(_O.NOT, (condition,))
     last = literal(None) if otherwise is None else otherwise
     kind, values = agree([*(value for _, value in branches), last])
+    if kind is Kind.IDENTITY:
+        raise identity_only()
     conditions = (condition for condition, _ in branches)
     pairs = tuple(zip(conditions, values[:-1], strict=True))
     return Case(pairs, values[-1], _hull(kind, values))

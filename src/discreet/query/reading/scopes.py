@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.query.catalogue import Catalogue
 from discreet.query.expressions import Expression, Field
+from discreet.query.facts import INFERRED, Kind
 from discreet.query.question import Post
 from discreet.query.reading.refusals import Place, Script
 from discreet.query.reading.sizes import LARGEST_TREE, Sizes
@@ -138,7 +139,19 @@ class Scope:
                 reason="only what is understood in full is answered",
                 way_out="write the table in front of it: table.column",
             )
+        self._check_declared(script, found[0], place)
         return found[0]
+
+    def _check_declared(self, script: Script, column: Column, place: Place) -> None:
+        """Refuse a column of which not even the kind is known."""
+        if column.field.facts.kind is Kind.UNDECLARED:
+            raise script.refuse(
+                place,
+                f"nothing is declared of the column {column.name}",
+                reason=INFERRED,
+                way_out="ask the custodian to declare it: columns={…: dp.between(low, high)}, categories, boolean or "
+                "text; or to hand the table over as Arrow or polars, whose types are declared",
+            )
 
     def _part(self, script: Script, table: str, place: Place) -> Sequence[Part]:
         found = [part for part in self.parts if part.name.lower() == table.lower()]

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import Refused
-from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.text import exponent
 from discreet.query.expressions import Expression, Field
 from discreet.query.facts import Facts, Kind
 from discreet.query.question import Statistic
@@ -34,6 +34,7 @@ _STATISTICS = {
     Statistic.SUM: _U.SUM,
     Statistic.MEAN: _U.MEAN,
 }
+_FINE = 1 << 32  # Steps from bound to bound, at least; a sum saturates at 2^62 of them, not below 2^26 rows.
 _EXTREMES = {"MIN": _U.LEAST, "MAX": _U.GREATEST}
 
 
@@ -152,7 +153,8 @@ def _step(argument: Expression | None) -> Fraction:
             reason="they are added up exactly, on a grid, and a grid has bounds",
             way_out="declare the column with dp.between(low, high), or clamp it: LEAST(GREATEST(x, 0), 100)",
         )
-    return Grid.between(round(facts.low, 3), round(facts.high, 3) + 1).step
+    width = max(facts.high - facts.low, abs(facts.low) / _FINE, abs(facts.high) / _FINE)
+    return Fraction(10) ** exponent(width / _FINE)
 
 
 def _facts(statistic: UnitStatistic, argument: Expression | None, step: Fraction | None) -> Facts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from itertools import combinations
 from typing import Any, Protocol
@@ -23,6 +24,8 @@ class Schemas(Protocol):
 
     def columns(self, table: str) -> Mapping[str, Kind]: ...
 
+    def infers_types(self, table: str) -> bool: ...
+
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]: ...
 
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool: ...
@@ -37,9 +40,14 @@ def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, c
     if not private:
         raise InvalidParameter("all tables are public: a session needs one that is not")
     declared = _per_table(columns, private, list(tables))
-    described = {name: _private_table(name, schema, declared[name], unit) for name, schema in private.items()}
+    described = {
+        name: _private_table(name, schema, declared[name], unit, inferred=engine.infers_types(name))
+        for name, schema in private.items()
+    }
     public = {name: _public_table(engine, name) for name in tables if name not in private}
     _check_one_kind_of_unit(described.values(), private)
+    if any(engine.infers_types(name) for name in private):
+        described = {name: _without_kind_of_unit(table) for name, table in described.items()}
     return Catalogue(tables={name: (described | public)[name] for name in tables}, unit=unit)
 
 
@@ -107,7 +115,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _private_table(
-    name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit
+    name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit, *, inferred: bool
 ) -> CatalogueTable:
     _check_distinct(schema, what=f"columns of table {name!r}")
     _check_distinct(declared, what=f"declared columns of table {name!r}")
@@ -118,7 +126,7 @@ def _private_table(
     columns = {}
     for column, kind in schema.items():
         _, declaration = said.pop(column.casefold(), (column, None))
-        columns[column] = _column(name, column, kind, declaration)
+        columns[column] = _column(name, column, kind, declaration, inferred=inferred)
     if said:
         missing = next(iter(said.values()))[0]
         raise InvalidParameter(f"table {name!r} has no column {missing!r}. {nearest(missing, schema)}")
@@ -138,9 +146,11 @@ def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, 
     return found
 
 
-def _column(table: str, name: str, kind: Kind, declaration: Declared | None) -> CatalogueColumn:
+def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, inferred: bool) -> CatalogueColumn:
+    """Describe a column. A type that was inferred from rows tells about them, and is not told."""
+    stored = None if inferred else kind
     if declaration is None:
-        return CatalogueColumn(name=name, facts=Facts(kind=kind))
+        return CatalogueColumn(name=name, facts=Facts(kind=stored or Kind.UNDECLARED), stored=stored)
     if not isinstance(declaration, Declared):
         raise InvalidParameter(f"column {name!r} of table {table!r} must be declared by between, categories and so on")
     if not _can_become(kind, declaration.facts.kind):
@@ -148,7 +158,7 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None) -> 
             f"column {name!r} of table {table!r} is stored as {kind.value} and cannot be declared as "
             f"{declaration.facts.kind.value}"
         )
-    return CatalogueColumn(name=name, facts=declaration.facts, missing=declaration.missing)
+    return CatalogueColumn(name=name, facts=declaration.stored_as(stored), missing=declaration.missing, stored=stored)
 
 
 def _can_become(stored: Kind, declared: Kind) -> bool:
@@ -190,6 +200,14 @@ def _check_one_kind_of_unit(tables: Iterable[CatalogueTable], schemas: Mapping[s
             f"the unit column is of different kinds ({found}), so one person would not be recognised in all tables: "
             "store it in one type (columns of CSV files are text)"
         )
+
+
+def _without_kind_of_unit(table: CatalogueTable) -> CatalogueTable:
+    """Keep the kind of the unit to ourselves: it is one in all tables, and one of them was inferred from rows."""
+    if table.unit is None:
+        return table
+    own = replace(table.columns[table.unit], facts=Facts(kind=Kind.IDENTITY), stored=None)
+    return replace(table, columns=dict(table.columns) | {table.unit: own})
 
 
 def _unit_kinds(

@@ -115,7 +115,8 @@ def _declared(column: ColumnModel) -> Declared:
         case ["categories"]:
             return categories(column.categories or ())
         case ["high", "low", *_] if "kind" not in said and "categories" not in said:
-            return between(said["low"], said["high"], step=column.step, missing=column.missing)
+            return between(said["low"], said["high"], step=column.step, missing=column.missing, whole=column.whole)
     raise InvalidParameter(
-        'say one of: low and high (with step and missing, if you like), categories, or kind = "boolean" or "text"'
+        "say one of: low and high (with step, missing and whole, if you like), categories, or "
+        'kind = "boolean" or "text"'
     )

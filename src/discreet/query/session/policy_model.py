@@ -118,7 +118,9 @@ class ColumnModel(Strict):
     high: Bound | None = None
     """The highest value, publicly known; what is higher is clamped."""
     step: Positive | None = None
-    """The grid of a real column."""
+    """The step of the grid on which a real column is added up; left out, finer than 2^-40 of the width."""
+    whole: bool | None = None
+    """Whether its numbers are whole, and rounded where they are not; left out, as the column is stored."""
     missing: Number | None = None
     """What takes the place of NULL and of what does not parse."""
     categories: list[Member] | None = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
+from discreet.query.facts import Kind
 from discreet.query.policy import Bound, Declared, between
 from discreet.query.results import ReleaseTable
 from discreet.query.session.spending import Offer
@@ -52,14 +54,16 @@ def private_bounds(
     table: str | None = None,
     coverage: Number = _USUAL,
     step: Number | None = None,
+    whole: bool | None = None,
 ) -> PrivateBounds:
     """Find bounds of a column between which about a share `coverage` of its values lies.
 
     `within` are the widest bounds that are publicly certain; the price of a wide range is small, since the error of a
-    private quantile, in ranks, grows with the logarithm of the number of grid points. [Smi11]
+    private quantile, in ranks, grows with the logarithm of the number of grid points. [Smi11] `step` and `whole` are
+    those of `between`.
     """
     low, high = within
-    widest = between(low, high, step=step)
+    widest = between(low, high, step=step, whole=whole)
     known = private_table(session.catalogue, table)
     found = column_of(known, column)
     below = (1 - _share(coverage)) / 2
@@ -74,7 +78,7 @@ def private_bounds(
     )
     release = plan.release()
     first, last = (release[label][0].value for label in ("low", "high"))
-    return PrivateBounds(_declared(first, last, widest, step), release)
+    return PrivateBounds(_declared(first, last, widest), release)
 
 
 def private_limit(
@@ -114,11 +118,13 @@ def _share(coverage: Number) -> Fraction:
     return share
 
 
-def _declared(first: Bound, last: Bound, widest: Declared, step: Number | None) -> Declared:
+def _declared(first: Bound, last: Bound, widest: Declared) -> Declared:
     """Declare what was found. Where both ends are one point, take the widest bounds: there is nothing to clamp to."""
-    if isinstance(first, Fraction) and isinstance(last, Fraction) and widest.facts.step is None:
-        whole = first.denominator == last.denominator == 1 and widest.facts.kind.value == "integer"
-        first, last = (int(first), int(last)) if whole else (first, last)
     if not first < last:  # type: ignore[operator]
         return widest
-    return between(first, last, step=step)
+    if isinstance(first, date):
+        return between(first, last)
+    ends = tuple(Fraction(end) for end in (first, last))  # type: ignore[arg-type]
+    if widest.facts.kind is Kind.INTEGER and all(end.denominator == 1 for end in ends):
+        return between(*map(int, ends), step=widest.facts.step, whole=widest.whole)
+    return between(*ends, step=widest.facts.step)

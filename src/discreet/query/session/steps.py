@@ -37,6 +37,7 @@ def column_of(table: CatalogueTable, column: str) -> CatalogueColumn:
 
 def with_declared(catalogue: Catalogue, table: CatalogueTable, column: str, declared: Declared) -> Catalogue:
     """Return the catalogue with another declaration of one column."""
-    changed = CatalogueColumn(name=column, facts=declared.facts, missing=declared.missing)
+    stored = table.columns[column].stored
+    changed = CatalogueColumn(name=column, facts=declared.stored_as(stored), missing=declared.missing, stored=stored)
     tables = dict(catalogue.tables) | {table.name: replace(table, columns=dict(table.columns) | {column: changed})}
     return replace(catalogue, tables=tables)

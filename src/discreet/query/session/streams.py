@@ -93,7 +93,7 @@ def _kind(session: Session, table: CatalogueTable) -> Kind | None:
     kind = session._desk.engine.columns(table.name)[table.unit]
     if kind not in _TOLD_APART:
         raise Refused(
-            f"column {table.unit!r} tells units apart by values of the kind {kind.value}",
+            f"column {table.unit!r} tells units apart by neither whole numbers nor texts",
             reason="a series must know each unit again on every later day, to the letter",
             way_out="number the units, or name them by texts",
         )

@@ -104,7 +104,7 @@ def _bounded(seen: SeenColumn) -> Declaration:
         return _years(low, high)
     whole = seen.kind is Kind.INTEGER
     below, above = outwards(_exact(low), _exact(high), whole=whole)
-    return {"low": _plain(below, whole), "high": _plain(above, whole)}
+    return {"low": _plain(below, whole), "high": _plain(above, whole)} | ({"whole": True} if whole else {})
 
 
 def _years(low: date, high: date) -> Declaration:

@@ -10,6 +10,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.query import CatalogueColumn, CatalogueTable, Facts, Kind
+from discreet.query.facts import INFERRED
 from discreet.query.planning.measurements import plain_value
 from discreet.query.session.catalogue_building import nearest
 from discreet.query.session.words import name
@@ -85,6 +86,11 @@ def _column(table: CatalogueTable, wanted: str) -> CatalogueColumn:
 
 def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) -> Subject:
     facts, value = column.facts, name(column.name)
+    if facts.kind is Kind.UNDECLARED:
+        raise InvalidParameter(
+            f"nothing is declared of column {column.name!r}: {INFERRED}. Declare it in columns=, leave it out of the "
+            "frame, or hand the table over as Arrow or polars"
+        )
     if read_as is not None:
         written = "DOUBLE" if read_as is Kind.REAL else "DATE"
         return _searched(column.name, read_as, f"CAST({value} AS {written})", with_delta)
