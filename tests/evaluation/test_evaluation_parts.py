@@ -11,6 +11,7 @@ import pytest
 from evaluation_world import DOMAIN, copied, promise, ward
 
 from discreet.attacks import through_table
+from discreet.evaluation import evaluate
 from discreet.evaluation.associations import cramers_v
 from discreet.evaluation.downstream import downstream
 from discreet.evaluation.images import evaluate_images
@@ -21,7 +22,7 @@ from discreet.evaluation.rows import layout_of, read_rows
 from discreet.evaluation.workload import direct_error, workload
 from discreet.plots import heatmap, overlaid_bars, overlaid_steps, page_lines
 from discreet.privacy import Relation, best_tpr, events, gaussian_sigma
-from discreet.synth.domain import Category, Domain, Images
+from discreet.synth.domain import Category, Coder, Domain, Images, Numeric
 from discreet.synth.promise import Promise
 
 LAYOUT = layout_of(DOMAIN)
@@ -150,3 +151,82 @@ def test_pictures_for_pages_refuse_what_they_cannot_draw():
     ):
         with pytest.raises(InvalidParameter):
             wrong()
+
+
+def travel(rows, seed=0):
+    """Nine of ten rows have an airport that is not declared, and the two numbers go together inside their bins."""
+    draw = np.random.default_rng(seed)
+    one = draw.random(rows)
+    return {
+        "airport": np.where(draw.random(rows) < 0.9, [f"x{n}" for n in draw.integers(0, 300, rows)], "big").astype(
+            object
+        ),
+        "class": np.array(["a", "b"], object)[draw.integers(0, 2, rows)],
+        "one": one,
+        "two": np.clip(one + draw.normal(0, 0.05, rows), 0, 1),
+    }
+
+
+TRAVEL = Domain(
+    {
+        "airport": Category(["big"], other=True),
+        "class": Category(["a", "b"]),
+        "one": Numeric(0, 1, bins=2),
+        "two": Numeric(0, 1, bins=2),
+    }
+)
+
+
+def redrawn(table):
+    """Draw all rows anew within their own cells: perfect, if nothing is finer than the cells of the domain."""
+    coder = Coder(TRAVEL)
+    return {name: np.asarray(one.values) for name, one in coder.decode(coder.codes(table)).items()}
+
+
+def test_rows_called_other_and_places_within_bins_count_as_distance():
+    real = travel(3000)
+    found = evaluate(redrawn(real), real, domain=TRAVEL).value
+    by_name = {one.name: one for one in found.likeness.overlays}
+    assert by_name["airport"].lost == pytest.approx(0.9, abs=0.03)
+    assert by_name["airport"].distance == pytest.approx(by_name["airport"].lost)
+    assert by_name["class"].lost == by_name["class"].distance == 0
+    pairs = found.likeness.fidelity.way(2)
+    assert pairs.found.by_clique[0, 1] >= by_name["airport"].lost - 1e-9
+    assert pairs.found.by_clique[2, 3] > 0.3  # Evenly drawn within four cells, where all lie near a line.
+    told = [one for one in found.verdicts if one.about == "use"]
+    assert any(one.kind == "bad" and "airport" in one.text for one in told)
+    assert any("Correlations" in one.text and one.kind == "look" for one in told)
+    (pair, was, now), *_ = found.likeness.correlations.changes
+    assert pair == ("one", "two")
+    assert (was > 0.95, now < 0.85) == (True, True)
+    assert "of rows have a value that the synthetic table does not" in found.html()
+    assert "Correlations of numbers" in found.html()
+    assert found.document()["likeness"]["columns"][0]["undeclared"] == by_name["airport"].lost
+
+
+def test_a_copy_is_no_distance_away_whatever_nobody_declared():
+    real = travel(500)
+    found = evaluate(real, real, domain=TRAVEL).value
+    assert [(one.distance, one.lost) for one in found.likeness.overlays] == [(0, 0)] * 4
+    assert found.likeness.fidelity.way(2).found.worst[1] == 0
+
+
+@pytest.mark.parametrize(
+    "declared", [Category([1, 2]), Category(["a"], null=True), Category(["a"]), Category([True, False])]
+)
+def test_undeclared_values_are_known_for_all_kinds_of_categories(declared):
+    """Whatever cell they go to: other, missing, or the first."""
+    layout = layout_of(Domain({"x": declared}))
+    listed = list(declared.values)
+    rows = read_rows(layout, {"x": [*listed, "strange", "strange", "stranger", None]})
+    keys = rows.undeclared[:, 0]
+    assert (keys[: len(listed)] == 0).all()
+    assert keys[-4] == keys[-3] != 0
+    assert keys[-2] not in (0, keys[-3])
+    assert bool(keys[-1] == 0) is declared.null
+
+
+def test_a_column_that_is_all_other_is_said():
+    real = travel(500) | {"airport": np.array([f"x{n}" for n in range(500)], object)}
+    found = evaluate(redrawn(real), real, domain=TRAVEL).value
+    assert any("airport 100 %" in one.text and "holds nothing of what it held" in one.text for one in found.verdicts)

@@ -19,7 +19,7 @@ from discreet.ledger import Budget
 from discreet.ledger.placing import place
 from discreet.mechanisms.text import significant_up
 from discreet.query import Session, Unit
-from discreet.synth import SyntheticImageModel, SyntheticModel, load, plan
+from discreet.synth import Category, SyntheticImageModel, SyntheticModel, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
 from discreet.synth.domain.of_session import domain_of_session
 from discreet.synth.domain.tables import table_of
@@ -90,7 +90,18 @@ def fitted(
         agree(_price(planned.promise.epsilon, planned.promise.delta), limit=limit_of(max_epsilon), what="this model")
         model: SyntheticModel = planned.fit(progress=sys.stderr.isatty())
     model.save(out)
+    _note_nothing_found(model)
     return FittedModel.of(model, out)
+
+
+def _note_nothing_found(model: SyntheticModel) -> None:
+    """Say which columns hold nothing but the cell of other values: what was found is released."""
+    empty = [name for name, one in model.domain.columns.items() if isinstance(one, Category) and not one.values]
+    if empty:
+        note(
+            f"no value of {', '.join(empty)} was shared by enough rows: every row of the synthetic table has “other” "
+            "there. Declare the values that are publicly known, or leave the column out"
+        )
 
 
 def sampled(file: Path, rows: int | None, out: Path) -> SampledRows:

@@ -1,4 +1,4 @@
-"""How strongly columns go together: Cramér's V, from 0 for not at all to 1 for one telling the other."""
+"""How strongly columns go together: Cramér's V, from 0 for not at all to 1 for one telling the other; correlations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from discreet.evaluation.caps import CELLS
 from discreet.evaluation.rows import Codes, Layout, Rows
 from discreet.synth.tables.counting import marginal
 
-__all__ = ["Associations", "associations", "cramers_v"]
+__all__ = ["Associations", "Correlations", "associations", "correlations", "cramers_v"]
 
 Square: TypeAlias = tuple[tuple[float | None, ...], ...]
 
@@ -42,6 +42,49 @@ class Associations:
 def associations(layout: Layout, synthetic: Rows, real: Rows) -> Associations:
     """Measure how columns go together in both tables."""
     return Associations(_square(layout.sizes, real.codes), _square(layout.sizes, synthetic.codes))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """Pearson's correlation of every two numeric columns, in both tables, over rows that have both numbers."""
+
+    names: tuple[str, ...]
+    real: Square
+    synthetic: Square
+
+    @property
+    def changes(self) -> list[tuple[tuple[str, str], float, float]]:
+        """Pairs of columns with their real and their synthetic correlation, the largest change first."""
+        pairs = [
+            ((self.names[a], self.names[b]), real, made)
+            for a, b in combinations(range(len(self.names)), 2)
+            if (real := self.real[a][b]) is not None and (made := self.synthetic[a][b]) is not None
+        ]
+        return sorted(pairs, key=lambda one: -abs(one[2] - one[1]))
+
+
+def correlations(layout: Layout, synthetic: Rows, real: Rows) -> Correlations:
+    """Measure how numbers go together in both tables, by their values and not by their bins."""
+    names = tuple(layout.names[place] for place in layout.numbers)
+    return Correlations(names, _correlated(real.places), _correlated(synthetic.places))
+
+
+def _correlated(places: NDArray[np.float32]) -> Square:
+    width = places.shape[1]
+    found: list[list[float | None]] = [[None] * width for _ in range(width)]
+    for a, b in combinations(range(width), 2):
+        found[a][b] = found[b][a] = _pearson(places[:, a].astype(np.float64), places[:, b].astype(np.float64))
+    return tuple(tuple(row) for row in found)
+
+
+def _pearson(one: NDArray[np.float64], other: NDArray[np.float64]) -> float | None:
+    """Return the correlation; None where a column does not vary."""
+    both = ~(np.isnan(one) | np.isnan(other))
+    one, other = one[both] - one[both].mean() if both.any() else one[both], other[both]
+    other = other - other.mean() if both.any() else other
+    spread = float(np.sqrt((one @ one) * (other @ other)))
+    return float(one @ other) / spread if spread > 0 else None
 
 
 def cramers_v(table: NDArray[np.int64]) -> float:

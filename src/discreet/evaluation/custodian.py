@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from discreet.errors import InvalidParameter
-from discreet.evaluation.associations import associations
+from discreet.evaluation.associations import associations, correlations
 from discreet.evaluation.closeness import closeness
 from discreet.evaluation.downstream import Downstream, downstream
 from discreet.evaluation.evaluation import Attacked, Evaluation, Likeness
+from discreet.evaluation.exact_cells import exact_cells
 from discreet.evaluation.fidelity import fidelity
 from discreet.evaluation.guessing import guess_halves, guess_secrets
 from discreet.evaluation.membership import search
@@ -91,15 +92,23 @@ def likeness(
     """Compare a synthetic table with rows in every way."""
     layout, made = subject.layout, subject.rows
     say("comparing tables of one, two and three columns")
-    near = fidelity(layout, made, rows)
-    links, columns = associations(layout, made, rows), overlays(layout, made, rows)
+    cells = exact_cells(layout, made, rows)
+    near, columns = fidelity(cells), overlays(layout, made, rows, cells)
+    links, numbers = associations(layout, made, rows), correlations(layout, made, rows)
     say("asking both tables the same questions")
     asked = ask(layout, made, rows, promise=subject.promise, label=label, questions=workload)
     trained = None
     if label is not None:
         say("training models on synthetic and on real rows")
         trained = _trained(layout, made, rows, holdout, label)
-    return Likeness(fidelity=near, associations=links, overlays=columns, downstream=trained, workload=asked)
+    return Likeness(
+        fidelity=near,
+        associations=links,
+        correlations=numbers,
+        overlays=columns,
+        downstream=trained,
+        workload=asked,
+    )
 
 
 def _trained(layout: Layout, made: Rows, rows: Rows, holdout: Rows | None, label: str) -> Downstream:

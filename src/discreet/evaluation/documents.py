@@ -52,16 +52,20 @@ def _promise(promise: Promise) -> dict[str, Any]:
 
 def _likeness(likeness: Likeness, columns: Sequence[str]) -> dict[str, Any]:
     fidelity, links = likeness.fidelity, likeness.associations
-    down, asked = likeness.downstream, likeness.workload
+    down, asked, numbers = likeness.downstream, likeness.workload, likeness.correlations
     return {
         "marginals": [] if fidelity is None else [_way(way, columns) for way in fidelity.ways],
         "links": None
         if links is None
         else {"real": links.real, "synthetic": links.synthetic, "largest_change": links.largest},
+        "correlations": None
+        if numbers is None
+        else {"columns": numbers.names, "real": numbers.real, "synthetic": numbers.synthetic},
         "columns": [
             {
                 "name": one.name,
                 "distance": one.distance,
+                "undeclared": one.lost,
                 "cells": one.labels,
                 "real": one.real,
                 "synthetic": one.synthetic,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, final
 
-from discreet.evaluation.associations import Associations
+from discreet.evaluation.associations import Associations, Correlations
 from discreet.evaluation.closeness import Closeness
 from discreet.evaluation.downstream import Downstream
 from discreet.evaluation.fidelity import Fidelity
@@ -37,6 +37,7 @@ class Likeness:
 
     fidelity: Fidelity | None = None
     associations: Associations | None = None
+    correlations: Correlations | None = None
     overlays: tuple[Overlay, ...] = ()
     downstream: Downstream | None = None
     workload: Workload | None = None

@@ -10,7 +10,8 @@ import numpy as np
 
 from discreet import noise
 from discreet.evaluation.cliques import chosen_cliques, left_out
-from discreet.evaluation.rows import Codes, Layout, Rows
+from discreet.evaluation.exact_cells import ExactCells
+from discreet.evaluation.rows import Codes
 from discreet.synth.tables.distances import Distances, marginal_distances
 
 __all__ = ["Fidelity", "Way", "fidelity", "pairs_matrix"]
@@ -55,20 +56,21 @@ class Fidelity:
         return None if pairs is None else pairs.kept
 
 
-def fidelity(layout: Layout, synthetic: Rows, real: Rows) -> Fidelity:
+def fidelity(cells: ExactCells) -> Fidelity:
     """Compare two tables through the counts of one, two and three columns."""
-    fresh, apart = _drawn_anew(real.codes, len(synthetic)), _drawn_apart(real.codes, len(synthetic))
+    synthetic, real = cells.synthetic, cells.real
+    fresh, apart = _drawn_anew(real, len(synthetic)), _drawn_apart(real, len(synthetic))
     # Rows drawn anew stray from the real table by 1/m in variance; other people would, and it from them, by 1/m + 1/n.
     widened = math.sqrt(1 + len(synthetic) / len(real))
-    ways = [(columns, chosen_cliques(layout.sizes, columns)) for columns in _WAYS]
+    ways = [(columns, chosen_cliques(cells.sizes, columns)) for columns in _WAYS]
     return Fidelity(
         tuple(
             Way(
                 columns=columns,
-                found=marginal_distances(synthetic.codes, real.codes, layout.sizes, sets),
-                fresh=widened * marginal_distances(fresh, real.codes, layout.sizes, sets).mean,
-                apart=marginal_distances(apart, real.codes, layout.sizes, sets).mean,
-                left_out=left_out(layout.sizes, columns, len(sets)),
+                found=marginal_distances(synthetic, real, cells.sizes, sets),
+                fresh=widened * marginal_distances(fresh, real, cells.sizes, sets).mean,
+                apart=marginal_distances(apart, real, cells.sizes, sets).mean,
+                left_out=left_out(cells.sizes, columns, len(sets)),
             )
             for columns, sets in ways
             if sets

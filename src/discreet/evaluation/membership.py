@@ -102,7 +102,11 @@ def closer_first(near: NDArray[Any], common: NDArray[np.float64]) -> NDArray[np.
 
 
 def _joined(one: Rows, other: Rows) -> Rows:
-    return Rows(np.concatenate([one.codes, other.codes]), np.concatenate([one.places, other.places]))
+    return Rows(
+        np.concatenate([one.codes, other.codes]),
+        np.concatenate([one.places, other.places]),
+        np.concatenate([one.undeclared, other.undeclared]),
+    )
 
 
 def _above_guessing(attacker: Attacker, error: float) -> bool:

@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from discreet.evaluation.exact_cells import ExactCells
 from discreet.evaluation.rows import Layout, Rows
 from discreet.synth.tables.counting import marginal
 from discreet.synth.tables.distances import total_variation
@@ -26,15 +27,16 @@ class Overlay:
     real: tuple[float, ...]
     synthetic: tuple[float, ...]
     ordered: bool  # numbers, from low to high; values are sorted by how common they really are
-    distance: float
+    distance: float  # in exact cells: undeclared values and places within bins count
+    lost: float  # the share of real rows whose value the synthetic table does not have and nobody declared
 
 
-def overlays(layout: Layout, synthetic: Rows, real: Rows) -> tuple[Overlay, ...]:
+def overlays(layout: Layout, synthetic: Rows, real: Rows, cells: ExactCells) -> tuple[Overlay, ...]:
     """Compare both tables column by column."""
-    return tuple(_overlay(layout, synthetic, real, place) for place in range(len(layout.names)))
+    return tuple(_overlay(layout, synthetic, real, cells, place) for place in range(len(layout.names)))
 
 
-def _overlay(layout: Layout, synthetic: Rows, real: Rows, place: int) -> Overlay:
+def _overlay(layout: Layout, synthetic: Rows, real: Rows, cells: ExactCells, place: int) -> Overlay:
     ours, theirs = (marginal(rows.codes, layout.sizes, (place,)) for rows in (synthetic, real))
     shares = ours / ours.sum(), theirs / theirs.sum()
     ordered = place in layout.numbers
@@ -51,5 +53,6 @@ def _overlay(layout: Layout, synthetic: Rows, real: Rows, place: int) -> Overlay
         real=tuple(true),
         synthetic=tuple(made),
         ordered=ordered,
-        distance=total_variation(synthetic.codes, real.codes, layout.sizes, (place,)),
+        distance=total_variation(cells.synthetic, cells.real, cells.sizes, (place,)),
+        lost=cells.lost[place],
     )

@@ -1,8 +1,10 @@
-"""Rows as whole numbers of the declared domain: what lies outside it is nobody's business here either."""
+"""Rows as whole numbers of the declared domain; what lies outside it is told apart, and never shown."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -10,7 +12,9 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
+from discreet.mechanisms.column import Column, is_missing
 from discreet.synth.domain import Category, Coder, Domain, Numeric, TableRows
+from discreet.synth.domain.category import text_of
 from discreet.synth.domain.numeric import STEPS
 from discreet.synth.domain.tables import table_of
 
@@ -18,6 +22,7 @@ __all__ = ["Layout", "Rows", "layout_of", "read_rows"]
 
 Codes: TypeAlias = NDArray[np.int32]
 Places: TypeAlias = NDArray[np.float32]
+Keys: TypeAlias = NDArray[np.int64]
 _BINS = 32  # Of a column whose bins nobody has found yet.
 
 
@@ -47,17 +52,18 @@ class Layout:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows: the cell of every value, and where in its bounds every number lies."""
+    """Rows: the cell of every value, where in its bounds every number lies, and what has no cell of its own."""
 
     codes: Codes  # rows by columns
     places: Places  # rows by numeric columns, from 0 to 1; NaN if missing
+    undeclared: Keys  # rows by the other columns: 0 for a declared value, else a number for each undeclared one
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def take(self, chosen: Any) -> Rows:
         """Take some rows."""
-        return Rows(self.codes[chosen], self.places[chosen])
+        return Rows(self.codes[chosen], self.places[chosen], self.undeclared[chosen])
 
     def some(self, most: int) -> Rows:
         """Take at most so many rows, drawn at random."""
@@ -89,10 +95,37 @@ def read_rows(layout: Layout, table: Any) -> Rows:
     steps, missing = read.steps()
     places = (steps / STEPS).astype(np.float32)
     places[missing] = np.nan
-    rows = Rows(read.codes(), places)
+    rows = Rows(read.codes(), places, _undeclared(layout, read.columns()))
     if len(rows) < 2:
         raise InvalidParameter("a table that is compared must have at least two rows")
     return rows
+
+
+def _undeclared(layout: Layout, columns: Mapping[str, Column]) -> Keys:
+    """Number the values that have no cell of their own."""
+    keys = np.zeros((len(next(iter(columns.values()))), len(layout.others)), np.int64)
+    for at, place in enumerate(layout.others):
+        declared, known = layout.domain.columns[layout.names[place]], dict[object, int]()
+        for row, value in enumerate(columns[layout.names[place]].objects()):
+            if not isinstance(value, (str, int, float)):
+                keys[row, at] = _key(declared, value)
+            elif (found := known.get((type(value), value))) is not None:
+                keys[row, at] = found
+            else:
+                keys[row, at] = known[type(value), value] = _key(declared, value)
+    return keys
+
+
+def _key(declared: Category | Numeric, value: object) -> int:
+    assert isinstance(declared, Category)
+    if is_missing(value):
+        return 0 if declared.null else 1
+    # With a cell for missing values only, that is where a value goes that nobody declared.
+    if declared.values and Category(declared.values, null=True).code(value) < len(declared.values):
+        return 0
+    text = text_of(value)
+    told = b"" if text is None else text.encode("utf-8", "surrogatepass")
+    return 2 + int.from_bytes(blake2b(told, digest_size=7).digest(), "big")
 
 
 def _settled(column: Category | Numeric) -> Category | Numeric:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["verdicts"]
 
 _MOST_OF, _HARDLY = 0.75, 0.3  # Parts of what could be kept: above is good, below is bad.
+_FEW, _MANY, _LISTED = 0.01, 0.3, 4  # Shares of rows that lost a value: below is not worth a word, above is bad.
+_SMALL_CHANGE = 0.1  # Of a correlation.
 _ALMOST_SURE = 0.95  # A promise that leaves an attacker so sure is hardly one.
 
 
@@ -113,6 +115,8 @@ def _quiet_words(attacked: Attacked) -> str:
 
 def _likeness(likeness: Likeness) -> Iterator[Verdict]:
     yield from _fidelity(likeness)
+    yield from _lost(likeness)
+    yield from _correlations(likeness)
     down = likeness.downstream
     if down is not None and down.kept is None:
         yield Verdict("look", "use", f"Models: even real {down.kind} teach hardly anything about {down.label}.")
@@ -164,6 +168,36 @@ def _fidelity(likeness: Likeness) -> Iterator[Verdict]:
         "use",
         f"{far}. {percent(pairs.kept)} of the links between columns are kept, where 0 % is columns drawn one by one "
         f"and 100 % another sample of the same people.",
+    )
+
+
+def _lost(likeness: Likeness) -> Iterator[Verdict]:
+    """Say which columns have lost their values: rows that are called other, or went to another cell."""
+    lost = sorted((one for one in likeness.overlays if one.lost >= _FEW), key=lambda one: -one.lost)
+    if not lost:
+        return
+    told = columns_text([f"{one.name} {percent(one.lost)}" for one in lost[:_LISTED]])
+    more = f" and {len(lost) - _LISTED} more columns" if len(lost) > _LISTED else ""
+    all_of_it = " A column with 100 % holds nothing of what it held." if lost[0].lost > 0.995 else ""
+    yield Verdict(
+        "bad" if lost[0].lost >= _MANY else "look",
+        "use",
+        "Values that nobody declared or found are gone; the synthetic table has “other” or another cell instead. Share "
+        f"of rows: {told}{more}. All of these rows count as distance.{all_of_it}",
+    )
+
+
+def _correlations(likeness: Likeness) -> Iterator[Verdict]:
+    numbers = likeness.correlations
+    if numbers is None or not (changes := numbers.changes):
+        return
+    (one, other), real, made = changes[0]
+    kind: Kind = "good" if abs(made - real) <= _SMALL_CHANGE else "look"
+    yield Verdict(
+        kind,
+        "use",
+        f"Correlations of numbers: the largest change of {len(changes)} is that of {one} and {other}, {real:.2f} in "
+        f"the rows compared and {made:.2f} in the synthetic table.",
     )
 
 

@@ -95,6 +95,9 @@ def columns_part(evaluation: Evaluation) -> str:
 
 def _column(overlay: Overlay) -> str:
     head = f"<h3>{words(overlay.name)} <span>{words(percent(overlay.distance, 1))} apart</span></h3>"
+    if overlay.lost > 0:
+        told = f"{percent(overlay.lost, 1)} of rows have a value that the synthetic table does not: nobody declared it."
+        head += paragraph(told, kind="note")
     return f"<article>{head}{_ordered(overlay) if overlay.ordered else _values(overlay)}</article>"
 
 
@@ -128,8 +131,23 @@ def links_part(evaluation: Evaluation) -> str:
         ),
         f'<div class="pictures maps">{"".join(_maps(evaluation, links))}</div>',
         paragraph(f"The largest change of any link is {links.largest:.2f}.", kind="note"),
+        *_correlated(evaluation),
     ]
     return section("links", "What goes together", parts)
+
+
+def _correlated(evaluation: Evaluation) -> Iterator[str]:
+    """List the correlations of numbers, those that changed most first."""
+    numbers = evaluation.likeness.correlations
+    if numbers is None or not (changes := numbers.changes):
+        return
+    listed = [
+        (words(columns_text(list(pair))), words(f"{real:.2f}"), words(f"{made:.2f}"))
+        for pair, real, made in changes[:_WORST]
+    ]
+    yield "<h3>Correlations of numbers</h3>"
+    yield paragraph("Pearson's correlation of the values themselves, not of their bins; the largest changes first.")
+    yield listing(("columns", evaluation.compared, "the synthetic table"), listed)
 
 
 def _maps(evaluation: Evaluation, links: Associations) -> Iterator[str]:
