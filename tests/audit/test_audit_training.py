@@ -12,7 +12,7 @@ from small_models import NoisySteps, people, watched
 from discreet import noise
 from discreet.audit import TrainingAudit, audit_one_run, audit_steps
 from discreet.errors import InvalidParameter
-from discreet.privacy import Gaussian, Relation, epsilon, gdp_mu
+from discreet.privacy import ZCDP, Gaussian, Relation, epsilon, gdp_mu
 
 NOBODY = np.zeros((0, 1))
 STEP = Gaussian(variance=1, squared_sensitivity=1)
@@ -80,10 +80,10 @@ def test_mu_goes_through_the_accountant_with_sampling_and_steps() -> None:
 
 
 def test_a_claim_without_a_gaussian_curve_is_tested_at_its_epsilon_only() -> None:
-    sampled = NoisySteps(steps=2, multiplier=20.0, rate=0.5).event
-    assert gdp_mu(sampled, relation=Relation.ADD_REMOVE) == math.inf
+    claim = ZCDP("0.0025")
+    assert gdp_mu(claim, relation=Relation.ADD_REMOVE) == math.inf
     included = np.arange(1000) % 2 == 0
-    found = audit_one_run(included.astype(float), included, claim=sampled, high=300, low=300, delta=1e-9, error=1e-3)
+    found = audit_one_run(included.astype(float), included, claim=claim, high=300, low=300, delta=1e-9, error=1e-3)
     assert found.refuted
     assert json.loads(found.to_json())["mu_claimed"] is None
     assert str(found).startswith("REFUTED: ε ≥ ")

@@ -8,24 +8,23 @@ sum_y q_y v(L p_y / q_y)), which is the optimum over all adaptive trees.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from discreet.ledger.sums import Price, Sums
-from discreet.privacy.events import ApproxDP, Event, PureDP
+from discreet.ledger.sums import Sums
+from discreet.privacy.events import GDP, ApproxDP, Event, PureDP
 
 Masses = tuple[tuple[float, float], ...]  # (p, q) of each answer
 
 
 class Rule(Protocol):
-    """What a filter does: price events and judge sums."""
+    """What a filter does: add an event to the sums, or refuse it."""
 
-    def priced(self, event: Event) -> Price: ...
-
-    def admits(self, before: Sums, after: Sums) -> bool: ...
+    def after(self, before: Sums, event: Event) -> Sums | None: ...
 
 
 @dataclass(frozen=True)
@@ -52,6 +51,24 @@ def revealing(epsilon: str, delta: str) -> list[Mechanism]:
     return [Mechanism(event, (*rest, (chance, 0.0), (0.0, chance)))]
 
 
+def gaussian(mu_squared: Fraction, edges: int = 24) -> list[Mechanism]:
+    """N(0, 1) or N(mu, 1) told in bins: post-processing of a Gaussian, and nearly as telling."""
+    mu = math.sqrt(mu_squared)
+    low, high = -4.5, mu + 4.5
+    cuts = [-math.inf, *(low + (high - low) * i / (edges - 1) for i in range(edges)), math.inf]
+    bins = list(itertools.pairwise(cuts))
+    masses = tuple((_normal(a - mu, b - mu), _normal(a, b)) for a, b in bins)
+    event = GDP(mu_squared=mu_squared)
+    return [Mechanism(event, masses), Mechanism(event, tuple((q, p) for p, q in masses))]
+
+
+def _normal(low: float, high: float) -> float:
+    """Return the mass of an interval, from the side on which floats are fine."""
+    if low > 0:
+        return 0.5 * (math.erfc(low / math.sqrt(2)) - math.erfc(high / math.sqrt(2)))
+    return 0.5 * (math.erfc(-high / math.sqrt(2)) - math.erfc(-low / math.sqrt(2)))
+
+
 def worst_delta(
     menu: list[Mechanism],
     rule: Rule,
@@ -69,9 +86,8 @@ def worst_delta(
         if place not in known:
             best = max(0.0, math.exp(log_ratio) - level)
             for mechanism in menu:
-                before = reset(sums)
-                after = before.plus(rule.priced(mechanism.event))
-                if rule.admits(before, after):
+                after = rule.after(reset(sums), mechanism.event)
+                if after is not None:
                     best = max(best, sum(value(p, q, log_ratio, after) for p, q in mechanism.masses))
             known[place] = best
         return known[place]

@@ -12,6 +12,7 @@ import pytest
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger, Quota, recording
 from discreet.ledger.quota import EACH
+from discreet.ledger.shares import choose_shares
 from discreet.privacy import ZCDP, ApproxDP, Gaussian, PureDP
 from discreet.privacy.relation import Relation
 
@@ -75,9 +76,22 @@ def test_a_budget_that_is_none_is_refused(bad: dict[str, Any]) -> None:
 
 
 def test_delta_is_split_once_and_all_of_it_is_used() -> None:
-    for share in (0, "1/3", 1):
-        budget = Budget(1, "1e-6", approximate=share)
-        assert budget.delta_of_events + budget.delta_of_conversion == budget.delta
+    for expect in (None, "gaussian", "pure", "training", "mixed"):
+        for share in (None, 0, "1/3", 1):
+            shares = choose_shares(Budget(1, "1e-6", approximate=share, expect=expect))
+            assert shares.total == 1
+            assert share is None or shares.events == Fraction(share)
+    assert choose_shares(Budget(1, "1e-6")).gaussian == Fraction(55, 100)
+    assert choose_shares(Budget(1, "1e-6")).events == Fraction(20, 100)
+    assert max(share for _, share in choose_shares(Budget(1, "1e-6")).orders) == Fraction(18, 100)
+
+
+def test_what_is_expected_is_said_with_a_delta_or_not_at_all() -> None:
+    for bad in ({"epsilon": 1, "expect": "pure"}, {"epsilon": 1, "delta": "1e-6", "expect": "laplace"}):
+        with pytest.raises(InvalidParameter, match="expect"):
+            Budget(**bad)  # type: ignore[arg-type]
+    said = Budget(1, "1e-6", expect="training")
+    assert Budget.from_json(said.to_json()) == said != Budget(1, "1e-6")
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"epsilon": "1", "more": "1"}', '"x"', '{"epsilon": []}'])

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from discreet import privacy
 from discreet.errors import UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger
-from discreet.ledger.filters import Filter, MixedFilter, filter_for
-from discreet.ledger.orders import MOST_ORDERS, caps, choose_orders
-from discreet.ledger.sums import GRID, RENYI_UNIT, Price, Sums, on_grid
+from discreet.ledger.filters import Filter, MixedFilter, filter_for, fitting
+from discreet.ledger.shares import MOST_ORDERS, caps, choose_shares
+from discreet.ledger.sums import GRID, UNIT, Price, Sums, on_grid
 from discreet.privacy import (
+    GDP,
     ZCDP,
     ApproxDP,
     BoundedRange,
@@ -60,19 +61,20 @@ class Judged:
     rule: Filter
     judge: Callable[[Sums, Sums], bool] | None = None
 
-    def priced(self, event: Event) -> Price:
-        return self.rule.price(event, ADD)
-
-    def admits(self, before: Sums, after: Sums) -> bool:
-        return self.rule.admits(after) if self.judge is None else self.judge(before, after)
+    def after(self, before: Sums, event: Event) -> Sums | None:
+        if self.judge is None:
+            price = fitting(self.rule, before, event, ADD)
+            return None if price is None else before.plus(price)
+        after = before.plus(self.rule.price(event, ADD))
+        return after if self.judge(before, after) else None
 
 
 def rule_of(budget: Budget) -> Filter:
-    return filter_for(budget, choose_orders(budget))
+    return filter_for(budget, choose_shares(budget))
 
 
 def nothing(rule: Filter) -> Sums:
-    return Sums.nothing(len(rule.orders))
+    return Sums.nothing(rule.shares.kept)
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -102,8 +104,8 @@ def forgets_delta(rule: Filter) -> Judged:
 
 def converts_for_free(rule: Filter) -> Judged:
     """Compare a divergence with epsilon itself."""
-    limit = float(rule.budget.epsilon or 0) * RENYI_UNIT
-    return Judged(rule, lambda before, after: any(total is not None and total <= limit for total in after.renyi))
+    limit = float(rule.budget.epsilon or 0) * UNIT
+    return Judged(rule, lambda before, after: any(total is not None and total <= limit for total in after.kept))
 
 
 def takes_the_largest(rule: Filter) -> Judged:
@@ -149,7 +151,7 @@ def test_a_filter_that_starts_anew_is_caught() -> None:
 
     def reset(sums: Sums) -> Sums:
         full = (sums.epsilon or 0) >= (budget.epsilon or 0) and sums.charges < 8
-        return Sums(Fraction(0), sums.delta, sums.rho, sums.renyi, sums.charges) if full else sums
+        return Sums(Fraction(0), sums.delta, sums.rho, sums.kept, sums.charges) if full else sums
 
     judged = Judged(rule, lambda before, after: rule.admits(after) and after.charges <= 8)
     assert worst_delta(menu, judged, nothing(rule), budget.epsilon, reset=reset) > 1e-3
@@ -172,13 +174,21 @@ EVENTS = (
 
 
 def independent_epsilon(events: list[Event], rule: MixedFilter) -> float:
-    """Convert the divergences of a finished run anew, with the accountant of another floor, at the best order."""
-    part = rule.budget.delta_of_conversion / len(rule.orders)
+    """Convert what a finished run spent anew, with the accountants of another floor, by the best rule."""
+    delta, counts = rule.budget.delta or Fraction(0), Counter(events)
     found = [math.inf]
-    for order in rule.orders:
-        total = sum(divergence(event, order) * count for event, count in Counter(events).items())
-        found.append(renyi_to_epsilon(order, total, part))
+    for order, share in rule.shares.orders:
+        total = sum(divergence(event, order) * count for event, count in counts.items())
+        found.append(renyi_to_epsilon(order, total, delta * share))
+    if all(map(has_mu, counts)):
+        squares = [Fraction(privacy.gdp_mu(event, relation=ADD)) ** 2 * count for event, count in counts.items()]
+        found.append(privacy.epsilon(GDP(mu_squared=sum(squares)), delta * rule.shares.gaussian))
     return min(found)
+
+
+@lru_cache
+def has_mu(event: Event) -> bool:
+    return math.isfinite(privacy.gdp_mu(event, relation=ADD))
 
 
 @lru_cache
@@ -212,7 +222,7 @@ def test_an_adversarial_run_ends_within_the_budget(picks: list[int]) -> None:
     assert isinstance(rule, MixedFilter)
     events = adversarial_run(rule, lambda step, count: (picks[step % 8] * (step + 1)) % count)
     deltas = sum((event.delta for event in events if isinstance(event, ApproxDP)), Fraction(0))
-    assert deltas <= rule.budget.delta_of_events
+    assert deltas <= rule.delta_of_events
     pure = [event if not isinstance(event, ApproxDP) else PureDP(event.epsilon) for event in events]
     by_sum = all(map(is_pure, pure)) and sum(privacy.epsilon(event, 0, relation=ADD) for event in pure) <= 0.5 + 1e-12
     assert by_sum or independent_epsilon(pure, rule) <= 0.5 + 1e-12
@@ -221,13 +231,17 @@ def test_an_adversarial_run_ends_within_the_budget(picks: list[int]) -> None:
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=20), st.sampled_from(["1e-12", "1e-6", "0.01", "0.5"]))
 def test_caps_convert_back_to_the_budget(epsilon: Fraction, delta: str) -> None:
     budget = Budget(epsilon, delta)
-    orders = choose_orders(budget)
-    assert len(orders) <= MOST_ORDERS
-    for order, cap in zip(orders, caps(budget, orders), strict=True):
-        back = renyi_to_epsilon(order, Fraction(cap, RENYI_UNIT), budget.delta_of_conversion / len(orders))
+    shares = choose_shares(budget)
+    assert len(shares.orders) <= MOST_ORDERS
+    normal, *by_order = caps(budget, shares)
+    for (order, share), cap in zip(shares.orders, by_order, strict=True):
+        back = renyi_to_epsilon(order, Fraction(cap, UNIT), Fraction(delta) * share)
         assert cap > 0
         assert Fraction(back) <= epsilon * (1 + Fraction(1, 2**50))
         assert Fraction(back) >= epsilon * (1 - Fraction(1, 2**30)) - Fraction(1, 2**30)
+    spent = Fraction(privacy.delta(GDP(mu_squared=Fraction(normal, UNIT)), epsilon))
+    assert spent <= Fraction(delta) * shares.gaussian
+    assert spent >= Fraction(delta) * shares.gaussian * (1 - Fraction(1, 1000))
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -236,10 +250,10 @@ def test_a_price_counts_every_repetition(event: Event) -> None:
     once, often = rule.price(event, ADD), rule.price(Repeated(event, 7), ADD)
     assert often.delta >= 7 * once.delta * (1 - Fraction(1, 10**6))
     assert once.epsilon is None or abs((often.epsilon or 0) - 7 * once.epsilon) <= Fraction(1, 10**12)
-    for total, single in zip(often.renyi, once.renyi, strict=True):
-        assert total is not None
-        assert single is not None
-        assert total >= 7 * single * (1 - 1e-12)
+    assert any(once.kept)
+    for total, single in zip(often.kept, once.kept, strict=True):
+        assert (total is None) == (single is None)
+        assert total is None or total >= 7 * single * (1 - 1e-12)
 
 
 def test_one_split_of_delta_serves_every_sum() -> None:
@@ -247,14 +261,14 @@ def test_one_split_of_delta_serves_every_sum() -> None:
     rule = rule_of(Budget(1, "1e-6"))
     cells = rule.price(Parallel([ApproxDP("0.1", "1e-8"), ApproxDP("0.2", "1e-9")]), ADD)
     whole = rule.price(ApproxDP("0.2", "1e-8"), ADD)
-    assert (cells.epsilon, cells.delta, cells.renyi) == (whole.epsilon, whole.delta, whole.renyi)
+    assert (cells.epsilon, cells.delta, cells.kept) == (whole.epsilon, whole.delta, whole.kept)
 
 
 def test_groups_without_a_rule_are_priced_by_their_divergences_or_refused() -> None:
     rule = rule_of(Budget(1, "1e-6"))
     price = rule.price(Grouped(PoissonSampled(Gaussian(20), "0.01"), 2), ADD)
     assert price.epsilon is None
-    assert any(price.renyi)
+    assert any(price.kept)
     with pytest.raises(UnsupportedEvent):
         rule_of(Budget(1)).price(Grouped(PoissonSampled(Gaussian(20), "0.01"), 2), ADD)
 

@@ -311,7 +311,7 @@ def test_a_restored_approximate_ledger_is_one_event_of_the_whole_budget(tmp_path
     with Ledger.open(place, account) as book:
         assert book.spent().epsilon == 1
         assert book.spent().delta == account.budget.delta
-        book.raise_budget(Budget(3, "4e-6"), reason="agreed", principal="custodian")
+        book.raise_budget(Budget(3, "5e-6"), reason="agreed", principal="custodian")
         book.charge(PureDP(2), relation=ADD, purpose="question")
         assert book.times_left(PureDP("0.1")) == 0
         book.verify()

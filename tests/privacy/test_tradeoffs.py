@@ -29,6 +29,7 @@ from discreet.privacy import (
     Repeated,
     best_tpr,
     delta,
+    epsilon,
     gdp_mu,
     tradeoff,
 )
@@ -136,8 +137,18 @@ class TestMu:
         assert gdp_mu(cells, relation=AR) == 4
         assert gdp_mu(cells, relation=RO) == 5
 
+    def test_a_sample_has_no_more_than_what_runs_on_it(self) -> None:
+        """With Gaussian noise no smaller mu holds; a pure event has that of its amplified epsilon."""
+        sampled = PoissonSampled(Gaussian(1), "0.1")
+        assert gdp_mu(sampled, relation=AR) == 1
+        levels = [Fraction(n, 16) for n in range(48)]
+        assert all(delta(sampled, level, relation=AR) <= delta(GDP(1), level) for level in levels)
+        assert any(delta(sampled, level, relation=AR) > delta(GDP("0.9"), level) for level in range(20, 60))
+        pure = PoissonSampled(PureDP(1), "0.1")
+        assert gdp_mu(pure, relation=AR) == pytest.approx(gdp_mu(PureDP(epsilon(pure, 0, relation=AR))))
+
     def test_infinite_where_no_gaussian_bound_is_proven(self) -> None:
         assert gdp_mu(ZCDP(1)) == gdp_mu(ApproxDP(1, "1e-9")) == math.inf
-        assert gdp_mu(PoissonSampled(Gaussian(1), "0.1"), relation=AR) == math.inf
+        assert gdp_mu(PoissonSampled(ZCDP(1), "0.1"), relation=AR) == math.inf
         assert gdp_mu(Grouped(PoissonSampled(Gaussian(1), "0.1"), 2), relation=AR) == math.inf
         assert gdp_mu(PureDP(0)) == 0

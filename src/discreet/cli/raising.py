@@ -24,6 +24,7 @@ def raised(
             delta=_new(delta, old.delta, "--delta"),
             rho=_new(rho, old.rho, "--rho"),
             approximate=old.approximate,
+            expect=old.expect,
         )
         ledger.raise_budget(new, reason=reason, principal=principal)
         return BudgetNow.of(ledger, principal=principal, project="")

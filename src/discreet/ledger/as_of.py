@@ -31,7 +31,7 @@ def left_after(entries: Iterable[Entry], charge: int) -> Left:
     if declared is None:
         raise InvalidParameter("these are not the entries of a data set")
     book = Book.read(dataset, canonical(declared))
-    total = Sums.nothing(len(book.rule.orders)) if before is None else before
+    total = Sums.nothing(book.rule.shares.kept) if before is None else before
     for price in prices:
         total = total.plus(price)
-    return left_of(book.rule, total)
+    return left_of(book.rule, total, prices[-1] if prices else None)

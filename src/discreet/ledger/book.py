@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from typing import final
 
@@ -13,8 +12,8 @@ from discreet.ledger.account import Account
 from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical
 from discreet.ledger.filters import Filter, filter_for
-from discreet.ledger.orders import choose_orders
 from discreet.ledger.quota import Quota
+from discreet.ledger.shares import Shares, choose_shares
 
 __all__ = ["LIFETIME", "Book", "Scope", "declare"]
 
@@ -34,7 +33,7 @@ class Scope:
 @final
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An account with its quotas and the orders chosen for each when it was declared."""
+    """An account with its quotas and the split of delta chosen for each when it was declared."""
 
     account: Account
     rule: Filter
@@ -63,8 +62,8 @@ class Book:
 
     def text(self) -> str:
         """Write the declaration in its one form."""
-        quotas = [quota.packed() | {"orders": _texts(rule.orders)} for quota, rule in self.quotas]
-        return canonical(self.account.packed() | {"orders": _texts(self.rule.orders), "quotas": quotas})
+        quotas = [quota.packed() | rule.shares.packed() for quota, rule in self.quotas]
+        return canonical(self.account.packed() | self.rule.shares.packed() | {"quotas": quotas})
 
     @classmethod
     def read(cls, dataset: str, text: str) -> Book:
@@ -72,12 +71,12 @@ class Book:
         return _read(dataset, text)
 
     def with_budget(self, budget: Budget) -> Book:
-        """Return the book after its budget was raised: the same orders, for their sums are kept."""
+        """Return the book after its budget was raised: the same shares of delta, for their sums are kept."""
         account = Account(self.account.dataset, self.account.unit, self.account.relation, budget)
-        return Book(account, filter_for(budget, self.rule.orders), self.quotas)
+        return Book(account, filter_for(budget, self.rule.shares), self.quotas)
 
     def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
-        """Return the book after its quotas were replaced; what stays keeps its orders, for its sums are kept."""
+        """Return the book after its quotas were replaced; what stays keeps its shares of delta."""
         chosen, kept = declare(self.account, quotas).quotas, dict(self.quotas)
         return Book(self.account, self.rule, tuple((quota, kept.get(quota, rule)) for quota, rule in chosen))
 
@@ -90,11 +89,11 @@ def _per_window(quota: Quota) -> str:
 
 
 def declare(account: Account, quotas: tuple[Quota, ...]) -> Book:
-    """Choose the orders of a new data set, from public facts."""
+    """Split the delta of a new data set, from public facts."""
     if not all(isinstance(quota, Quota) for quota in quotas):
         raise InvalidParameter("quotas must be a sequence of Quota")
-    pairs = tuple((quota, filter_for(quota.budget, choose_orders(quota.budget))) for quota in quotas)
-    book = Book(account, filter_for(account.budget, choose_orders(account.budget)), pairs)
+    pairs = tuple((quota, filter_for(quota.budget, choose_shares(quota.budget))) for quota in quotas)
+    book = Book(account, filter_for(account.budget, choose_shares(account.budget)), pairs)
     if account.budget.kind == "unlimited" and not book.windows():
         raise InvalidParameter("a data set without a lifetime budget needs a quota per window over all its charges")
     return book
@@ -107,13 +106,5 @@ def _read(dataset: str, text: str) -> Book:
     quotas = []
     for each in packed["quotas"]:
         quota = Quota.unpacked(each)
-        quotas.append((quota, filter_for(quota.budget, _fractions(each["orders"]))))
-    return Book(account, filter_for(account.budget, _fractions(packed["orders"])), tuple(quotas))
-
-
-def _texts(orders: tuple[Fraction, ...]) -> list[str]:
-    return [str(order) for order in orders]
-
-
-def _fractions(texts: list[str]) -> tuple[Fraction, ...]:
-    return tuple(Fraction(text) for text in texts)
+        quotas.append((quota, filter_for(quota.budget, Shares.unpacked(quota.budget, each))))
+    return Book(account, filter_for(account.budget, Shares.unpacked(account.budget, packed)), tuple(quotas))

@@ -10,10 +10,11 @@ from typing import Literal, final
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive, probability
 
-__all__ = ["Budget", "Kind", "readable"]
+__all__ = ["EXPECTED", "Budget", "Expect", "Kind", "readable"]
 
 Kind = Literal["pure", "approximate", "concentrated", "unlimited"]
-_HALF = Fraction(1, 2)
+Expect = Literal["gaussian", "pure", "training", "mixed"]
+EXPECTED: tuple[Expect, ...] = ("gaussian", "pure", "training", "mixed")
 _LEAST, _MOST = Fraction(1, 10**300), Fraction(10**300)  # What orders are chosen for, in floats.
 
 
@@ -24,14 +25,17 @@ class Budget:
 
     `Budget(epsilon=1)` is pure, `Budget(epsilon=1, delta=1e-6)` approximate, `Budget(rho=0.5)` zero-concentrated.
     `Budget()` says that there is no limit: only a data set with a quota per window may have it.
-    `approximate` is the share of delta that is kept for events with a delta of their own; the rest converts
-    Rényi divergences. The split is made once and never moves.
+    The delta of an approximate budget is split once, when an account is opened, and the split never moves: `expect`
+    says which charges it shall suit best: "gaussian" noise, "pure" events and Laplace noise, "training" on samples, or
+    "mixed", where many events have a delta of their own. Any charge is accounted for under any split. `approximate` is
+    the share of delta that is kept for events with a delta of their own, if it shall be another one.
     """
 
     epsilon: Fraction | None
     delta: Fraction | None
     rho: Fraction | None
-    approximate: Fraction
+    approximate: Fraction | None
+    expect: Expect | None
 
     def __init__(
         self,
@@ -39,23 +43,30 @@ class Budget:
         delta: Number | None = None,
         rho: Number | None = None,
         *,
-        approximate: Number = _HALF,
+        approximate: Number | None = None,
+        expect: Expect | None = None,
     ) -> None:
         given = _read_delta(exact_or_none(delta, name="delta"))
+        if expect is not None and expect not in EXPECTED:
+            raise InvalidParameter(f"expect must be one of {', '.join(map(repr, EXPECTED))}, or left out")
+        if expect is not None and not given:
+            raise InvalidParameter("expect says how delta is split: it needs a delta, Budget(epsilon=…, delta=…)")
+        share = None if approximate is None else probability(approximate, name="approximate")
         values = {
             "epsilon": None if epsilon is None else positive(epsilon, name="epsilon"),
             "delta": given,
             "rho": None if rho is None else positive(rho, name="rho"),
-            "approximate": probability(approximate, name="approximate") if given else _HALF,
         }
         if values["rho"] is not None and (epsilon is not None or delta is not None):
             raise InvalidParameter("a budget is either rho or epsilon (with or without delta), not both")
         if delta is not None and epsilon is None:
             raise InvalidParameter("delta needs an epsilon: say Budget(epsilon=…, delta=…)")
         for name, value in values.items():
-            if name != "approximate" and value is not None and not _LEAST <= value <= _MOST:
+            if value is not None and not _LEAST <= value <= _MOST:
                 raise InvalidParameter(f"{name} must be of a sane size: between 1e-300 and 1e300")
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "approximate", share if given else None)
+        object.__setattr__(self, "expect", expect)
 
     @property
     def kind(self) -> Kind:
@@ -65,16 +76,6 @@ class Budget:
         if self.epsilon is None:
             return "unlimited"
         return "pure" if self.delta is None else "approximate"
-
-    @property
-    def delta_of_events(self) -> Fraction:
-        """The part of delta that events with a delta of their own may use up."""
-        return (self.delta or Fraction(0)) * self.approximate
-
-    @property
-    def delta_of_conversion(self) -> Fraction:
-        """The part of delta that converts Rényi divergences."""
-        return (self.delta or Fraction(0)) - self.delta_of_events
 
     def describe(self) -> str:
         """Return the budget as people read it."""
@@ -94,8 +95,9 @@ class Budget:
 
     def packed(self) -> dict[str, str]:
         """Return what JSON writes: the numbers that were said, as text."""
-        names = ("epsilon", "delta", "rho") + (("approximate",) if self.delta else ())
-        return {name: str(getattr(self, name)) for name in names if getattr(self, name) is not None}
+        names = ("epsilon", "delta", "rho", "approximate")
+        said = {name: str(getattr(self, name)) for name in names if getattr(self, name) is not None}
+        return said if self.expect is None else said | {"expect": self.expect}
 
     @classmethod
     def from_json(cls, text: str) -> Budget:
@@ -108,9 +110,9 @@ class Budget:
     @classmethod
     def unpacked(cls, packed: object) -> Budget:
         """Read what `packed` returned."""
-        known = {"epsilon", "delta", "rho", "approximate"}
+        known = {"epsilon", "delta", "rho", "approximate", "expect"}
         if not isinstance(packed, dict) or not packed.keys() <= known:
-            raise InvalidParameter("a budget has epsilon, delta, rho and approximate, nothing else")
+            raise InvalidParameter("a budget has epsilon, delta, rho, approximate and expect, nothing else")
         return cls(**packed)
 
     def __str__(self) -> str:

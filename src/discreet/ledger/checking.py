@@ -91,7 +91,7 @@ class _Replay:
     def _sums(self, name: tuple[str, str]) -> Sums:
         """Add up one scope: equal prices at once."""
         paid = [(Price.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
-        total = self._before.get(name) or Sums.nothing(len(paid[0][0].renyi))
+        total = self._before.get(name) or Sums.nothing(len(paid[0][0].kept))
         for price, times in paid:
             total = total.plus(price, times)
         return total

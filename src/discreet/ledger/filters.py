@@ -13,16 +13,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Protocol, final
 
+from discreet.errors import UnsupportedEvent
 from discreet.ledger.budget import Budget
-from discreet.ledger.orders import caps
-from discreet.ledger.pricing import concentrated_price, mixed_price, plain_price, pure_price
+from discreet.ledger.pricing import concentrated_price, mixed_price, own_price, plain_price, pure_price
+from discreet.ledger.shares import FIRST, NO_SHARES, Shares, caps
 from discreet.ledger.sums import Price, Sums
 from discreet.privacy.events import Event
+from discreet.privacy.guarantee import curve
 from discreet.privacy.relation import Relation
 
-__all__ = ["ConcentratedFilter", "Filter", "MixedFilter", "NoFilter", "PureFilter", "filter_for"]
+__all__ = ["ConcentratedFilter", "Filter", "MixedFilter", "NoFilter", "PureFilter", "filter_for", "fitting", "held"]
 
 _MOST_PRICES = 4096  # Events whose price is remembered.
+_PARTS = tuple(Fraction(1, 4**power) for power in range(6))  # of the delta for events, at which a curve is read
 
 
 class Filter(Protocol):
@@ -33,11 +36,17 @@ class Filter(Protocol):
         """What the rule keeps to."""
 
     @property
-    def orders(self) -> tuple[Fraction, ...]:
-        """The Rényi orders whose divergences are added up."""
+    def shares(self) -> Shares:
+        """How delta is split, and which sums are kept beside those of epsilon, delta and rho."""
 
     def price(self, event: Event, relation: Relation) -> Price:
         """Return what an event adds to the sums, or refuse an event without a bound."""
+
+    def sum_price(self, event: Event, relation: Relation) -> Price:
+        """Return a price that is the sum of the prices of its parts, so that it may be charged part by part."""
+
+    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+        """Return what an event costs that is the first and only charge; None if that is nothing else, or too much."""
 
     def admits(self, sums: Sums) -> bool:
         """Tell whether these sums may stand."""
@@ -52,10 +61,15 @@ class PureFilter:
     """Epsilons add up, exactly. [DMNS06, RRUV16]"""
 
     budget: Budget
-    orders: tuple[Fraction, ...] = ()
+    shares: Shares = NO_SHARES
 
     def price(self, event: Event, relation: Relation) -> Price:
         return pure_price(event, relation)
+
+    sum_price = price
+
+    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+        return None
 
     def admits(self, sums: Sums) -> bool:
         return _fits(sums.epsilon, self.budget.epsilon)
@@ -70,10 +84,15 @@ class ConcentratedFilter:
     """Rhos add up, exactly: at every order at once. [BS16, FZ21, WRRW23]"""
 
     budget: Budget
-    orders: tuple[Fraction, ...] = ()
+    shares: Shares = NO_SHARES
 
     def price(self, event: Event, relation: Relation) -> Price:
         return concentrated_price(event, relation)
+
+    sum_price = price
+
+    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+        return None
 
     def admits(self, sums: Sums) -> bool:
         return _fits(sums.rho, self.budget.rho)
@@ -85,22 +104,31 @@ class ConcentratedFilter:
 @final
 @dataclass(frozen=True)
 class MixedFilter:
-    """Deltas fit their part, and epsilons add up or the divergences of one order stay below its cap."""
+    """Deltas fit their share, and one rule holds at its own: sums of epsilon, of mu^2, or of divergences of one order.
+
+    What is asked first depends on no answer. So one charge alone may also take all of epsilon and delta; nothing fits
+    beside it then.
+    """
 
     budget: Budget
-    orders: tuple[Fraction, ...]
+    shares: Shares
 
     @cached_property
     def caps(self) -> tuple[int, ...]:
-        """What each order holds, in units of 2^-64."""
-        return caps(self.budget, self.orders)
+        """What each kept sum may come to, in units of 2^-64."""
+        return caps(self.budget, self.shares)
 
     @cached_property
-    def _delta(self) -> Fraction:
-        return self.budget.delta_of_events
+    def delta_of_events(self) -> Fraction:
+        """The part of delta that events with a delta of their own may use up."""
+        return (self.budget.delta or Fraction(0)) * self.shares.events
 
     @cached_property
     def _prices(self) -> dict[tuple[Event, Relation], Price]:
+        return {}
+
+    @cached_property
+    def _prices_alone(self) -> dict[tuple[Event, Relation], Price | None]:
         return {}
 
     def price(self, event: Event, relation: Relation) -> Price:
@@ -108,21 +136,72 @@ class MixedFilter:
         if known is None:
             if len(self._prices) >= _MOST_PRICES:
                 self._prices.clear()
-            known = self._prices[event, relation] = mixed_price(event, relation, self.orders)
+            known = self._prices[event, relation] = self._best_price(event, relation)
         return known
 
+    def sum_price(self, event: Event, relation: Relation) -> Price:
+        return mixed_price(event, relation, self.shares)
+
+    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+        if self.shares.version == FIRST:
+            return None
+        asked = (event, relation)
+        if asked not in self._prices_alone:
+            if len(self._prices_alone) >= _MOST_PRICES:
+                self._prices_alone.clear()
+            self._prices_alone[asked] = self._read_curve(event, relation, self.budget.delta or Fraction(0))
+        return self._prices_alone[asked]
+
     def admits(self, sums: Sums) -> bool:
-        if sums.delta > self._delta:
-            return False
-        by_order = any(total is not None and total <= cap for total, cap in zip(sums.renyi, self.caps, strict=True))
-        return by_order or _fits(sums.epsilon, self.budget.epsilon)
+        return self._admits_by_rule(sums) or self._admits_alone(sums)
 
     def times(self, sums: Sums, price: Price) -> int:
-        by_order = [
-            _times(total, more, cap) for total, more, cap in zip(sums.renyi, price.renyi, self.caps, strict=True)
-        ]
-        most = max([_times(sums.epsilon, price.epsilon, self.budget.epsilon), *by_order])
-        return min(most, _times(sums.delta, price.delta, self.budget.delta_of_events))
+        by_rule = [_times(total, more, cap) for total, more, cap in zip(sums.kept, price.kept, self.caps, strict=True)]
+        most = max([_times(sums.epsilon, price.epsilon, self.budget.epsilon), *by_rule])
+        return min(most, _times(sums.delta, price.delta, self.delta_of_events))
+
+    def _admits_by_rule(self, sums: Sums) -> bool:
+        if sums.delta > self.delta_of_events:
+            return False
+        kept = any(total is not None and total <= cap for total, cap in zip(sums.kept, self.caps, strict=True))
+        return kept or _fits(sums.epsilon, self.budget.epsilon)
+
+    def _admits_alone(self, sums: Sums) -> bool:
+        """Tell whether these are the sums of one charge that is (epsilon, delta)-private by itself."""
+        one = self.shares.version > FIRST and sums.charges == 1
+        return one and _fits(sums.epsilon, self.budget.epsilon) and _fits(sums.delta, self.budget.delta)
+
+    def _best_price(self, event: Event, relation: Relation) -> Price:
+        """Return the price of the sums; of an event that would never fit by it, the price of its own curve if it does.
+
+        Which of two true prices is paid is decided before the answer is drawn.
+        """
+        unused = Sums.nothing(self.shares.kept)
+        try:
+            price = self.sum_price(event, relation)
+        except UnsupportedEvent:
+            found = self._own_price(event, relation, unused)
+            if found is None:
+                raise
+            return found
+        if self.shares.version == FIRST or self._admits_by_rule(unused.plus(price)):
+            return price
+        return self._own_price(event, relation, unused) or price
+
+    def _own_price(self, event: Event, relation: Relation, unused: Sums) -> Price | None:
+        """Return the price by the event's own curve at the delta at which most of them fit an unused account."""
+        if self.shares.version == FIRST:
+            return None
+        read = [self._read_curve(event, relation, self.delta_of_events * part) for part in _PARTS]
+        found = [price for price in read if price is not None and self.times(unused, price) > 0]
+        return max(found, key=lambda price: self.times(unused, price), default=None)
+
+    def _read_curve(self, event: Event, relation: Relation, delta: Fraction) -> Price | None:
+        try:
+            known = curve(event, relation)
+        except UnsupportedEvent:
+            return None
+        return own_price(known, self.budget.epsilon or Fraction(0), delta, self.shares)
 
 
 @final
@@ -131,10 +210,15 @@ class NoFilter:
     """Admit everything: quotas per window are all there is, and the text says so."""
 
     budget: Budget
-    orders: tuple[Fraction, ...] = ()
+    shares: Shares = NO_SHARES
 
     def price(self, event: Event, relation: Relation) -> Price:
         return plain_price(event, relation)
+
+    sum_price = price
+
+    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+        return None
 
     def admits(self, sums: Sums) -> bool:
         return True
@@ -143,7 +227,7 @@ class NoFilter:
         return sys.maxsize
 
 
-def filter_for(budget: Budget, orders: tuple[Fraction, ...]) -> Filter:
+def filter_for(budget: Budget, shares: Shares) -> Filter:
     """Return the rule for a budget."""
     match budget.kind:
         case "pure":
@@ -151,9 +235,28 @@ def filter_for(budget: Budget, orders: tuple[Fraction, ...]) -> Filter:
         case "concentrated":
             return ConcentratedFilter(budget)
         case "approximate":
-            return MixedFilter(budget, orders)
+            return MixedFilter(budget, shares)
         case _:
             return NoFilter(budget)
+
+
+def fitting(rule: Filter, sums: Sums, event: Event, relation: Relation) -> Price | None:
+    """Return what an event is charged at beside these sums; None if it does not fit."""
+    try:
+        price = rule.price(event, relation)
+    except UnsupportedEvent:
+        if sums.charges or (alone := rule.price_alone(event, relation)) is None:
+            raise
+        return alone
+    if rule.admits(sums.plus(price)):
+        return price
+    return None if sums.charges else rule.price_alone(event, relation)
+
+
+def held(rule: Filter, sums: Sums, event: Event, relation: Relation) -> int:
+    """Return how many more such events fit beside these sums."""
+    price = fitting(rule, sums, event, relation)
+    return 0 if price is None else max(1, rule.times(sums, price))
 
 
 def _fits(total: Fraction | None, limit: Fraction | None) -> bool:

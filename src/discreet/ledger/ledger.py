@@ -17,7 +17,14 @@ from discreet.ledger.book import LIFETIME, Book, Scope, declare
 from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.checking import verify
-from discreet.ledger.declaring import check_declared, check_quotas, check_raise, declaration
+from discreet.ledger.declaring import (
+    as_split,
+    check_declared,
+    check_quotas,
+    check_raise,
+    declaration,
+    quotas_as_split,
+)
 from discreet.ledger.entry import Charge, Entry, StoredAnswer
 from discreet.ledger.facts import (
     as_charge,
@@ -30,9 +37,10 @@ from discreet.ledger.facts import (
     same_charge,
 )
 from discreet.ledger.files import private
+from discreet.ledger.filters import held
 from discreet.ledger.parts import add_part, check_known, check_single, check_user_key, parts_of, read_parts_paid
 from discreet.ledger.quota import Quota
-from discreet.ledger.recording import append, bundles_of, charge_entry, now, spend, sums_of
+from discreet.ledger.recording import append, bundles_of, charge_entry, last_price, now, spend, sums_of
 from discreet.ledger.restoring import whole
 from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
 from discreet.ledger.store import Closed, Rows, Store
@@ -254,7 +262,7 @@ class Ledger:
         """Return what is left of the lifetime budget, rounded down."""
         with self._store.reading() as rows:
             book = self._book(rows)
-            return left_of(book.rule, self._lifetime(rows, book))
+            return left_of(book.rule, self._lifetime(rows, book), last_price(rows, self._dataset))
 
     def quotas_left(self, *, principal: str = "", project: str = "") -> tuple[tuple[str, Left], ...]:
         """Return every quota that a charge of this principal and project counts against, and what is left of it."""
@@ -262,9 +270,18 @@ class Ledger:
             scopes = self._book(rows).scopes(project=project, principal=principal, time=now(rows))[1:]
             return tuple((scope.text, left_of(scope.rule, sums_of(rows, self._dataset, scope))) for scope in scopes)
 
-    def affords(self, event: Event, *, principal: str = "", project: str = "") -> bool:
-        """Tell whether this event could be charged now, under the lifetime budget and every quota."""
-        return self.times_left(event, principal=principal, project=project) > 0
+    def affords(self, event: Event, *, principal: str = "", project: str = "", at_once: bool = True) -> bool:
+        """Tell whether this event could be charged now, under the lifetime budget and every quota.
+
+        With `at_once=False` its parts are charged one by one, in several charges.
+        """
+        if at_once:
+            return self.times_left(event, principal=principal, project=project) > 0
+        with self._store.reading() as rows:
+            book = self._book(rows)
+            relation, scopes = book.account.relation, book.scopes(project=project, principal=principal, time=now(rows))
+            priced = [(scope, scope.rule.sum_price(event, relation)) for scope in scopes]
+            return all(scope.rule.times(sums_of(rows, self._dataset, scope), price) > 0 for scope, price in priced)
 
     def times_left(self, event: Event, *, principal: str = "", project: str = "") -> int:
         """Return how many more such events could be charged now."""
@@ -275,10 +292,9 @@ class Ledger:
         with self._store.reading() as rows:
             book = self._book(rows)
             scopes = book.scopes(project=project, principal=principal, time=now(rows))
-            prices = [scope.rule.price(event, book.account.relation) for scope in scopes]
+            relation = book.account.relation
             return tuple(
-                (scope.text, scope.rule.times(sums_of(rows, self._dataset, scope), price))
-                for scope, price in zip(scopes, prices, strict=True)
+                (scope.text, held(scope.rule, sums_of(rows, self._dataset, scope), event, relation)) for scope in scopes
             )
 
     def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:
@@ -286,8 +302,9 @@ class Ledger:
         check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
-            check_raise(book.account.budget, new_budget)
-            raised = book.with_budget(new_budget)
+            budget = as_split(new_budget, book.rule)
+            check_raise(book.account.budget, budget)
+            raised = book.with_budget(budget)
             facts = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
             append(rows, self._dataset, "raise", facts | declaration(raised))
             rows.set_account(self._dataset, raised.text())
@@ -297,7 +314,7 @@ class Ledger:
         check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
-            changed = book.with_quotas(tuple(quotas))
+            changed = book.with_quotas(quotas_as_split(tuple(quotas), book))
             check_quotas(book, changed)
             append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
             rows.set_account(self._dataset, changed.text())
@@ -333,8 +350,8 @@ class Ledger:
         """Say what is guaranteed, what was spent and what is left."""
         with self._store.reading() as rows:
             book = self._book(rows)
-            sums = self._lifetime(rows, book)
-        return f"{book.describe()}. Spent: {spending_of(book.rule, sums)}. Left: {left_of(book.rule, sums)}."
+            sums, last = self._lifetime(rows, book), last_price(rows, self._dataset)
+        return f"{book.describe()}. Spent: {spending_of(book.rule, sums)}. Left: {left_of(book.rule, sums, last)}."
 
     def close(self) -> None:
         """Let go of the files."""

@@ -23,6 +23,7 @@ from discreet.ledger.entry import Entry
 from discreet.ledger.recording import sums_of
 from discreet.ledger.rows import SqliteRows
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
+from discreet.ledger.sums import Price
 
 if TYPE_CHECKING:
     import sqlite3
@@ -80,7 +81,9 @@ class Look:
 
     def left(self, dataset: str) -> Left:
         """Return what is left of the budget of a data set, rounded down."""
-        return left_of(self._book(dataset).rule, self._sums[dataset])
+        charges = (entry for entry in reversed(self.entries(dataset)) if entry.kind == "charge")
+        prices = (Price.unpacked(entry.content["prices"][LIFETIME]) for entry in charges)
+        return left_of(self._book(dataset).rule, self._sums[dataset], next(prices, None))
 
     def describe(self, dataset: str) -> str:
         """Say what is guaranteed, what was spent and what is left."""

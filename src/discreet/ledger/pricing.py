@@ -8,12 +8,15 @@ from functools import lru_cache
 
 from discreet.balls import ball
 from discreet.errors import UnsupportedEvent
-from discreet.ledger.sums import Price, on_grid, renyi_units
+from discreet.ledger.shares import Shares
+from discreet.ledger.sums import Price, on_grid, units_up
 from discreet.privacy.basic import basic, point, reveal
 from discreet.privacy.convert import bounded_range_to_zcdp, pure_to_zcdp, pure_to_zcdp_simple
+from discreet.privacy.curves import Curve
 from discreet.privacy.events import (
     GDP,
     ZCDP,
+    ApproxDP,
     BoundedRange,
     DiscreteGaussian,
     Event,
@@ -27,8 +30,9 @@ from discreet.privacy.relation import Relation
 from discreet.privacy.renyi_curve import log_moment, renyi_curve
 from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.spent import Choice, Spent, spent
+from discreet.privacy.tradeoffs import mu_squared
 
-__all__ = ["concentrated_price", "mixed_price", "plain_price", "pure_price"]
+__all__ = ["concentrated_price", "mixed_price", "own_price", "plain_price", "pure_price", "split_price"]
 
 _LARGEST_SAMPLED_ORDER = 1024  # The moment of a sample is a sum of that many terms.
 
@@ -99,38 +103,69 @@ def _pure_rho(event: Event) -> Fraction:
     return min(simple, Fraction(tight)) if math.isfinite(tight) else simple
 
 
-def mixed_price(event: Event, relation: Relation, orders: tuple[Fraction, ...]) -> Price:
-    """Return epsilon, delta and the divergences of an event.
+def mixed_price(event: Event, relation: Relation, shares: Shares) -> Price:
+    """Return epsilon, delta, mu^2 and the divergences of an event, as far as the account keeps them.
 
     An (epsilon, delta) part is split once, into one that reveals all with chance delta and one that is purely
-    private [KOV15]; epsilon and the divergences are both those of the second part, so that one split serves every
+    private [KOV15]; epsilon, mu^2 and the divergences are all those of the second part, so that one split serves every
     sum.
     """
     try:
-        price = _mixed(spent(event, relation), orders)
+        price = _mixed(spent(event, relation), shares)
     except UnsupportedEvent:
         # Groups of a size for which only divergences are known; what is unknown altogether has none of them.
-        price = Price(None, Fraction(0), renyi=tuple(_of_groups(event, relation, order) for order in orders))
-    if price.epsilon is None and all(value is None for value in price.renyi):
-        raise UnsupportedEvent(f"no bound is proven for this {type(event).__name__} at any order of this ledger")
+        divergences = tuple(_of_groups(event, relation, order) for order, _ in shares.orders)
+        price = Price(None, Fraction(0), kept=(None,) * bool(shares.gaussian) + divergences)
+    if price.epsilon is None and all(value is None for value in price.kept):
+        raise UnsupportedEvent(f"no bound is proven for this {type(event).__name__} in any account of this ledger")
     return price
 
 
-def _mixed(total: Spent, orders: tuple[Fraction, ...]) -> Price:
-    simple, curve = basic(total), renyi_curve(total)
-    rest, delta = curve.rest, reveal(curve.revealed)
-    if simple is not None and simple.at > delta:
-        # A cell has a delta: which cell a unit is in decides it, so the charge as a whole is the part to split.
-        rest, delta = Spent(frozenset({(PureDP(simple.epsilon), 1)})), simple.at
-    divergences = tuple(_divergence(rest, order) for order in orders)
-    return Price(None if simple is None else on_grid(simple.epsilon), on_grid(delta), renyi=divergences)
+def split_price(epsilon: Fraction, delta: Fraction, shares: Shares) -> Price:
+    """Return the price of whatever is (epsilon, delta)-private: the purely private part of its split, nothing better.
+
+    What else is known of the event, such as its divergences, is known of the event and not of that part.
+    """
+    pure = Spent(frozenset({(PureDP(epsilon), 1)}))
+    return Price(on_grid(epsilon), on_grid(delta), kept=_kept(pure, shares))
+
+
+def own_price(known: Curve, epsilon: Fraction, delta: Fraction, shares: Shares) -> Price | None:
+    """Return the price of an event by its own curve at a delta; None if its epsilon there is above the one given."""
+    level = known.upper(delta)
+    return split_price(Fraction(level), delta, shares) if level <= epsilon else None
+
+
+def _mixed(total: Spent, shares: Shares) -> Price:
+    simple, curve = basic(total), renyi_curve(_whole_cells(total))
+    epsilon = None if simple is None else on_grid(simple.epsilon)
+    return Price(epsilon, on_grid(reveal(curve.revealed)), kept=_kept(curve.rest, shares))
+
+
+def _whole_cells(total: Spent) -> Spent:
+    """Take a partition with a delta in a cell for one event each time: which cell a unit is in decides the delta."""
+    sure, choices = total.events, []
+    for choice in total.choices:
+        once = basic(Spent(frozenset(), (Choice(choice.cells, choice.touched, 1),)))
+        if once is None or once.at == 0:
+            choices.append(choice)
+        else:
+            sure[ApproxDP(once.epsilon, once.at)] += choice.times
+    return Spent(frozenset(sure.items()), tuple(choices))
+
+
+def _kept(rest: Spent, shares: Shares) -> tuple[int | None, ...]:
+    divergences = tuple(_divergence(rest, order) for order, _ in shares.orders)
+    if not shares.gaussian:
+        return divergences
+    return (units_up(max(0.0, float_up(enclose(lambda: mu_squared(rest))))), *divergences)
 
 
 def _divergence(rest: Spent, order: Fraction) -> int | None:
     if order > _LARGEST_SAMPLED_ORDER and _has_sample(rest):
         return None
     value = float_up(enclose(lambda: log_moment(rest, order) / ball(order - 1)))
-    return renyi_units(max(0.0, value))
+    return units_up(max(0.0, value))
 
 
 def _has_sample(total: Spent) -> bool:
@@ -141,6 +176,6 @@ def _has_sample(total: Spent) -> bool:
 
 def _of_groups(event: Event, relation: Relation, order: Fraction) -> int | None:
     try:
-        return renyi_units(renyi(event, order, relation=relation))
+        return units_up(renyi(event, order, relation=relation))
     except UnsupportedEvent:
         return None

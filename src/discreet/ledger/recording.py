@@ -7,15 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import BudgetExceeded, InvalidParameter
-from discreet.ledger.book import Scope
+from discreet.ledger.book import LIFETIME, Scope
 from discreet.ledger.entry import Charge, Entry, written
+from discreet.ledger.filters import fitting
 from discreet.ledger.spending import left_of
 from discreet.ledger.store import Rows
-from discreet.ledger.sums import Sums
+from discreet.ledger.sums import Price, Sums
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
-__all__ = ["append", "bundles_of", "charge_entry", "now", "spend", "sums_of"]
+__all__ = ["append", "bundles_of", "charge_entry", "last_price", "now", "spend", "sums_of"]
+
+_NEARBY = 100  # Entries among which the newest charge is looked for.
 
 
 def now(rows: Rows) -> int:
@@ -35,12 +38,13 @@ def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation:
     """Add an event to every sum it counts against, if all of them admit it; return what it cost each."""
     prices, after = {}, {}
     for scope in scopes:
-        price, before = scope.rule.price(event, relation), sums_of(rows, dataset, scope)
+        before = sums_of(rows, dataset, scope)
+        price = fitting(scope.rule, before, event, relation)
+        if price is None:
+            raise BudgetExceeded(asked=event, left=f"{left_of(scope.rule, before)} ({scope.text})")
         if price.is_free:
             raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
         after[scope.name] = before.plus(price)
-        if not scope.rule.admits(after[scope.name]):
-            raise BudgetExceeded(asked=event, left=f"{left_of(scope.rule, before)} ({scope.text})")
         prices[scope.name] = price.packed()
     for name, sums in after.items():
         rows.set_sums(dataset, name, sums.text())
@@ -50,7 +54,18 @@ def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation:
 def sums_of(rows: Rows, dataset: str, scope: Scope) -> Sums:
     """Return what was spent in a scope."""
     text = rows.sums(dataset, scope.name)
-    return Sums.nothing(len(scope.rule.orders)) if text is None else Sums.from_text(text)
+    return Sums.nothing(scope.rule.shares.kept) if text is None else Sums.from_text(text)
+
+
+def last_price(rows: Rows, dataset: str) -> Price | None:
+    """Return what the newest charge of a data set cost its lifetime budget; None if there is none nearby."""
+    newest = rows.head().index
+    for index in range(newest, max(0, newest - _NEARBY), -1):
+        found = rows.entry(index)
+        entry = None if found is None else Entry.read(*found)
+        if entry is not None and entry.kind == "charge" and entry.dataset == dataset:
+            return Price.unpacked(entry.content["prices"][LIFETIME])
+    return None
 
 
 def bundles_of(rows: Rows, charge: int) -> list[dict[str, Any]]:

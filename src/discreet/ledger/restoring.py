@@ -8,6 +8,7 @@ which is a decision of its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, Refused
@@ -15,7 +16,7 @@ from discreet.ledger.account import Account
 from discreet.ledger.book import LIFETIME, Book, declare
 from discreet.ledger.budget import Budget
 from discreet.ledger.checking import verify
-from discreet.ledger.declaring import check_restored, declaration
+from discreet.ledger.declaring import as_split, check_restored, declaration
 from discreet.ledger.facts import check_texts
 from discreet.ledger.recording import append
 from discreet.ledger.store import Rows
@@ -68,14 +69,15 @@ def _last_declared(account: Account, before: str | None) -> Book:
     if before is None:
         return declare(account, ())
     book = Book.read(account.dataset, before)
-    check_restored(book.account, account)
-    return book.with_budget(account.budget)
+    budget = as_split(account.budget, book.rule)
+    check_restored(book.account, replace(account, budget=budget))
+    return book.with_budget(budget)
 
 
 def exhausted(book: Book) -> Sums:
     """Return the sums after one event that is the whole budget."""
     price = book.rule.price(whole(book.account.budget), book.account.relation)
-    return Sums.nothing(len(book.rule.orders)).plus(price)
+    return Sums.nothing(book.rule.shares.kept).plus(price)
 
 
 def whole(budget: Budget) -> Event:

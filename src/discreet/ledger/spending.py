@@ -9,9 +9,12 @@ from typing import final
 from discreet.exact import down, up
 from discreet.ledger.budget import Budget, readable
 from discreet.ledger.filters import Filter, MixedFilter
-from discreet.ledger.sums import RENYI_UNIT, Sums
+from discreet.ledger.sums import UNIT, Price, Sums
 
 __all__ = ["Left", "Spending", "Total", "left_of", "spending_of"]
+
+
+_ROUNDING = 1e-9  # Of a tenth of a per cent: nine tenths left is 90 %, whatever the float is.
 
 
 @final
@@ -25,6 +28,7 @@ class Spending:
     delta: Fraction
     rho: Fraction | None
     renyi: tuple[tuple[Fraction, float | None], ...]  # (order, sum rounded up) for each order that is kept
+    share: float = 0.0  # of the budget, by the rule under which least is used, rounded up
 
     def describe(self) -> str:
         """Return what was spent on one line."""
@@ -34,9 +38,10 @@ class Spending:
                 return f"{count}: Σρ = {readable(self.rho)} of {self.budget.describe()}"
             case "pure":
                 return f"{count}: Σε = {readable(self.epsilon)} of {self.budget.describe()}"
+            case "approximate":
+                return f"{count}: {_per_cent_up(self.share)} of {self.budget.describe()}"
             case _:
-                sums = f"Σε = {readable(self.epsilon)}, Σδ = {readable(self.delta)}"
-                return f"{count}: {sums} of {self.budget.describe()}"
+                return f"{count}, without a lifetime limit"
 
     def __str__(self) -> str:
         return self.describe()
@@ -52,6 +57,7 @@ class Left:
     delta: Fraction | None
     rho: Fraction | None
     share: float  # of the budget, by the rule under which most is left
+    more: int | None = None  # charges like the last one, if there was one
 
     def describe(self) -> str:
         """Return what is left on one line."""
@@ -63,9 +69,8 @@ class Left:
             case "pure":
                 return f"ε = {readable(self.epsilon)} of {readable(self.budget.epsilon)}"
             case _:
-                by_sum = f"ε = {readable(self.epsilon)} of {readable(self.budget.epsilon)} by the sum"
-                delta = f"δ = {readable(self.delta)} for events with a delta"
-                return f"{by_sum}, {int(1000 * self.share) / 10} % by the best rule, {delta}"
+                more = "" if self.more is None else f": {self.more:,} more like the last charge"
+                return f"{int(1000 * self.share + _ROUNDING) / 10:g} % of {self.budget.describe()}{more}"
 
     def __str__(self) -> str:
         return self.describe()
@@ -93,17 +98,20 @@ class Total:
 
 def spending_of(rule: Filter, sums: Sums) -> Spending:
     """Read the sums of a rule."""
-    totals = [None if total is None else up(Fraction(total, RENYI_UNIT)) for total in sums.renyi]
-    by_order = tuple(zip(rule.orders, totals, strict=True))
-    return Spending(rule.budget, sums.charges, sums.epsilon, sums.delta, sums.rho, by_order)
+    divergences = sums.kept[len(sums.kept) - len(rule.shares.orders) :]
+    totals = [None if total is None else up(Fraction(total, UNIT)) for total in divergences]
+    by_order = tuple((order, total) for (order, _), total in zip(rule.shares.orders, totals, strict=True))
+    used = up(1 - _part_left(rule, sums))
+    return Spending(rule.budget, sums.charges, sums.epsilon, sums.delta, sums.rho, by_order, used)
 
 
-def left_of(rule: Filter, sums: Sums) -> Left:
-    """Subtract, and never go below nothing."""
+def left_of(rule: Filter, sums: Sums, last: Price | None = None) -> Left:
+    """Subtract, and never go below nothing; `last` is the price of the last charge."""
     budget = rule.budget
-    delta = _rest(sums.delta, budget.delta_of_events) if budget.delta else None
+    delta = _rest(sums.delta, rule.delta_of_events) if isinstance(rule, MixedFilter) else None
     epsilon, rho = _rest(sums.epsilon, budget.epsilon), _rest(sums.rho, budget.rho)
-    return Left(budget, epsilon, delta, rho, _share(rule, sums))
+    more = None if last is None else rule.times(sums, last)
+    return Left(budget, epsilon, delta, rho, max(0.0, down(_part_left(rule, sums))), more)
 
 
 def _rest(total: Fraction | None, limit: Fraction | None) -> Fraction | None:
@@ -112,13 +120,21 @@ def _rest(total: Fraction | None, limit: Fraction | None) -> Fraction | None:
     return Fraction(0) if total is None else max(Fraction(0), limit - total)
 
 
-def _share(rule: Filter, sums: Sums) -> float:
+def _part_left(rule: Filter, sums: Sums) -> Fraction:
+    """Return which part of the budget is left by the rule under which most is; nothing once the deltas are too many."""
     budget = rule.budget
     if budget.kind == "unlimited":
-        return 1.0
+        return Fraction(1)
     limits = [(sums.epsilon, budget.epsilon), (sums.rho, budget.rho)]
     parts = [1 - total / limit for total, limit in limits if total is not None and limit is not None]
     if isinstance(rule, MixedFilter):
-        orders = zip(sums.renyi, rule.caps, strict=True)
-        parts += [1 - Fraction(total, cap) for total, cap in orders if total is not None and cap > 0]
-    return max(0.0, down(max(parts, default=Fraction(0))))
+        if sums.delta > rule.delta_of_events:
+            return Fraction(0)
+        kept = zip(sums.kept, rule.caps, strict=True)
+        parts += [1 - Fraction(total, cap) for total, cap in kept if total is not None and cap > 0]
+    return max(Fraction(0), max(parts, default=Fraction(0)))
+
+
+def _per_cent_up(share: float) -> str:
+    """Write a share in per cent, rounded up to a tenth."""
+    return f"{-(-Fraction(repr(share)) * 1000 // 1) / 10:g} %"

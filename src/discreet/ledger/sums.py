@@ -2,7 +2,8 @@
 
 Epsilon, delta and rho live on one fixed public grid, so that a sum has a bounded size whatever is charged: a number
 with a denominator that divides `GRID` is kept exactly, any other one is rounded up to the next grid point, which
-is less than 10^-80 away. Rényi divergences are whole multiples of 2^-64, rounded up.
+is less than 10^-80 away. What is kept beside them, the mu^2 of the Gaussian rule and Rényi divergences, are whole
+multiples of 2^-64, rounded up.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import Any, final
 
 from discreet.ledger.canonical import canonical
 
-__all__ = ["GRID", "RENYI_UNIT", "Price", "Sums", "on_grid", "renyi_units"]
+__all__ = ["GRID", "UNIT", "Price", "Sums", "on_grid", "units_up"]
 
 GRID = math.lcm(*range(1, 65)) * 2**64 * 10**60  # Decimals, small ratios and most floats are exact on it.
-RENYI_UNIT = 2**64
+UNIT = 2**64
 _NOTHING = Fraction(0)
 _MOST_KNOWN = 256
 _known: dict[str, Sums] = {}
@@ -32,9 +33,9 @@ def on_grid(value: Fraction) -> Fraction:
     return Fraction(-(-value.numerator * GRID // value.denominator), GRID)
 
 
-def renyi_units(divergence: float) -> int | None:
-    """Return a divergence in units of 2^-64, rounded up; None if it has no bound."""
-    return math.ceil(Fraction(divergence) * RENYI_UNIT) if math.isfinite(divergence) else None
+def units_up(value: float) -> int | None:
+    """Return a number in units of 2^-64, rounded up; None if it has no bound."""
+    return math.ceil(Fraction(value) * UNIT) if math.isfinite(value) else None
 
 
 @final
@@ -45,17 +46,17 @@ class Price:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None = None
-    renyi: tuple[int | None, ...] = ()  # in units of 2^-64, one for each order of the account
+    kept: tuple[int | None, ...] = ()  # in units of 2^-64: mu^2 if the account keeps it, and one for each of its orders
 
     def packed(self) -> list[object]:
         """Return what JSON writes."""
-        return [*map(_text, (self.epsilon, self.delta, self.rho)), list(self.renyi)]
+        return [*map(_text, (self.epsilon, self.delta, self.rho)), list(self.kept)]
 
     @classmethod
     def unpacked(cls, packed: Sequence[Any]) -> Price:
         """Read what `packed` returned."""
-        epsilon, delta, rho, renyi = packed
-        return cls(_number(epsilon), Fraction(delta), _number(rho), tuple(renyi))
+        epsilon, delta, rho, kept = packed
+        return cls(_number(epsilon), Fraction(delta), _number(rho), tuple(kept))
 
     @property
     def is_free(self) -> bool:
@@ -71,13 +72,13 @@ class Sums:
     epsilon: Fraction | None
     delta: Fraction
     rho: Fraction | None
-    renyi: tuple[int | None, ...]
+    kept: tuple[int | None, ...]
     charges: int
 
     @classmethod
-    def nothing(cls, orders: int) -> Sums:
+    def nothing(cls, kept: int) -> Sums:
         """Start with nothing spent."""
-        return cls(_NOTHING, _NOTHING, _NOTHING, (0,) * orders, 0)
+        return cls(_NOTHING, _NOTHING, _NOTHING, (0,) * kept, 0)
 
     def plus(self, price: Price, times: int = 1) -> Sums:
         """Add charges of one price. Every kind of sum is added here and nowhere else."""
@@ -87,14 +88,14 @@ class Sums:
             _added(self.rho, price.rho, times),
             tuple(
                 None if so_far is None or more is None else so_far + more * times
-                for so_far, more in zip(self.renyi, price.renyi, strict=True)
+                for so_far, more in zip(self.kept, price.kept, strict=True)
             ),
             self.charges + times,
         )
 
     def text(self) -> str:
         """Write the sums exactly."""
-        text = canonical([*map(_text, (self.epsilon, self.delta, self.rho)), self.renyi, self.charges])
+        text = canonical([*map(_text, (self.epsilon, self.delta, self.rho)), self.kept, self.charges])
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
         _known[text] = self  # The next charge reads what this one wrote.
@@ -111,8 +112,8 @@ def _added(so_far: Fraction | None, more: Fraction | None, times: int) -> Fracti
 
 
 def _read(text: str) -> Sums:
-    epsilon, delta, rho, renyi, charges = json.loads(text)
-    return Sums(_number(epsilon), Fraction(delta), _number(rho), tuple(renyi), charges)
+    epsilon, delta, rho, kept, charges = json.loads(text)
+    return Sums(_number(epsilon), Fraction(delta), _number(rho), tuple(kept), charges)
 
 
 def _text(value: Fraction | None) -> str | None:

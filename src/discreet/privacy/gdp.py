@@ -1,7 +1,19 @@
 """The Gaussian mechanism, exactly: its privacy profile, its inverse, and the noise that a target needs.
 
 All Gaussian releases of one account are together as hard as telling N(0, 1) from N(mu, 1), where mu^2 is the sum
-of (sensitivity / sigma)^2. [DRS22]
+of (sensitivity / sigma)^2. [DRS22] This stays so if each release, and its mu, is chosen after seeing those before:
+
+Theorem     Each answer is given what was released before it. Let it be mu_t-Gaussian private, where mu_t may depend on
+            that past, and let the sum of all mu_t^2 never pass a limit. Then all answers together are as private as one
+            Gaussian mechanism of mu^2 = limit.
+Proof       Fix two neighbours and watch a Brownian motion on the time from 0 to the limit, without drift for one of
+            them and with drift 1 for the other. An increment over the time mu_t^2 is N(0, mu_t^2) or
+            N(mu_t^2, mu_t^2), as hard to tell apart as N(0, 1) and N(mu_t, 1), so answer t can be made from it by a
+            rule that depends on the past and the two neighbours, but not on which of them is true [DRS22]. Answers use
+            increments after one another and the time suffices, so the transcript is post-processing of the whole path,
+            and all that a path tells about its drift is where it ends: N(0, limit) or N(limit, limit). [ST22, KTH23]
+
+The accounts of a ledger and of synthetic tables both add up mu^2 by it.
 """
 
 from __future__ import annotations
@@ -19,7 +31,7 @@ from discreet.privacy.rigorous import crossing, enclose, log_of
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["gaussian_sigma", "profile", "tradeoff"]
+__all__ = ["gaussian_sigma", "largest_mu_squared", "profile", "tradeoff"]
 
 _DIGITS = 12  # Decimal digits of a sigma: a float of so few digits means the same number read back exactly.
 
@@ -74,6 +86,11 @@ def gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> f
     if not math.isfinite(sigma):
         raise InvalidParameter("no finite noise reaches this epsilon and delta: make them larger")
     return _few_digits_up(Fraction(sigma) * unit)
+
+
+def largest_mu_squared(epsilon: Number, delta: Number) -> Fraction:
+    """Return the largest mu^2 known to be (epsilon, delta)-private, rounded down: the limit of the theorem above."""
+    return 1 / Fraction(gaussian_sigma(epsilon, delta)) ** 2
 
 
 def _at_sigma(sigma: Fraction, epsilon: Fraction) -> arb:

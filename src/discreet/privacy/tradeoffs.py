@@ -13,6 +13,7 @@ from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, probability, up
 from discreet.privacy import gdp
 from discreet.privacy.along import deltas
+from discreet.privacy.basic import point
 from discreet.privacy.curves import Closed, Curve
 from discreet.privacy.events import (
     GDP,
@@ -20,8 +21,10 @@ from discreet.privacy.events import (
     DiscreteLaplace,
     Event,
     Laplace,
+    PoissonSampled,
     PureDP,
     RandomizedResponse,
+    SampledWithoutReplacement,
 )
 from discreet.privacy.guarantee import curve
 from discreet.privacy.relation import Relation
@@ -31,7 +34,7 @@ from discreet.privacy.spent import Choice, Spent, spent
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["best_tpr", "gdp_mu", "tradeoff"]
+__all__ = ["best_tpr", "gdp_mu", "mu_squared", "tradeoff"]
 
 _GOLDEN = 0.6180339887498949
 _PASSES, _CELLS = 3, 20
@@ -140,17 +143,19 @@ def _golden(at: Callable[[float], float], low: float, high: float, steps: int) -
 def gdp_mu(event: Event, *, relation: Relation | None = None) -> float:
     """Return a mu such that the event is mu-Gaussian private, rounded up; infinity if none is proven.
 
-    For one event it is the smallest such mu; for a composition the squares add up. [DRS22]
+    For one event it is the smallest such mu; for a composition the squares add up, also when each part is chosen after
+    the answers before, see `discreet.privacy.gdp`. [DRS22]
     """
     try:
         total = spent(event, relation)
     except UnsupportedEvent:
         curve(event, relation)  # Whatever has no curve either is refused there.
         return math.inf
-    return max(0.0, float_up(enclose(lambda: _mu_squared(total).sqrt())))
+    return max(0.0, float_up(enclose(lambda: mu_squared(total).sqrt())))
 
 
-def _mu_squared(total: Spent) -> arb:
+def mu_squared(total: Spent) -> arb:
+    """Enclose the sum of mu^2 of everything spent; among cells, the largest ones. Infinite if one part has no mu."""
     summed = ball(0)
     for event, count in total.sure:
         summed += count * _mu(event) ** 2
@@ -160,7 +165,7 @@ def _mu_squared(total: Spent) -> arb:
 
 
 def _worst_cells(choice: Choice) -> arb:
-    cells = [_mu_squared(cell) for cell in choice.cells]
+    cells = [mu_squared(cell) for cell in choice.cells]
     if not all(cell.is_finite() for cell in cells):
         return sum(cells, ball(0))
     # Compared exactly: two cells may be one float and still not be equal.
@@ -224,3 +229,18 @@ def _(event: DiscreteLaplace) -> arb:
 def _(event: BoundedRange) -> arb:
     """Its trade-off (1 - x) / (1 + x (e^E - 1)) is that of logistic noise shifted by E; the middle is the worst."""
     return 2 * _quantile(1 / (1 + (ball(event.epsilon) / 2).exp()))
+
+
+@_mu.register(PoissonSampled)
+@_mu.register(SampledWithoutReplacement)
+def _(event: PoissonSampled | SampledWithoutReplacement) -> arb:
+    """A sample of a purely private event has the mu of its amplified epsilon, any other that of the event itself.
+
+    Whoever is told who is in the sample sees the event itself, or nothing of the unit. With Gaussian noise no smaller
+    mu holds, whatever the chance: rare outcomes are as telling. [DRS22]
+    """
+    relation = Relation.ADD_REMOVE if isinstance(event, PoissonSampled) else Relation.REPLACE_ONE
+    amplified = point(event)
+    if amplified is not None and amplified.at == 0:
+        return _mu(PureDP(amplified.epsilon))
+    return mu_squared(spent(event.event, relation)).sqrt()

@@ -130,7 +130,7 @@ def _check_charge(session: Session, priced: PricedRelease, max_epsilon: Number |
         )
     own = {one.name for one in priced.plan.running if one.person_day}  # Their charges go to an account of their own.
     events = [event for name, event in unpaid.parts.items() if name not in own]
-    if begin and events and not session.affords(joint_event(events)):
+    if begin and events and not session.affords(joint_event(events), at_once=len(events) == 1):
         raise BudgetExceeded(asked=f"ε = {significant_up(cost)} of a release and its series", left=session.left)
 
 

@@ -32,7 +32,7 @@ def test_several_mistakes_are_told_at_once_and_those_of_a_family_once(tmp_path):
 
 def test_a_first_release_that_the_lifetime_budget_does_not_hold_is_refused(tmp_path):
     with pytest.raises(Refused, match="line 10, budget: the lifetime budget does not hold one release"):
-        check(plan_in(tmp_path, ("epsilon = 40", "epsilon = 0.9")))
+        check(plan_in(tmp_path, ("epsilon = 40", "epsilon = 0.5")))
 
 
 def test_a_quota_that_holds_no_release_is_refused(tmp_path):

@@ -137,7 +137,7 @@ def test_series_that_are_paid_for_once_leave_less_for_releases(tmp_path):
 def test_the_list_of_prices_names_tables_errors_and_what_to_change(tmp_path):
     priced = price(plan_in(tmp_path))
     text = str(priced)
-    for words in ("stays_by_district_sex", "stays ± ", "holds 500 such releases", "usually stays hidden", "ε = 1 at"):
+    for words in ("stays_by_district_sex", "stays ± ", "holds 200 such releases", "usually stays hidden", "ε = 1 at"):
         assert words in text
     document = json.loads(priced.to_json())
     assert [table["name"] for table in document["tables"]] == [table.name for table in priced.tables]

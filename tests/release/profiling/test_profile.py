@@ -66,13 +66,13 @@ def test_what_is_charged_is_the_price_that_was_said_for_gaussian_noise() -> None
         plan.release()
         assert _sum_of_mu(opened.history()) == 2 * plan.division.part * plan.division.parts
         assert opened.ledger.total(1e-6).epsilon <= plan.epsilon * (1 + 1e-9) <= 1
-        assert opened.spent.delta == Fraction(1, 2 * 10**6)
+        assert opened.spent.delta == Fraction(1, 5 * 10**6)
 
 
 def test_the_announced_event_is_the_charged_one_with_searches_for_values() -> None:
     with session(people(300)) as opened:
         plan = plan_profile(opened, epsilon=1, delta=1e-6)
-        assert plan.event.events[1] == Repeated(ApproxDP(0, Fraction(1, 4 * 10**6)), 2)
+        assert plan.event.events[1] == Repeated(ApproxDP(0, Fraction(1, 10**7)), 2)
 
 
 def test_all_that_finding_values_costs_goes_into_finding_them() -> None:
@@ -81,7 +81,7 @@ def test_all_that_finding_values_costs_goes_into_finding_them() -> None:
         town = next(subject for subject in plan.subjects if subject.name == "town")
         asked = find_values(opened, plan.table, town, plan.division)
         assert asked._asked.priced.measurements == ()
-        assert asked.event.events[1:] == (ApproxDP(0, Fraction(1, 4 * 10**6)),)
+        assert asked.event.events[1:] == (ApproxDP(0, Fraction(1, 10**7)),)
 
 
 def test_a_profile_fits_a_budget_of_exactly_what_it_may_spend(tmp_path: Path) -> None:

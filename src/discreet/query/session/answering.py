@@ -108,6 +108,12 @@ class Desk:
             parts=parts,
         )
 
+    def affords(self, event: Event, *, at_once: bool) -> bool:
+        """Tell whether this could be charged, at once or part by part."""
+        if at_once:
+            return self.times_left(event) > 0
+        return self.ledger.affords(event, principal=self.principal, project=self.project, at_once=False)
+
     def times_left(self, event: Event) -> int:
         """Return how often this could be charged; refuse what this ledger has no account for."""
         try:

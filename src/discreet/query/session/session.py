@@ -215,9 +215,12 @@ class Session:
             raise InvalidParameter("nothing was asked in this session yet: plan or release a question first")
         return self._desk.times_left(self._last)
 
-    def affords(self, event: Event) -> bool:
-        """Tell whether this could be charged now, under the budget and every quota of this principal and project."""
-        return self._desk.times_left(event) > 0
+    def affords(self, event: Event, *, at_once: bool = True) -> bool:
+        """Tell whether this could be charged now, under the budget and every quota of this principal and project.
+
+        With `at_once=False` its parts are charged one by one, in several charges.
+        """
+        return self._desk.affords(event, at_once=at_once)
 
     @property
     def spent(self) -> Spending:

@@ -13,6 +13,7 @@ from typing import final
 from discreet.exact import up
 from discreet.ledger import Account, Budget, Left
 from discreet.ledger.book import declare
+from discreet.ledger.filters import held
 from discreet.ledger.restoring import whole
 from discreet.ledger.sums import Sums
 from discreet.mechanisms.text import decimal_up, significant_up
@@ -147,7 +148,7 @@ def _times(published: Published) -> int | None:
     if policy.budget.kind == "unlimited":
         return None
     rule = declare(Account(policy.dataset, policy.unit.column, published.relation, policy.budget), ()).rule
-    return rule.times(Sums.nothing(len(rule.orders)), rule.price(published.event, published.relation))
+    return held(rule, Sums.nothing(rule.shares.kept), published.event, published.relation)
 
 
 def percent_up(share: float) -> str:

@@ -2,8 +2,8 @@
 
 Every column gets one part, and how many people there are gets one part. Of the part of a column whose bounds are not
 declared a sixth is spent on a ladder, a sixth on narrowing it, and two thirds on counting; where values are searched
-for, a third on them. Half of delta is divided evenly among the columns whose values are searched for. Noise is
-Laplace's or Gaussian, whichever makes the smaller ±.
+for, a third on them. A fifth of delta is divided evenly among the columns whose values are searched for: what a ledger
+keeps for events with a delta of their own. Noise is Laplace's or Gaussian, whichever makes the smaller ±.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ _SHARES = {
 }
 _LAPLACE_95, _NORMAL_95 = math.log(20), 1.96  # half widths at 95 %, in scales and in standard deviations
 _STEPS = 40  # of a bisection
+_SEARCHING = Fraction(1, 5)  # of delta: the share for events in the default split of a budget
 _SPARE = Fraction(999_999, 1_000_000)  # so that what is rounded up, charge by charge, still fits
 
 
@@ -55,7 +56,7 @@ class Division:
     @property
     def delta_each(self) -> Fraction | None:
         """What each search for values takes of delta."""
-        return None if self.delta is None or not self.searched else self.delta / 2 / self.searched
+        return None if self.delta is None or not self.searched else self.delta * _SEARCHING / self.searched
 
     def law(self, share: Fraction, cells: int) -> RoundedGaussianLaw | DiscreteLaplaceLaw:
         """Return the noise of a count: a unit is in at most L cells, with at most M rows in each."""
@@ -119,12 +120,14 @@ def _largest_rho(epsilon: Fraction, delta: Fraction, searched: int) -> Fraction:
     of (epsilon, delta).
     """
     account = Account("profile", "row", Relation.ADD_REMOVE, Budget(epsilon, delta))
-    hidden = [_searches(delta / 2 / searched, searched)] if searched else []
+    hidden = [_searches(delta * _SEARCHING / searched, searched)] if searched else []
     with Ledger.open("memory", account) as ledger:
         low, high = Fraction(0), epsilon
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            fits = ledger.affords(Composed((Gaussian(variance=1, squared_sensitivity=2 * middle), *hidden)))
+            fits = ledger.affords(
+                Composed((Gaussian(variance=1, squared_sensitivity=2 * middle), *hidden)), at_once=False
+            )
             low, high = (middle, high) if fits else (low, middle)
     return (low * _SPARE).limit_denominator(10**12)
 

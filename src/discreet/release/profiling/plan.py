@@ -96,7 +96,7 @@ class ProfilePlan:
     @property
     def affordable(self) -> bool:
         """Whether what is not paid yet fits the budget and all quotas; what is paid is read again for nothing."""
-        return not self.unpaid or self.session.affords(self.price_of(self.unpaid))
+        return not self.unpaid or self.session.affords(self.price_of(self.unpaid), at_once=len(self.unpaid) == 1)
 
     def release(self) -> Profile:
         """Pay and ask, round by round; or read what was answered before, and go on from there."""

@@ -1,14 +1,7 @@
 """One account for rounds that are chosen as they go: Gaussian privacy with an exact limit.
 
 Guarantee   Whatever is chosen, the transcript of all rounds is as private as one Gaussian mechanism of mu^2 = `limit`.
-Theorem     Each round is given what was released before it. Let it be mu_t-Gaussian private, where mu_t may depend on
-            that past, and let the sum of all mu_t^2 never pass the limit. Fix two neighbours and watch a Brownian
-            motion on the time from 0 to `limit`, without drift for one of them and with drift 1 for the other. An
-            increment over the time mu_t^2 is N(0, mu_t^2) or N(mu_t^2, mu_t^2), as hard to tell apart as
-            N(0, 1) and N(mu_t, 1), so the answer of round t can be made from it by a rule that depends on the past and
-            the two neighbours, but not on which of them is true [DRS22]. Rounds use increments after one another
-            and the time suffices, so the transcript is post-processing of the whole path, and all that a path tells
-            about its drift is where it ends: N(0, limit) or N(limit, limit). [ST22, KTH23]
+Theorem     The sum of mu^2 may be divided as the answers say: see `discreet.privacy.gdp`. [ST22, KTH23]
             The exponential mechanism takes part with the mu of its trade-off function. [DR19, DRS22]
 """
 
@@ -22,8 +15,9 @@ from typing import final
 
 from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.exact import Number, exact, positive
-from discreet.privacy import gaussian_sigma, gdp_mu
+from discreet.privacy import gdp_mu
 from discreet.privacy.events import GDP, BoundedRange
+from discreet.privacy.gdp import largest_mu_squared
 
 __all__ = ["Account", "choice_cost", "choice_epsilon", "mu_squared_for"]
 
@@ -39,7 +33,7 @@ def mu_squared_for(epsilon: Number, delta: Number) -> Fraction:
             "delta must be above 0: this method adds Gaussian noise, which has no guarantee at delta 0. "
             "Take a delta well below one over the number of people, such as 1e-9"
         )
-    return 1 / Fraction(gaussian_sigma(positive(epsilon, name="epsilon"), chance)) ** 2
+    return largest_mu_squared(positive(epsilon, name="epsilon"), chance)
 
 
 @lru_cache(4096)
