@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet import privacy, verify
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.noise.laws import (
@@ -19,7 +22,7 @@ from discreet.noise.laws import (
     RoundedGaussianLaw,
     RoundedLaplaceLaw,
 )
-from discreet.privacy import outcomes
+from discreet.privacy import Relation, outcomes
 from discreet.privacy.outcomes import CUTOFF, Outcomes
 
 LAWS = [
@@ -29,6 +32,7 @@ LAWS = [
     DiscreteGaussianLaw(Fraction(5, 2)),
     RoundedGaussianLaw(Fraction(5, 2)),
 ]
+COUNTS = verify.worlds([0], [0, 1, 2, 3])
 HALVES = Outcomes({0: ball(Fraction(1, 2)), 1: ball(Fraction(1, 2))})
 
 
@@ -155,3 +159,58 @@ def test_a_mixture_allows_for_what_one_part_lists_and_another_leaves_out() -> No
         assert not mixed.masses[1].contains(ball(Fraction(1, 2)))
         assert mixed.masses[0].contains(ball(Fraction(11, 16)))
         assert mixed.tail == Fraction(5, 16)
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Discrete noise on a count, of which only a function is released."""
+
+    function: Callable[[int], Hashable]
+    noise: Any
+    event: privacy.Event
+    relation: Relation = Relation.ADD_REMOVE
+
+    def distribution(self, count: int) -> Outcomes:
+        return outcomes.map(outcomes.from_law(self.noise, count), self.function)
+
+
+FUNCTIONS: dict[str, Callable[[int], Hashable]] = {
+    "few: clamped": lambda value: max(-1, min(3, value)),
+    "few: above": lambda value: value > 0,
+    "few: remainder": lambda value: value % 3,
+    "many: clamped": lambda value: max(-20, min(20, value)),
+    "many: rounded": lambda value: value // 4,
+    "many: absolute": abs,
+    "many: relabelled": lambda value: (value, "count"),
+    "one": lambda value: None,
+}
+TIGHT = [name for name in FUNCTIONS if name not in ("few: remainder", "one")]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("scale", [Fraction(2), Fraction(1, 3)])
+def test_a_function_of_a_right_mechanism_is_not_called_violated(name, scale):
+    """What lies beyond the listing may be mapped to what is listed: no mass of it may be taken for lost."""
+    event = privacy.DiscreteLaplace(scale=scale, sensitivity=1)
+    found = verify.check(Mapped(FUNCTIONS[name], DiscreteLaplaceLaw(scale), event), COUNTS, query=len)
+    assert found.holds, found.headline
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_gaussian_noise_is_not_called_violated(name):
+    event = privacy.DiscreteGaussian(variance=4, squared_sensitivity=1)
+    found = verify.check(Mapped(FUNCTIONS[name], DiscreteGaussianLaw(4), event), COUNTS, query=len)
+    assert found.holds, found.headline
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_a_function_of_a_mechanism_with_a_millionth_too_little_noise_is_refuted(name):
+    claimed = privacy.DiscreteLaplace(scale=2, sensitivity=1)
+    wrong = DiscreteLaplaceLaw(2 - Fraction(1, 10**6))
+    assert verify.check(Mapped(FUNCTIONS[name], wrong, claimed), COUNTS, query=len).violated
+
+
+def test_an_image_may_hold_what_was_not_listed():
+    image = outcomes.map(Outcomes({1: ball(Fraction(1, 4)), 2: ball(Fraction(1, 2))}, Fraction(1, 4)), lambda _: 0)
+    low, high = bounds(image.masses[0])
+    assert (low <= Fraction(3, 4), high >= 1) == (True, True)

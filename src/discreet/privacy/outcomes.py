@@ -169,12 +169,16 @@ def _raised(mass: arb, most: Fraction) -> arb:
 
 
 def map(outcomes: Outcomes, function: Callable[[Any], Hashable]) -> Outcomes:
-    """List the outcomes of a function of the release; those it does not tell apart are added up."""
+    """List the outcomes of a function of the release; those it does not tell apart are added up.
+
+    Outcomes that are not listed may be mapped to one that is, so every mass may be larger by up to the tail. Nobody
+    knows by how much: with enclosures that left it out, equal ratios would differ, and a right claim look violated.
+    """
     masses: dict[Hashable, arb] = {}
     for value, mass in outcomes.masses.items():
         image = function(value)
         masses[image] = masses[image] + mass if image in masses else mass
-    return Outcomes(masses, outcomes.tail)
+    return Outcomes({image: _raised(mass, outcomes.tail) for image, mass in masses.items()}, outcomes.tail)
 
 
 def prune(outcomes: Outcomes, *, cutoff: Number) -> Outcomes:
