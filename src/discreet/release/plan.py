@@ -14,7 +14,7 @@ from typing import Literal, final
 from discreet.query import Policy
 from discreet.release.period import Schedule
 
-__all__ = ["Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "TablePlan", "Wish"]
+__all__ = ["Allowance", "Invariant", "Level", "Output", "ReleasePlan", "RunningPlan", "SeenFact", "TablePlan", "Wish"]
 
 
 @final
@@ -23,7 +23,7 @@ class Allowance:
     """What one release of all tables may spend together: epsilon alone, epsilon with delta, or rho.
 
     `split` says how it is divided among tables that name neither an error nor a price of their own: so that the worst
-    relative error is smallest, or evenly.
+    relative error is smallest while each has at least half of an even part, or evenly.
     """
 
     epsilon: Fraction | None = None
@@ -109,6 +109,15 @@ class RunningPlan:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SeenFact:
+    """A field of a plan that was read from the data when it was drafted: exact, not paid for, and not protected."""
+
+    field: str  # its place, such as tables.stays.columns.age
+    value: str  # what it says, as it is written in the plan
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
     """What is written, and where."""
 
@@ -136,5 +145,6 @@ class ReleasePlan:
     running: tuple[RunningPlan, ...] = ()
     levels: tuple[Level, ...] = ()
     invariants: tuple[Invariant, ...] = ()
+    from_data: tuple[SeenFact, ...] = ()  # what was read from the data for this plan, at no price
     written: str = ""  # the file, as it was read
     file: str = ""  # its name, for messages

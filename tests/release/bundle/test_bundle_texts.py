@@ -7,19 +7,22 @@ import math
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from pathlib import Path
 from statistics import NormalDist
 
 import bundle_worlds as worlds
 import pytest
+from jsonschema import Draft202012Validator
 
 from discreet.ledger import Budget, Quota
 from discreet.privacy import ApproxDP, Composed, DiscreteLaplace, Gaussian, PureDP, Relation, best_tpr
 from discreet.query import Unit
-from discreet.release import Period, Published
+from discreet.release import Period, Published, Schedule
 from discreet.release.bundle.checklist import checklist_page
 from discreet.release.bundle.claims import best_guess, claim_of, mechanisms_of, percent_up
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
 from discreet.release.bundle.guarantee import guarantee_page
+from discreet.release.bundle.manifest import json_bytes
 from discreet.release.bundle.meanings import meanings_of
 from discreet.release.bundle.prose import code, line
 from discreet.release.bundle.readme import readme_text
@@ -216,36 +219,45 @@ class TestDictionary:
         assert "biased" in page
 
 
-REGISTRY = {
-    "product": {"name", "data_curators", "intended_use", "data_product_type", "data_product_region", "description",
-                "publication_date"},
-    "dp_variant": {"variant_name", "data_domain", "unprotected_quantities"},
-    "privacy_loss": {"privacy_unit", "privacy_unit_description", "privacy_parameters",
-                     "privacy_parameters_description"},
-    "model": {"model_name", "actors", "release_type", "release_type_description", "data_source_type", "access_type"},
-    "accounting": {"post_processing", "composition"},
-    "implementation": {"pre_processing_eda_hyperparameter_tuning", "mechanisms", "justification"},
-    "resources": {"sources", "notes", "registry_authors"},
-}  # fmt: skip
+REGISTRY = json.loads((Path(__file__).parents[2] / "vectors" / "registry_fields.json").read_text())["entry"]
+BY_HAND = {"data_product_sector"}  # Only the publisher knows it, and the registry does not require it.
 
 
 class TestRegistry:
     """The fields and the words of the public registry, as its schema has them."""
 
-    def test_the_fields_are_those_of_the_registry(self, published):
+    def test_an_entry_has_the_fields_types_and_values_of_the_registry(self, published, pure):
+        once = replace(published, plan=replace(published.plan, schedule=Schedule()), period=Period(label="once"))
+        concentrated = replace(with_policy(published, budget=Budget(rho=1)), event=Gaussian(10))
+        allowance = replace(concentrated.plan.allowance, epsilon=None, rho=Fraction(1, 10))
+        by_rho = replace(concentrated, plan=replace(concentrated.plan, allowance=allowance))
+        validator = Draft202012Validator(REGISTRY, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        for release in (published, pure, once, by_rho):
+            entry = json.loads(json_bytes(registry_entry(release, claim_of(release))))
+            assert list(validator.iter_errors(entry)) == []
+
+    def test_a_dummy_lacks_its_date_so_that_nobody_registers_it(self, published):
+        entry = registry_entry(worlds.dummy(published), claim_of(worlds.dummy(published)))
+        (error,) = Draft202012Validator(REGISTRY).iter_errors(entry)
+        assert "publication_date" in error.message
+
+    def test_every_field_of_its_tier_is_filled(self, published):
         entry = registry_entry(published, claim_of(published))
-        assert set(entry) == {"url_slug", "status", "tier", "deployment"}
-        assert {name: set(part) for name, part in entry["deployment"].items()} == REGISTRY
+        parts = REGISTRY["properties"]["deployment"]["properties"]
+        assert set(entry["deployment"]) == set(parts)
+        for name, part in parts.items():
+            asked = {field for field, kind in part["properties"].items() if kind.get("tier", 1) <= entry["tier"]}
+            assert asked - BY_HAND <= set(entry["deployment"][name]), name
 
     def test_the_words_are_those_of_the_registry(self, published, pure):
         for release, variant in ((published, "Approximate DP"), (pure, "Pure DP")):
             entry = registry_entry(release, claim_of(release))["deployment"]
             assert entry["dp_variant"]["variant_name"] == variant
-            assert entry["product"]["data_product_type"] == "Summary statistics"
-            assert entry["model"]["model_name"] == "Central"
-            assert entry["model"]["release_type"] == "Many releases"
-            assert entry["model"]["access_type"] == "Non-interactive"
-            assert date.fromisoformat(entry["product"]["publication_date"])
+            assert entry["basic"]["data_product_type"] == "Summary statistics"
+            assert entry["deployment_model"]["model_name"] == "Central"
+            assert entry["deployment_model"]["release_type"] == "Many releases"
+            assert entry["deployment_model"]["access_type"] == "Non-interactive"
+            assert date.fromisoformat(entry["basic"]["publication_date"])
             numbers = entry["privacy_loss"]["privacy_parameters"]
             assert numbers == {"delta": float(release.delta), "epsilon": release.epsilon}
             assert all(isinstance(text, str) for text in entry["implementation"].values())
@@ -258,10 +270,8 @@ class TestRegistry:
         assert entry["privacy_loss"]["privacy_parameters"]["rho"] == 0.1
 
     def test_a_plan_that_releases_once_says_so(self, published):
-        from discreet.release import Schedule
-
         once = replace(published, plan=replace(published.plan, schedule=Schedule()), period=Period(label="once"))
-        model = registry_entry(once, claim_of(once))["deployment"]["model"]
+        model = registry_entry(once, claim_of(once))["deployment"]["deployment_model"]
         assert (model["release_type"], model["data_source_type"]) == ("One release", "Static")
         assert "published once" in readme_text(once, claim_of(once))
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.prose import code, line, paragraphs
-from discreet.release.bundle.telling import apart_words, noun
+from discreet.release.bundle.telling import apart_words, noun, seen_words
 from discreet.release.published import Published
 
 __all__ = ["checklist_page"]
@@ -26,7 +26,7 @@ def checklist_page(published: Published, claim: Claim) -> str:
         "The guarantee itself": _guarantee(published, claim),
         "Algorithms, accuracy and bias": _algorithms(published, claim),
         "Trust and threat model": _trust(published),
-        "Security, access and collection": _foundations(),
+        "Security, access and collection": _foundations(claim),
         "Hazards that the guide warns of": _hazards(published, claim),
     }
     head = [
@@ -60,7 +60,7 @@ def _guarantee(published: Published, claim: Claim) -> Iterator[Item]:
     )
     yield _kept(
         f"**ε and δ** are stated: ε = {claim.epsilon_text}, δ = {claim.delta_text}, rounded up, for everything in the "
-        "bundle (`guarantee.md`, `manifest.json`)." + (f" {line(apart_words(claim))}" if claim.apart else "")
+        "bundle (`guarantee.md`, `manifest.json`)." + (f" {line(apart_words(claim))}" if apart_words(claim) else "")
     )
     yield _kept(
         f"**Variant and relation** are stated: {line(published.relation.value)} one unit; the exact event is in "
@@ -79,7 +79,14 @@ def _guarantee(published: Published, claim: Claim) -> Iterator[Item]:
 def _algorithms(published: Published, claim: Claim) -> Iterator[Item]:
     measured = [column for table in published.tables for column in table.raw.columns if column.measured]
     yield _kept(f"**Mechanisms** are named: {line('; '.join(claim.mechanisms))}.")
-    yield _kept("**Sensitivity** follows from declared bounds and limits, never from the data (`dictionary.md`).")
+    if claim.from_data:
+        yield _asked(
+            "**Sensitivity** follows from bounds and limits in the plan, but these were **read from the data** when it "
+            f"was drafted: {line('; '.join(map(seen_words, claim.from_data)))}. One {line(noun(claim))} can be visible "
+            "in them. Can they be replaced by what is known without the data?"
+        )
+    else:
+        yield _kept("**Sensitivity** follows from declared bounds and limits, never from the data (`dictionary.md`).")
     yield _kept("**Composition**: one event for all tables, accounted as a whole.")
     if all(column.has_interval for column in measured):
         yield _kept(
@@ -114,10 +121,13 @@ def _trust(published: Published) -> Iterator[Item]:
     yield _asked("Could anybody but the publisher time the run or watch the machine?")
 
 
-def _foundations() -> Iterator[Item]:
-    yield _kept(
-        "Nothing exact about private rows is in this bundle; `discreet bundle verify` compares it with the ledger."
-    )
+def _foundations(claim: Claim) -> Iterator[Item]:
+    if claim.from_data:
+        yield _asked("Exact facts about private rows are in this bundle: what was read from the data for the plan.")
+    else:
+        yield _kept(
+            "Nothing exact about private rows is in this bundle; `discreet bundle verify` compares it with the ledger."
+        )
     yield _asked(
         "Who can read the private tables, the ledger and its anchor? Are they backed up apart from each other?"
     )
@@ -135,8 +145,13 @@ def _hazards(published: Published, claim: Claim) -> Iterator[Item]:
         yield _asked(f"δ = {claim.delta_text} should be far below one over the number of protected units. Is it?")
     else:
         yield _kept("A δ that is too large: it is zero.")
-    yield _kept("Parameters tuned on private data: bounds, groups and prices were in the plan before (`plan.toml`).")
-    yield _asked("Were those bounds and groups chosen without looking at the private data?")
+    if claim.from_data:
+        yield _asked("Parameters tuned on private data: those in `from_data` of `plan.toml` were, without a price.")
+    else:
+        yield _kept(
+            "Parameters tuned on private data: bounds, groups and prices were in the plan before (`plan.toml`)."
+        )
+        yield _asked("Were those bounds and groups chosen without looking at the private data?")
     if hidden:
         shown = ", ".join(map(code, hidden))
         yield _kept(f"Groups that reveal themselves: {shown} show a group above a noisy threshold only.")

@@ -19,6 +19,7 @@ from discreet.ledger.sums import Sums
 from discreet.mechanisms.text import decimal_up, significant_up
 from discreet.privacy import Relation, delta, epsilon
 from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated
+from discreet.release.plan import SeenFact
 from discreet.release.published import Published
 
 __all__ = ["Claim", "best_guess", "claim_of", "e_to", "mechanisms_of", "percent_up"]
@@ -54,6 +55,7 @@ class Claim:
     left: Left | None  # of the lifetime budget, after what is in the bundle was charged
     alone: tuple[tuple[str, float], ...]  # epsilon of each table by itself, at the same delta
     mechanisms: tuple[str, ...]
+    from_data: tuple[SeenFact, ...]  # what was read from the data for the plan: no number here covers it
     apart: tuple[str, ...]  # series of the plan that protect each day of a unit by itself: no number here covers them
 
     @property
@@ -90,6 +92,7 @@ def claim_of(published: Published) -> Claim:
         left=None if published.ledger is None else published.ledger.left,
         alone=tuple((name, epsilon(each, published.delta, relation=relation)) for name, each in _events(published)),
         mechanisms=mechanisms_of(event),
+        from_data=published.plan.from_data,
         apart=tuple(running.name for running in published.plan.running if running.person_day),
     )
 

@@ -76,7 +76,9 @@ def _invariants(published: Published) -> Iterator[str]:
 def _formal(published: Published, claim: Claim) -> Iterator[str]:
     unit = "one row" if claim.is_row else f"all rows that share one value of `{claim.unit}`, in all private tables"
     yield "## The same in formulas"
-    but = f", but for {' and '.join(map(code, claim.apart))}" if claim.apart else ""
+    seen = ["the fields of the plan that were read from the data when it was drafted"] if claim.from_data else []
+    excepted = [*map(code, claim.apart), *seen]
+    but = f", but for {' and '.join(excepted)}" if excepted else ""
     yield (
         f"M is everything in this bundle that was computed from the data{but}. Data sets D and D′ are neighbours "
         f"({published.relation.value}) if one is the other with one unit more: {unit}. For all neighbours and all "

@@ -1,7 +1,7 @@
 """An entry for public registries of differential privacy deployments.
 
-The fields are those of the Differential Privacy Deployments Registry (opendp/deployments-registry-data, its schema with
-`dp_variant`), filled up to its third tier. What only the publisher knows says so and must be written by hand;
+The fields are those of the Differential Privacy Deployments Registry (opendp/deployments-registry-data, its schema of
+July 2026), filled up to its third tier. What only the publisher knows says so and must be written by hand;
 docs/bundle.md tells where each field comes from.
 """
 
@@ -17,6 +17,7 @@ from discreet.release.bundle.telling import (
     lifetime_words,
     noun,
     period_words,
+    seen_words,
     signer_words,
     who_words,
 )
@@ -36,18 +37,18 @@ def registry_entry(published: Published, claim: Claim) -> dict[str, Any]:
         "status": "Draft",
         "tier": 3,
         "deployment": {
-            "product": _product(published),
+            "basic": _basic(published),
             "dp_variant": _variant(published, claim),
             "privacy_loss": _loss(published, claim),
-            "model": _model(published, claim),
+            "deployment_model": _model(published),
             "accounting": _accounting(published, claim),
             "implementation": _implementation(published, claim),
-            "resources": _resources(published),
+            "administrative": _administrative(published),
         },
     }
 
 
-def _product(published: Published) -> dict[str, Any]:
+def _basic(published: Published) -> dict[str, Any]:
     plan, mark = published.plan, published.ledger
     tables = "; ".join(f"{table.plan.name}: {table.plan.title}" for table in published.tables)
     dated = {} if mark is None else {"publication_date": mark.time.date().isoformat()}  # A dummy is never published.
@@ -63,7 +64,8 @@ def _product(published: Published) -> dict[str, Any]:
 
 
 def _variant(published: Published, claim: Claim) -> dict[str, Any]:
-    exact = "; ".join(invariant_words(each) for each in published.plan.invariants)
+    seen = [f"read from the data when the plan was drafted: {seen_words(each)}" for each in claim.from_data]
+    exact = "; ".join([*(invariant_words(each) for each in published.plan.invariants), *seen])
     return {
         "variant_name": _variant_name(claim),
         "data_domain": f"All tables with the declared columns of data set {published.plan.policy.dataset}.",
@@ -83,27 +85,37 @@ def _loss(published: Published, claim: Claim) -> dict[str, Any]:
         numbers["rho"] = float(published.plan.allowance.rho)
     return {
         "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.unit}-level, over all rows and tables",
-        "privacy_unit_description": f"{who_words(claim)} Neighbours differ by one {noun(claim)} "
+        "privacy_unit_details": f"{who_words(claim)} Neighbours differ by one {noun(claim)} "
         f"({published.relation.value}).{apart_words(claim)}",
         "privacy_parameters": numbers,
-        "privacy_parameters_description": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
+        "privacy_parameters_details": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
     }
 
 
-def _model(published: Published, claim: Claim) -> dict[str, Any]:
+def _model(published: Published) -> dict[str, Any]:
     every = published.plan.schedule.every
     repeats = every is not Every.ONCE
     return {
         "model_name": "Central",
+        "model_name_details": "Noise is added by the publisher, who holds the data.",
         "actors": "The publisher holds the data and runs the release. Readers of the bundle, and anyone they give it "
         "to, see noisy values only; nobody among them needs to be trusted.",
         "release_type": "Many releases" if repeats else "One release",
-        "release_type_description": f"Once per {every.value}. {lifetime_words(claim)}"
-        if repeats
-        else f"Once. {lifetime_words(claim)}",
+        "release_type_details": f"Once per {every.value}." if repeats else "Once.",
         "data_source_type": "Dynamic" if repeats else "Static",
+        "data_source_type_details": _source_words(published),
         "access_type": "Non-interactive",
+        "access_type_details": "Tables that were fixed in a public plan beforehand; readers ask no questions.",
     }
+
+
+def _source_words(published: Published) -> str:
+    schedule = published.plan.schedule
+    if schedule.every is Every.ONCE:
+        return "The tables as they were when the plan was released."
+    if schedule.column is None:
+        return "Each release is about all rows that are there at that time."
+    return f"Each release is about the rows of its period, by the column {schedule.column}."
 
 
 def _accounting(published: Published, claim: Claim) -> dict[str, Any]:
@@ -121,16 +133,22 @@ def _accounting(published: Published, claim: Claim) -> dict[str, Any]:
 
 def _implementation(published: Published, claim: Claim) -> dict[str, Any]:
     return {
-        "pre_processing_eda_hyperparameter_tuning": "Bounds, groups and prices were declared before the release and "
-        "never read from the data; values outside of bounds are clamped. What else the publisher did: to be written "
-        "by hand.",
+        "preprocessing_and_hyperparameter_tuning": f"{_declared_words(claim)} Values outside of bounds are clamped. "
+        "What else the publisher did: to be written by hand.",
         "mechanisms": f"{'; '.join(claim.mechanisms)}. Sampled exactly on integers from a cryptographic source, by the "
         "package discreet (version in manifest.json); no floating point number decides a probability.",
         "justification": _BY_HAND,
     }
 
 
-def _resources(published: Published) -> dict[str, Any]:
+def _declared_words(claim: Claim) -> str:
+    if not claim.from_data:
+        return "Bounds, groups and prices were declared before the release; the plan marks none as read from the data."
+    fields = ", ".join(fact.field for fact in claim.from_data)
+    return f"These fields of the plan were read from the data, without noise or price: {fields}."
+
+
+def _administrative(published: Published) -> dict[str, Any]:
     notes = (
         "manifest.json has hashes, the exact event and the place in the ledger; guarantee.md explains it. "
         f"{signer_words(published)}"

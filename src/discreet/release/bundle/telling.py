@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from discreet.mechanisms.text import plain
 from discreet.release.bundle.claims import Claim, percent_up
-from discreet.release.plan import Invariant
+from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease
 from discreet.release.signatures import ALGORITHM
 
@@ -23,6 +23,7 @@ __all__ = [
     "lifetime_words",
     "noun",
     "period_words",
+    "seen_words",
     "series_words",
     "signer_words",
     "unprotected",
@@ -57,7 +58,20 @@ def who_words(claim: Claim) -> str:
 
 
 def apart_words(claim: Claim) -> str:
-    """Say of which series nothing is promised to a unit as a whole; nothing if there is none."""
+    """Say what the promise to a unit does not cover: series of single days, and what was read for the plan, if any."""
+    return f"{_series_apart(claim)}{_seen_apart(claim)}"
+
+
+def _seen_apart(claim: Claim) -> str:
+    if not claim.from_data:
+        return ""
+    return (
+        " This does not cover what was read from the data, without noise, when the plan was drafted "
+        f"({', '.join(fact.field for fact in claim.from_data)}): one {noun(claim)} can be visible in it."
+    )
+
+
+def _series_apart(claim: Claim) -> str:
     if not claim.apart:
         return ""
     return (
@@ -121,7 +135,15 @@ def unprotected(published: Published, claim: Claim) -> Iterator[str]:
         "Facts about people in general. If the tables show that an illness is common in a district, everybody who "
         "lives there is thought of differently, whether they are in the data or not."
     )
-    yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
+    if claim.from_data:
+        yield (
+            "What was read from the data when the plan was drafted, exactly and at no price: "
+            f"{'; '.join(map(seen_words, claim.from_data))}. One {noun(claim)} can be visible in each of these: with "
+            f"somebody more or less in the data they may be others, and no ε limits what they tell."
+        )
+        yield "What is public anyway: names of tables and columns, the rest of this plan, and the price."
+    else:
+        yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
     yield f"Several at once, such as a family: the promise weakens with every {noun(claim)} taken together."
     yield "The data where they are kept, and other publications made from them without this budget."
     if published.plan.invariants:
@@ -131,6 +153,11 @@ def unprotected(published: Published, claim: Claim) -> Iterator[str]:
             f"In {' and '.join(claim.apart)}, one {noun(claim)} over several days, and together with the other tables: "
             "there each day is protected by itself."
         )
+
+
+def seen_words(fact: SeenFact) -> str:
+    """Name a field of the plan that was read from the data, and what it says."""
+    return f"{fact.field} = {fact.value}"
 
 
 def confidence_words(published: Published) -> str:

@@ -15,7 +15,7 @@ from discreet.privacy.notprivate import NotPrivate
 from discreet.query import Kind
 from discreet.query.session.catalogue_building import nearest
 from discreet.release.drafting.looking import Look, SeenColumn, SeenUnit, looking
-from discreet.release.drafting.proposals import Proposal, by_name, declaration, limit, unit_why
+from discreet.release.drafting.proposals import Proposal, by_name, declaration, limit, shows_rows, unit_why
 from discreet.release.drafting.tables import first_groupings, first_measures
 
 __all__ = ["Draft", "draft_plan"]
@@ -57,7 +57,8 @@ class Draft:
             return self._looked_again(value)
         if field == "schedule.every" and value not in known.choices:
             raise InvalidParameter(f"{field} must be one of {', '.join(known.choices)}")
-        changed = replace(known, value=value, why=_SAID)
+        offered = known.from_data and shows_rows(value) and value in known.choices  # It was read from the rows as well.
+        changed = replace(known, value=value, why=_SAID, from_data=offered)
         return replace(self, proposals=tuple(changed if one is known else one for one in self.proposals))
 
     def _looked_again(self, unit: str) -> Draft:
@@ -97,7 +98,13 @@ class Draft:
             once[1] if lifetime_delta is None else exact_or_none(lifetime_delta, name="lifetime_delta"),
         )
         where = self.path.parent if folder is None else Path(folder)
-        return plan_text(self.said, table=self.table, source=_from(where, self.path), once=once, ever=ever)
+        source = _from(where, self.path)
+        return plan_text(self.said, table=self.table, source=source, once=once, ever=ever, seen=self.seen)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The fields whose values were read from the rows: the plan marks them, and the bundle tells them."""
+        return tuple(one.field for one in self.proposals if one.from_data and one.value is not None)
 
     def __str__(self) -> str:
         lines = [f"{one.field} = {one.value!r}\n    {one.why}" for one in self.proposals]
@@ -118,7 +125,12 @@ def draft_plan(path: str | Path, *, unit: str | None = None, table: str | None =
         units = _candidates(look)
         owner = _owner(look, units, unit)
         seen = [look.column(column, owner) for column in look.types if column != owner]
-        proposals = (*_heading(file, name), *_unit(look, units, owner, seen), *_columns(seen), *_publishing(seen))
+        proposals = (
+            *_heading(file, name),
+            *_unit(look, units, owner, seen, said=unit is not None),
+            *_columns(seen),
+            *_publishing(seen),
+        )
     return NotPrivate(Draft(path=file, table=name, proposals=proposals))
 
 
@@ -170,10 +182,10 @@ def _owner(look: Look, units: list[SeenUnit], said: str | None) -> str:
     return next((one.column for one in units if by_name(one.column)), "row")
 
 
-def _unit(look: Look, units: list[SeenUnit], owner: str, seen: list[SeenColumn]) -> tuple[Proposal, ...]:
+def _unit(look: Look, units: list[SeenUnit], owner: str, seen: list[SeenColumn], *, said: bool) -> tuple[Proposal, ...]:
     choices = tuple(dict.fromkeys([owner, *(one.column for one in units), "row"]))
     why = _ROW if owner == "row" else unit_why(look.unit(owner))
-    whom = Proposal(field="unit.column", value=owner, why=why, choices=choices)
+    whom = Proposal(field="unit.column", value=owner, why=why, choices=choices, from_data=not said)
     if owner == "row":
         return (whom,)
     keys = max(first_groupings(seen), key=len, default=[])
@@ -181,11 +193,17 @@ def _unit(look: Look, units: list[SeenUnit], owner: str, seen: list[SeenColumn])
     counted = "more counts more of each and needs more noise"
     return (
         whom,
-        Proposal(field="unit.max_groups", value=limit(groups), why=f"most are in no more than {groups}; {counted}"),
+        Proposal(
+            field="unit.max_groups",
+            value=limit(groups),
+            why=f"most are in no more than {groups}; {counted}",
+            from_data=True,
+        ),
         Proposal(
             field="unit.max_rows_per_group",
             value=limit(rows),
             why=f"most have no more than {rows}; {counted}",
+            from_data=True,
         ),
     )
 
@@ -204,8 +222,14 @@ def _publishing(seen: list[SeenColumn]) -> tuple[Proposal, ...]:
             field="publish.groupings",
             value=first_groupings(seen),
             why="the total, and tables by the columns with few values; they add up",
+            from_data=True,
         ),
-        Proposal(field="publish.measures", value=first_measures(seen), why="what is told of every group, as in SQL"),
+        Proposal(
+            field="publish.measures",
+            value=first_measures(seen),
+            why="what is told of every group, as in SQL",
+            from_data=True,
+        ),
         Proposal(
             field="schedule.every",
             value="once",
@@ -222,6 +246,7 @@ def _publishing(seen: list[SeenColumn]) -> tuple[Proposal, ...]:
             field="schedule.first",
             value=None if first is None else date(first.year, 1, 1),
             why="the first day of the first period, if it is published more than once",
+            from_data=True,
         ),
     )
 

@@ -12,7 +12,7 @@ from discreet.query import Kind
 from discreet.release.drafting.looking import FEWEST, SeenColumn, SeenUnit
 from discreet.release.friendly import outwards
 
-__all__ = ["Declaration", "Proposal", "by_name", "declaration", "limit", "unit_why"]
+__all__ = ["Declaration", "Proposal", "by_name", "declaration", "limit", "shows_rows", "unit_why"]
 
 # What is declared of a column, as a plan file says it; None leaves it out.
 Declaration: TypeAlias = dict[str, Any] | None
@@ -39,6 +39,7 @@ class Proposal:
     value: Any
     why: str
     choices: tuple[Any, ...] = ()  # empty: anything that fits
+    from_data: bool = False  # whether the value depends on the rows, rather than on the names and types of columns
 
 
 def by_name(column: str) -> bool:
@@ -64,7 +65,14 @@ def declaration(seen: SeenColumn) -> Proposal:
     value, why = _declared(seen)
     others = [one for one in (value, _bounded(seen), _listed(seen), {"kind": "text"}, None) if one is not None]
     choices = [one for place, one in enumerate(others) if one not in others[:place]]
-    return Proposal(field=f"columns.{seen.name}", value=value, why=why, choices=(*choices, None))
+    return Proposal(
+        field=f"columns.{seen.name}", value=value, why=why, choices=(*choices, None), from_data=shows_rows(value)
+    )
+
+
+def shows_rows(value: Any) -> bool:
+    """Whether a declaration tells values of rows, rather than only what a column is."""
+    return isinstance(value, dict) and bool({"low", "high", "categories"} & value.keys())
 
 
 def _declared(seen: SeenColumn) -> tuple[Declaration, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
@@ -16,19 +16,23 @@ __all__ = ["plan_text", "toml_value"]
 _WARNING = """\
 # A release plan. Everything in this file is public, and is part of what is published.
 #
-# The bounds, categories and limits below were proposed from the data and confirmed by whoever holds them. They are
-# public now, and no budget accounts for what they tell: replace them by facts that are known without the data where you
-# can, such as an age from 0 to 120 or the official list of districts.
+# What is listed in from_data was read from the rows. It is public now, one person can be visible in it, and no budget
+# accounts for that: every bundle says so. Replace it by facts that are known without the data where you can, such as an
+# age from 0 to 120 or the official list of districts, or find it for a price (discreet profile); then take it off the
+# list.
 """
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 Spending = tuple[Fraction, Fraction | None]
 
 
-def plan_text(said: Mapping[str, Any], *, table: str, source: str, once: Spending, ever: Spending) -> str:
-    """Write the plan."""
+def plan_text(
+    said: Mapping[str, Any], *, table: str, source: str, once: Spending, ever: Spending, seen: Sequence[str] = ()
+) -> str:
+    """Write the plan; `seen` are the fields whose values were read from the rows."""
     parts = (
         _WARNING,
         _lines(**{name: said[name] for name in ("name", "title", "dataset", "ledger")}),
+        _marks(said, table, seen),
         _section("unit", "whom to protect", _unit(said)),
         _section("budget", "what may be spent on these data, ever", _budget(ever)),
         _section(f"tables.{_key(table)}", "", {"source": source}),
@@ -39,6 +43,16 @@ def plan_text(said: Mapping[str, Any], *, table: str, source: str, once: Spendin
         _publish(said, table),
     )
     return "\n".join(part for part in parts if part)
+
+
+def _marks(said: Mapping[str, Any], table: str, seen: Sequence[str]) -> str:
+    """List what was read from the rows, by its place in the plan."""
+    once = said["schedule.every"] == "once"
+    fields = [field for field in seen if not (once and field.startswith("schedule."))]
+    places = [f"tables.{table}.{field}" if field.startswith("columns.") else field for field in fields]
+    if any(field.startswith("columns.") for field in said):
+        places.append(f"tables.{table}.columns")  # Which of them are declared at all was decided by their values too.
+    return f"from_data = [\n{''.join(f'  {toml_value(place)},{chr(10)}' for place in places)}]\n" if places else ""
 
 
 def _unit(said: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,7 +72,7 @@ def _columns(said: Mapping[str, Any], table: str) -> str:
     comment = f"# Left out, so nothing can be told of them: {', '.join(map(_comment, left))}\n" if left else ""
     if not declared:
         return comment
-    return comment + _section(f"tables.{_key(table)}.columns", "publicly known; what lies outside is clamped", declared)
+    return comment + _section(f"tables.{_key(table)}.columns", "what lies outside is clamped, or in no group", declared)
 
 
 def _schedule(said: Mapping[str, Any]) -> str:

@@ -159,5 +159,11 @@ def _notes(plan: ReleasePlan) -> Iterator[str]:
             f"which rows of a {unit.column} with several rows are counted is chosen for each table anew: tables of a "
             f"family add up as far as each {unit.column} has one row in a period"
         )
+    if plan.from_data:
+        fields = ", ".join(fact.field for fact in plan.from_data)
+        yield (
+            f"read from the data, and not protected: {fields}. Every bundle says so; replace them by what is known "
+            "without the data, then take them off from_data"
+        )
     if plan.schedule.column is None and plan.schedule.first is not None:
         yield "no column is named in [schedule], so every release is about all rows that are there at that time"

@@ -12,7 +12,7 @@ from discreet.query.session.policy_file import policy_of
 from discreet.query.session.toml_document import Document
 from discreet.query.session.toml_lines import Place
 from discreet.release.period import Every, Schedule
-from discreet.release.plan import Level, Output, ReleasePlan, RunningPlan, TablePlan
+from discreet.release.plan import Level, Output, ReleasePlan, RunningPlan, SeenFact, TablePlan
 from discreet.release.reading.parts import (
     allowance_of,
     family_of,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["read_release_plan", "release_plan_schema"]
 
 _MOST_TABLES = 500
+_LONGEST_SHOWN = 300
 
 
 def release_plan_schema() -> dict[str, Any]:
@@ -77,9 +78,23 @@ class _Reader:
             running=tuple(series for _, series in running),
             levels=tuple(levels.values()),
             invariants=tuple(map(invariant_of, self.model.invariants)),
+            from_data=tuple(self._seen()),
             written=self.document.written,
             file=self.document.file.name,
         )
+
+    def _seen(self) -> Iterator[SeenFact]:
+        """Find what was read from the data; a mark that marks nothing is a mistake."""
+        said = self.model.model_dump(by_alias=True, exclude_unset=True)
+        for index, field in enumerate(self.model.from_data):
+            value = _value_at(said, field)
+            if value is None:
+                raise self.document.wrong(
+                    ("from_data", index),
+                    f"this plan has no {field}: take it off the list, or write the place as the plan has it, such as "
+                    "unit.max_groups or tables.stays.columns.age",
+                )
+            yield SeenFact(field=field, value=_shown(value))
 
     def _schedule(self) -> Schedule:
         said = self.model.schedule
@@ -140,6 +155,31 @@ class _Reader:
             if name.casefold() in seen:
                 raise self.document.wrong((*place, "name"), f"two tables would be called {name!r}: rename one of them")
             seen.add(name.casefold())
+
+
+def _value_at(said: Any, field: str) -> Any:
+    """Return what a plan says at a place whose steps are joined by dots; a column may have dots in its own name."""
+    if not isinstance(said, dict):
+        return None
+    for name, inside in said.items():
+        if name == field:
+            return inside
+        if field.startswith(f"{name}."):
+            rest = field.removeprefix(f"{name}.")
+            parts = inside if isinstance(inside, list) else [inside]
+            found = [value for part in parts if (value := _value_at(part, rest)) is not None]
+            if found:
+                return found[0] if len(found) == 1 else found
+    return None
+
+
+def _shown(value: Any) -> str:
+    """Write a value on one line; a long one is in the plan in full."""
+    from discreet.release.drafting.writing import toml_value
+
+    is_list = isinstance(value, dict) and all(isinstance(part, dict) for part in value.values())
+    text = toml_value(sorted(value) if is_list else value)  # Of many columns, which ones there are.
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]} …"
 
 
 def _goes_round(level: LevelModel, above: Mapping[str, LevelModel]) -> bool:

@@ -67,7 +67,7 @@ class AllowanceModel(Strict):
     """The rho of one release, instead of epsilon."""
     split: Literal["accuracy", "even"] = "accuracy"
     """How it is divided among tables that name neither an error nor a price: so that the worst relative error is
-    smallest, or evenly."""
+    smallest while each has at least half of an even part, or evenly."""
 
 
 class ScheduleModel(Strict):
@@ -199,6 +199,9 @@ class PlanModel(PolicyModel):
     """Who publishes."""
     contact: str = ""
     """Whom to ask."""
+    from_data: list[Name] = Field(default_factory=list)
+    """Fields of this plan that were read from the data, such as tables.stays.columns.age: the bundle says that they are
+    not protected. Take a field away from the list once it says what is known without the data."""
     release: AllowanceModel
     schedule: ScheduleModel | None = None
     output: OutputModel = Field(default_factory=OutputModel)

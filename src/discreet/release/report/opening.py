@@ -47,7 +47,8 @@ def _cards(claim: Claim) -> list[str]:
 
 
 def _but(claim: Claim) -> str:
-    return f", but for {' and '.join(claim.apart)}" if claim.apart else ""
+    excepted = [*claim.apart, *(["what was read from the data for the plan"] if claim.from_data else [])]
+    return f", but for {' and '.join(excepted)}" if excepted else ""
 
 
 def _card(name: str, value: str, more: str) -> str:
@@ -63,6 +64,12 @@ def about_part(published: Published, claim: Claim) -> str:
             "there is a proven limit to what anybody can find out about one person from them, whatever else they know. "
             "What the tables say about groups stays useful: each number comes with how far off it may be."
         ),
+        paragraph(
+            "The plan itself holds facts that were read from the data without noise. That limit does not cover them; "
+            "they are listed under Limits and notes."
+        )
+        if claim.from_data
+        else "",
         paragraph(who_words(claim)),
         paragraph(
             "The released (raw) values are what the noise left: counts and sums are right on average, and can be "
