@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plan_texts import GOOD, written
 
 from discreet.release import PricedRelease, price, read_release_plan
+from discreet.release.pricing.advice import advice
 from discreet.release.pricing.splitting import Part, amounts, weights
 
 HEAD = GOOD.partition("[[levels]]")[0]
@@ -40,13 +41,26 @@ def even(change=()):
 
 @given(SOME, st.data())
 @settings(max_examples=40)
-def test_no_other_division_has_a_smaller_worst_error_for_all_constants(constants, data):
+def test_no_other_division_with_the_floor_has_a_smaller_worst_error_for_all_constants(constants, data):
     """With rho: table i errs by √(constant / amount); the order is that of constant / amount in both currencies."""
-    other = data.draw(st.lists(st.fractions(Fraction(1, 1000), 1), min_size=len(constants), max_size=len(constants)))
+    size = len(constants)
+    drawn = data.draw(st.lists(st.fractions(0, 1), min_size=size, max_size=size).filter(any))
+    other = [(1 + part * size / sum(drawn)) / (2 * size) for part in drawn]
     ours = weights(constants)
     worst = max(k / part for k, part in zip(constants, ours, strict=True))
+    assert sum(ours) == sum(other) == 1
+    assert min(ours) >= Fraction(1, 2 * size)
+    assert worst <= max(k / part for k, part in zip(constants, other, strict=True))
+
+
+@given(st.lists(st.fractions(Fraction(1, 10**9), 10**9), min_size=1, max_size=40))
+@settings(max_examples=40)
+def test_no_table_falls_below_half_of_an_even_part_however_greedy_another_is(constants):
+    ours = weights(constants)
     assert sum(ours) == 1
-    assert worst <= max(k * sum(other) / part for k, part in zip(constants, other, strict=True))
+    assert min(ours) >= Fraction(1, 2 * len(constants))
+    above = {k / part for k, part in zip(constants, ours, strict=True) if part > Fraction(1, 2 * len(constants))}
+    assert len(above) <= 1, "all tables above the floor err alike"
 
 
 @pytest.mark.parametrize("allowance", ["epsilon = 0.03\ndelta = 1e-7", "epsilon = 0.01"], ids=["gaussian", "laplace"])
@@ -69,9 +83,41 @@ def test_the_split_beats_an_even_one(change, tmp_path):
     assert ours < Fraction(8, 10) * evenly
 
 
-def test_all_tables_err_alike_relative_to_what_is_expected(tmp_path):
-    errors = [table.relative_errors["n"] for table in priced(tmp_path).tables]
-    assert max(errors) < Fraction(108, 100) * min(errors)  # ± are whole numbers: 15 and 16 of 90 differ by 7 %.
+def test_tables_above_the_floor_err_alike_relative_to_what_is_expected(tmp_path):
+    found = priced(tmp_path, ("", "", ""), ('"*" = 5000', '"*" = 120'), ('"*" = 800', '"*" = 100'))
+    errors = [table.relative_errors["n"] for table in found.tables]
+    assert max(errors) < Fraction(112, 100) * min(errors)  # ± are whole numbers: 9 and 10 of 90 differ by 11 %.
+
+
+GREEDY = """
+[[publish]]
+name = "all"
+sql = "SELECT COUNT(*) AS n FROM stays"
+expected = { "*" = 64103 }
+[[publish]]
+name = "few"
+sql = "SELECT urgent, SUM(cost) AS cost FROM stays GROUP BY urgent"
+expected = { cost = 2000 }
+"""
+
+
+@pytest.mark.parametrize("change", [(), PURE], ids=["gaussian", "laplace"])
+def test_a_greedy_table_does_not_ruin_the_others(change, tmp_path):
+    """A sum that errs by many times what is expected would take everything: the total keeps half of an even part."""
+    content = HEAD + "".join(map(table, EXPECTED)) + GREEDY
+    content = content.replace(*change) if change else content
+    ours = price(read_release_plan(written(tmp_path, content)))
+    even_split = content.replace("[schedule]", 'split = "even"\n[schedule]', 1)
+    evenly = price(read_release_plan(written(tmp_path, even_split)))
+    most = Fraction(3, 2) if not change else Fraction(21, 10)  # √2 and 2, and a whole number more or less.
+    for one, other in zip(ours.tables, evenly.tables, strict=True):
+        for column, error in one.errors.items():
+            assert error <= most * other.errors[column] + 1, (one.name, column)
+    assert ours.tables[-1].amount > 2 * evenly.tables[-1].amount, "whoever needs it most still gets most"
+    assert sum(one.amount for one in ours.tables) == ours.total <= ours.tables[-1].amount * 2
+    (named,) = (line for line in advice(ours) if "would take more" in line)
+    assert named.startswith("few takes ")
+    assert not any("would take more" in line for line in advice(evenly))
 
 
 def test_an_even_split_gives_every_table_the_same(tmp_path):

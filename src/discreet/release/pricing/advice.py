@@ -11,14 +11,18 @@ from discreet.privacy import epsilon
 from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query.session.catalogue_building import nearest
+from discreet.release.plan import Wish
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 
 __all__ = ["advice", "to_reach"]
+
+_HELD = Fraction(51, 100)  # Of an even part: whoever has no more is held at the floor, but for rounding.
 
 
 def advice(release: PricedRelease) -> Iterator[str]:
     """Say what decides the error, and what would make it smaller."""
     yield from _worst(release)
+    yield from _greedy(release)
     yield from _undeclared(release)
     yield from _several(release)
     yield from _hidden(release)
@@ -53,6 +57,23 @@ def _worst(release: PricedRelease) -> Iterator[str]:
     twice = _twice(release)
     more = f" Twice as exact everywhere would cost ε = {significant_up(Fraction(twice), 3)}" if twice else ""
     yield f"the largest relative error is that of {column} in {table.name}: {significant_up(100 * error, 3)} %.{more}"
+
+
+def _greedy(release: PricedRelease) -> Iterator[str]:
+    """Name the table that would take most of all if the others were not held at half of an even part."""
+    free = [table for table in release.tables if table.plan.wish == Wish()]
+    split = sum((table.amount for table in free), Fraction(0))
+    if release.plan.allowance.split != "accuracy" or len(free) < 2 or not split:
+        return
+    least, greedy = min(table.amount for table in free), max(free, key=lambda table: table.amount)
+    if least * len(free) > _HELD * split:
+        return
+    column = max(greedy.relative_errors, key=lambda name: greedy.relative_errors[name], default="")
+    yield (
+        f"{greedy.name} takes {significant_up(100 * greedy.amount / split, 2)} % of what is split among {len(free)} "
+        f"tables, for {column}, and would take more: every table keeps half of an even part. Narrow the bounds of what "
+        'it adds up, publish it in fewer groups, or say its error or share; or write split = "even" in [release]'
+    )
 
 
 def _twice(release: PricedRelease) -> float | None:

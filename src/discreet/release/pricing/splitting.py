@@ -1,13 +1,19 @@
 """How what one release may spend is divided among its tables.
 
 A table that names an error gets the cheapest amount that reaches it; one that names a price or a share gets that. The
-rest goes to the others so that the largest relative error is as small as it can be.
+rest goes to the others so that the largest relative error is as small as it can be while nobody gets less than half of
+an even part: one greedy table, such as a sum of few large values, must not ruin all others.
 
-Theorem     Let table i err by k_i / √ρ_i, relative to its expected value, and let the ρ_i add up to R. Then
-            max_i k_i / √ρ_i is smallest for ρ_i = R k_i² / Σ_j k_j², where all are equal to r = √(Σ_j k_j² / R).
-Proof       Whoever stays at or below r has ρ_i ≥ k_i² / r² for every i. The right sides add up to R, so every other
-            division has a table below its right side, which errs by more than r.
-            With Laplace noise the error is k_i / ε_i, and the same words give ε_i = E k_i / Σ_j k_j.
+Theorem     Let table i of m err by k_i / √ρ_i, relative to its expected value, let the ρ_i add up to R, and let no ρ_i
+            be below f = R / 2m. Then max_i k_i / √ρ_i is smallest for ρ_i = max(f, c k_i²), with the c for which these
+            add up to R. All tables above the floor then err by the same r = 1 / √c, and the others by less.
+Proof       Such a c exists and is one number, for the sum grows with c from m f = R / 2 without end. Whoever stays at
+            or below r has ρ_i ≥ k_i² / r² = c k_i², and ρ_i ≥ f, so ρ_i ≥ max(f, c k_i²) for every i. The right sides
+            add up to R, so every other division has a table below its right side: it is below the floor, or errs by
+            more than r.
+            With Laplace noise the error is k_i / ε_i, and the same words give ε_i = max(E / 2m, c k_i).
+Corollary   Noise of no table has more than √2 times (Laplace: twice) the standard deviation that an even division of
+            the same total gives it.
 
 With Gaussian noise the whole release is one Gaussian whose ρ is the sum, so the largest R that fits (ε, δ) is the same
 for all divisions; where a table also chooses quantiles, or names an epsilon, R is found for the division at hand, by
@@ -52,9 +58,17 @@ def amounts(parts: Sequence[Part], total: Fraction) -> tuple[Fraction, ...] | No
 
 
 def weights(constants: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Return parts that are as the constants and add up to one."""
-    total = sum(constants)
-    return tuple(constant / total for constant in constants)
+    """Return parts that are as the constants, but none below half of an even part, and add up to one."""
+    floor = Fraction(1, 2 * len(constants))
+    held: set[int] = set()  # Who is at the floor. Holding one up takes from the others: at most m rounds.
+    while True:
+        rest = sum(value for index, value in enumerate(constants) if index not in held)
+        left = 1 - len(held) * floor
+        parts = [floor if index in held else left * value / rest for index, value in enumerate(constants)]
+        below = {index for index, part in enumerate(parts) if part < floor}
+        if not below:
+            return tuple(parts)
+        held |= below
 
 
 def _short(amount: Fraction) -> Fraction:
