@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final, overload
@@ -19,6 +19,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.fits import regression_fit
 from discreet.robust.locations import needs_bounds
+from discreet.robust.named_bounds import bounds_in_order, column_names
 from discreet.robust.private_regression import PrivateRegression
 from discreet.robust.psi import Huber, Psi
 from discreet.robust.regression_schedules import RegressionNewton, RegressionSchedule
@@ -48,7 +49,7 @@ def regression(
     y: Any,
     *,
     relation: Relation,
-    x_bounds: Pair | Sequence[Pair] | None = ...,
+    x_bounds: Pair | Sequence[Pair] | Mapping[str, Pair] | None = ...,
     y_bounds: Pair | None = ...,
     psi: Psi = ...,
     scale: Number | None = ...,
@@ -70,7 +71,7 @@ def regression(
     y: Any,
     *,
     relation: Relation | None = None,
-    x_bounds: Pair | Sequence[Pair] | None = None,
+    x_bounds: Pair | Sequence[Pair] | Mapping[str, Pair] | None = None,
     y_bounds: Pair | None = None,
     psi: Psi = _HUBER,
     scale: Number | None = None,
@@ -90,9 +91,9 @@ def regression(
     """Regress y on the columns of X by an M-estimate; the intercept comes first.
 
     With a budget (epsilon, epsilon and delta, rho or mu) and a relation it is private. `x_bounds` is one pair for all
-    columns or one for each. Columns are centred and divided by `x_units`, public guesses of how far they spread, half
-    the width of their bounds by default; rows longer than `leverage` in these units count less. Without a budget it
-    is the exact estimate of the data, marked as not private.
+    columns or one for each, in order or by name. Columns are centred and divided by `x_units`, public guesses of how
+    far they spread, half the width of their bounds by default; rows longer than `leverage` in these units count less.
+    Without a budget it is the exact estimate of the data, marked as not private.
     """
     if relation is None:
         special = None if schedule is _NEWTON else schedule
@@ -103,7 +104,7 @@ def regression(
     noise = noise_for(
         epsilon=epsilon, delta=delta, rho=rho, mu=mu, population=people, allow_large_delta=allow_large_delta
     )
-    columns = _columns(X, x_bounds, x_units, leverage)
+    columns = _columns(X, bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), x_units, leverage)
     mechanism = PrivateRegression(
         psi=psi,
         x_grids=columns.grids,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.design import Columns, Design, Records
+from discreet.robust.named_bounds import bounds_in_order, column_names
 from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.refined import RefinedRegression
 from discreet.robust.tukey_em import TukeyRegression
@@ -46,7 +47,7 @@ def regression(
     y: Any,
     *,
     relation: Relation,
-    x_bounds: Sequence[Bounds] | None = None,
+    x_bounds: Sequence[Bounds] | Mapping[str, Bounds] | None = None,
     y_bounds: Bounds | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -58,13 +59,14 @@ def regression(
 ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
     """Fit y by a linear function of the columns of X, least squares; the intercept comes first.
 
-    Each value is clamped to public bounds, one pair a feature in `x_bounds`; what is missing counts as their middle.
+    Each value is clamped to public bounds, one pair a feature in `x_bounds`, in order or by the names of
+    the columns, `{"age": (0, 120), …}`; what is missing counts as their middle.
     Coefficients are in the units of the data; `robust.predict` applies them. `method="auto"` refines the fit in
     rounds, so that bounds which are wide for the data cost little; where a public number of people, or `population`, is
     too small for that, it looks once. `method="tukey"` takes a point deep among fits of a thousand blocks, and may
     decline. Spend epsilon with delta, or, except for "tukey", rho.
     """
-    design = _design(x_bounds, y_bounds)
+    design = _design(bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), y_bounds)
     read = _reader(X, y)
     size = public_size(X, relation)
     people = size if population is None else population

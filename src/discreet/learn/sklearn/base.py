@@ -14,9 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
-from discreet.learn.sklearn.bounds import Frame, declared_bounds, read_bounds
+from discreet.learn.sklearn.bounds import Frame, declared_bounds, is_by_place, read_bounds
 from discreet.learn.sklearn.classes import class_codes, read_classes
-from discreet.learn.sklearn.cross_validation import refuse_plain_steps, refuse_unpaid_looks
+from discreet.learn.sklearn.cross_validation import (
+    refuse_moved_columns,
+    refuse_plain_steps,
+    refuse_unpaid_looks,
+)
 from discreet.learn.sklearn.spent import PrivacySpent
 from discreet.learn.sklearn.validation import split
 from discreet.mechanisms.budget import GaussianNoise
@@ -97,7 +101,10 @@ class PrivateEstimator:
             X, y = self._checked(X, y, y_numeric)
         else:
             self._look(X, y)
-        frame = read_bounds(self.bounds, self.n_features_in_, brought=brought)
+        if is_by_place(self.bounds):
+            refuse_moved_columns(self)
+        names = getattr(self, "feature_names_in_", None)
+        frame = read_bounds(self.bounds, self.n_features_in_, brought=brought, names=names)
         size = len(X) if relation is Relation.REPLACE_ONE else None
         guess = None if self.public_size is None else positive_integer(self.public_size, name="public_size")
         if None not in (size, guess) and size != guess:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias, final
@@ -15,11 +15,24 @@ from discreet.exact import Number, exact
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.text import exponent
 from discreet.robust.design import HALF, Integers, centred
+from discreet.robust.named_bounds import bounds_in_order
 
-__all__ = ["BoundedArray", "Bounds", "Frame", "Pair", "declared_bounds", "read_bounds", "read_ends", "read_pair"]
+__all__ = [
+    "BoundedArray",
+    "Bounds",
+    "Frame",
+    "Pair",
+    "declared_bounds",
+    "is_by_place",
+    "read_bounds",
+    "read_ends",
+    "read_pair",
+]
 
 Pair: TypeAlias = tuple[Fraction, Fraction]
-Bounds: TypeAlias = tuple[Number, Number] | Sequence[tuple[Number, Number]] | NDArray[Any]
+Bounds: TypeAlias = (
+    tuple[Number, Number] | Sequence[tuple[Number, Number]] | Mapping[str, tuple[Number, Number]] | NDArray[Any]
+)
 
 
 class BoundedArray(np.ndarray[Any, np.dtype[Any]]):
@@ -107,12 +120,14 @@ class Frame:
         return 1 / HALF
 
 
-def read_bounds(bounds: Any, features: int, *, brought: tuple[float, float] | None = None) -> Frame:
-    """Read one pair for all features, or one for each; refuse where there are none."""
-    given = brought if bounds is None else bounds
+def read_bounds(
+    bounds: Any, features: int, *, brought: tuple[float, float] | None = None, names: Sequence[str] | None = None
+) -> Frame:
+    """Read one pair for all features, or one for each, in order or by name; refuse where there are none."""
+    given = bounds_in_order(brought if bounds is None else bounds, names)
     if given is None:
         raise Refused(
-            "this needs bounds=(low, high), or one such pair for each column",
+            'this needs bounds=(low, high), or one such pair for each column: {"age": (0, 120), …}',
             reason="values are clamped to bounds that must not be read from the data: they set the noise",
             way_out="declare what is publicly known of the columns (units, a questionnaire, the law); or put "
             "discreet.learn.sklearn.StandardScaler before this in a Pipeline: it clamps, and tells its bounds; or "
@@ -120,12 +135,19 @@ def read_bounds(bounds: Any, features: int, *, brought: tuple[float, float] | No
         )
     pairs = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(pairs, Sequence) or isinstance(pairs, (str, bytes)) or not len(pairs):
-        raise InvalidParameter("bounds must be a pair (low, high), or one for each column")
+        raise InvalidParameter('bounds must be a pair (low, high), or one for each column, such as {"age": (0, 120)}')
     if not isinstance(pairs[0], (Sequence, np.ndarray)) or isinstance(pairs[0], (str, bytes)):
         return Frame((read_pair(pairs, "bounds"),) * features)
     if len(pairs) != features:
         raise InvalidParameter(f"bounds has {len(pairs)} pairs, and there are {features} columns")
     return Frame(tuple(read_pair(pair, "bounds") for pair in pairs))
+
+
+def is_by_place(bounds: Any) -> bool:
+    """Tell whether bounds have a pair for each column, in their order."""
+    if not isinstance(bounds, (Sequence, np.ndarray)) or isinstance(bounds, (str, bytes)) or not len(bounds):
+        return False
+    return isinstance(bounds[0], (Sequence, np.ndarray)) and not isinstance(bounds[0], (str, bytes))
 
 
 def read_pair(pair: Any, name: str) -> Pair:

@@ -20,9 +20,9 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import StackingClassifier, StackingRegressor
 
 from discreet.errors import Refused
-from discreet.learn.sklearn.pipeline_steps import COMPOSED, all_pay, learns_before_private
+from discreet.learn.sklearn.pipeline_steps import COMPOSED, all_pay, learns_before_private, moves_columns_before
 
-__all__ = ["refuse_plain_steps", "refuse_unpaid_looks"]
+__all__ = ["refuse_moved_columns", "refuse_plain_steps", "refuse_unpaid_looks"]
 
 _ALLOWED = (
     "sklearn.base",
@@ -70,6 +70,19 @@ def refuse_plain_steps() -> None:
                 reason="one row would move all others after it, so the epsilon that is reported here would not hold",
                 way_out=_WAY_OUT.format(""),
             )
+
+
+def refuse_moved_columns(estimator: Any) -> None:
+    """Raise if a pipeline makes or moves columns before an estimator whose bounds are told by place."""
+    owners = [owner for _, owner in _above() if _is_composed(owner)]
+    if any(moves_columns_before(owner, [estimator, *owners]) for owner in owners):
+        raise Refused(
+            "bounds by place stand behind a step that makes or moves columns",
+            reason="pairs would clamp other columns than those that they were written for, and nobody would notice",
+            way_out='name the columns, bounds={"age": (0, 120), …}, and say .set_output(transform="pandas") on the '
+            "pipeline so that they keep their names (ColumnTransformer puts that of a step before them unless "
+            "verbose_feature_names_out=False); or give one pair for all columns",
+        )
 
 
 _WAY_OUT = (

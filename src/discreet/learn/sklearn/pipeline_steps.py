@@ -7,10 +7,11 @@ turn each row into another by public facts alone. Whatever is not known is refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.base import OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -25,7 +26,7 @@ from sklearn.preprocessing import (
 
 from discreet.learn.sklearn.row_function import RowFunction
 
-__all__ = ["COMPOSED", "all_pay", "learns_before_private"]
+__all__ = ["COMPOSED", "all_pay", "learns_before_private", "moves_columns_before"]
 
 COMPOSED = (Pipeline, FeatureUnion, ColumnTransformer)
 
@@ -47,6 +48,28 @@ def learns_before_private(step: Any) -> bool:
     if isinstance(step, ColumnTransformer) and _has_private(step) and not _picks_columns_by_names(step):
         return True
     return any(learns_before_private(part) for part in parts)
+
+
+def moves_columns_before(step: Any, at_work: Sequence[Any]) -> bool:
+    """Tell whether, in a pipeline, a step before the one that is at work may change which column stands where."""
+    if not isinstance(step, Pipeline):
+        return False
+    parts = list(_parts(step))
+    # A step that is fitted as a copy is not found: then all of them count as standing before.
+    here = next((place for place, part in enumerate(parts) if _contains(part, at_work)), len(parts))
+    return not all(_keeps_columns(part) for part in parts[:here])
+
+
+def _contains(step: Any, wanted: Sequence[Any]) -> bool:
+    inside = isinstance(step, COMPOSED) and any(_contains(part, wanted) for part in _parts(step))
+    return inside or (step is not None and any(step is one for one in wanted))
+
+
+def _keeps_columns(step: Any) -> bool:
+    if isinstance(step, Pipeline):
+        return all(_keeps_columns(part) for part in _parts(step))
+    one_to_one = isinstance(step, (OneToOneFeatureMixin, FunctionTransformer, SimpleImputer))
+    return step is None or isinstance(step, str) or one_to_one
 
 
 def _parts(step: Any) -> Iterator[Any]:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from discreet.errors import DiscreetError, Refused
 from discreet.exact import Number, exact
+from discreet.learn.sklearn.validation import named
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.relation import Relation
 
@@ -80,7 +81,7 @@ def prepared(estimator: Any, *, factor: Fraction, delta: Number | None, **others
     return twin.set_params(**spent, **chances, **rest)
 
 
-def quote(estimator: Any, *, rows: int, columns: int) -> list[Event]:
+def quote(estimator: Any, *, rows: int, columns: int, names: Any = None) -> list[Event]:
     """Return the events of a fit on so many rows and columns, in order."""
     sessions = private_parameters(estimator, "session")
     if not sessions:
@@ -91,7 +92,7 @@ def quote(estimator: Any, *, rows: int, columns: int) -> list[Event]:
     payer = _Quoting(waits_for=len(sessions))
     twin = clone(estimator).set_params(**dict.fromkeys(sessions, payer))
     try:
-        twin.fit(np.zeros((rows, columns)), np.zeros(rows))
+        twin.fit(named(np.zeros((rows, columns)), names), np.zeros(rows))
     except _Priced:
         return payer.events
     _refuse()

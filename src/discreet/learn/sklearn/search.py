@@ -22,7 +22,7 @@ from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.classes import FOUND_IN_Y, read_classes
 from discreet.learn.sklearn.quotes import Prepaid, prepared, private_parameters, quote, together
-from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness, split
+from discreet.learn.sklearn.validation import BEST, floats, named, nearness, rightness, split
 from discreet.mechanisms.fields import read_share
 from discreet.mechanisms.permute_and_flip import PermuteAndFlip
 from discreet.privacy import calibrate
@@ -168,7 +168,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
 
         def plan(factor: Fraction) -> _Plan:
             fits = tuple(self._candidate(one, classes, factor, delta, len(settings)) for one in settings)
-            prices = tuple(quote(fit, rows=size, columns=self.n_features_in_) for fit in fits)
+            prices = tuple(quote(fit, rows=size, columns=self.n_features_in_, names=self._names()) for fit in fits)
             return _Plan(fits=fits, prices=prices, chooser=chooser)
 
         _ = plan(Fraction(1))  # Refuses parameters that no budget helps.
@@ -205,7 +205,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
 
     def _fitted(self, plan: _Plan, X: Any, y: Any, aside: Bools) -> list[Any]:
         """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""
-        rows, target = self._read(X, ~aside), _picked(y, ~aside)
+        rows, target = named(self._read(X, ~aside), self._names()), _picked(y, ~aside)
         fits = []
         for fit, price in zip(plan.fits, plan.prices, strict=True):
             payer = Prepaid(list(price))
@@ -254,8 +254,12 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return float(self.best_estimator_.score(self._like_fitted(X), y, sample_weight=sample_weight))
 
-    def _like_fitted(self, X: Any) -> NDArray[np.float64]:
-        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+    def _like_fitted(self, X: Any) -> Any:
+        return named(np.asarray(validate_data(self, X, reset=False, dtype=np.float64)), self._names())
+
+    def _names(self) -> Any:
+        """Return the names of the columns, where they have any."""
+        return getattr(self, "feature_names_in_", None)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -16,7 +16,7 @@ from discreet.mechanisms.column import Column
 from discreet.robust.coinpress import as_floats
 from discreet.statistics.columns import as_column
 
-__all__ = ["BEST", "floats", "nearness", "rightness", "split"]
+__all__ = ["BEST", "floats", "named", "nearness", "rightness", "split"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -58,14 +58,25 @@ def _each(estimator: Any, rows: Floats, *, dtype: Any) -> NDArray[Any]:
 
     Rows are handed over one at a time, which is slow, unless the estimator says that it keeps them apart anyway.
     """
-    filled = np.where(_complete(rows)[:, None], rows, 0.0)
+    filled, names = np.where(_complete(rows)[:, None], rows, 0.0), getattr(estimator, "feature_names_in_", None)
     if keeps_rows_alone(estimator) and len(rows):
-        return np.asarray(estimator.predict(filled), dtype=dtype)
+        return np.asarray(estimator.predict(named(filled, names)), dtype=dtype)
     found = np.empty(len(rows), dtype=dtype)
     with config_context(assume_finite=True, skip_parameter_validation=True):
         for place, row in enumerate(filled):
-            found[place] = estimator.predict(row[None, :])[0]
+            found[place] = estimator.predict(named(row[None, :], names))[0]
     return found
+
+
+def named(rows: Floats, names: Any) -> Any:
+    """Return rows as a table whose columns have these names, where there are any and pandas is there."""
+    if names is None:
+        return rows
+    try:
+        from pandas import DataFrame
+    except ImportError:
+        return rows
+    return DataFrame(rows, columns=names, copy=False)
 
 
 def split(X: Any) -> Iterable[Any]:
