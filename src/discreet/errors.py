@@ -101,8 +101,9 @@ class AnswerFailed(DiscreetError):
     def __init__(self) -> None:
         super().__init__(
             "this question could not be answered within its limits of time and memory. Nothing was released and the "
-            "charge stands; asked again under the same key it is not charged again. Whoever holds the data can look "
-            "at the machine, its files and its limits"
+            "charge stands. Asked again under the same key, or without one of the same version of the data, it is "
+            "neither charged nor read again: whoever holds the data can look at the machine, its files and its limits, "
+            "and then release it (discreet ledger claims)"
         )
 
 

@@ -24,7 +24,7 @@ FIRST, LAST = ("data copy", "init"), ("budget raise",)  # What others need, and 
 NO_JSON = ("shell",)  # It is for people: a program asks with `query`.
 # What takes long, or is done for good, is run with --json only; for people only the last step differs.
 ONCE = ("budget raise", "data copy", "demo", "init", "key new", "ledger export", "plan dummy")
-ONCE += ("profile", "attack", "audit", "synth")
+ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen")
 NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST, name != FIRST[0]))
 
 
@@ -51,12 +51,29 @@ def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_
     monkeypatch.chdir(tmp_path)
     for name, examples in helps().items():
         for example in examples:
+            if name in ("ledger release", "ledger reopen"):
+                fail_a_read()
             assert example[: len(name.split())] == name.split()
             if name not in NO_JSON:
                 check(name, example, True, capfd)
             if name not in ONCE and name.split()[0] not in ONCE:
                 monkeypatch.setattr("sys.stdin", io.StringIO("\\budget\n"))  # For a sitting.
                 check(name, example, False, capfd)
+
+
+def fail_a_read() -> None:
+    """Let a read of ana's fail, under charge 40 if there is none of this number yet."""
+    from discreet.cli.policies import open_ledger
+    from discreet.ledger import ReadClaim
+    from discreet.privacy import PureDP, Relation
+
+    facts = {"relation": Relation.ADD_REMOVE, "purpose": "a failure", "principal": "ana"}
+    with open_ledger(Path("plan.toml"), must_exist=True) as ledger:
+        while len(ledger.history()) < 39:
+            ledger.charge(PureDP("1e-9"), unit=ledger.account.unit, **facts)
+        claim = ledger.claim(PureDP("1e-9"), unit=ledger.account.unit, seconds=60, **facts)
+        assert isinstance(claim, ReadClaim)
+        ledger.fail(claim)
 
 
 def check(name: str, example: list[str], as_json: bool, capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from discreet.errors import DiscreetError
-from discreet.ledger import Account, Budget, Ledger, connecting, open_files, sqlite_store
+from discreet.errors import AnswerFailed, DiscreetError
+from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, connecting, open_files, sqlite_store
 from discreet.ledger.rows import SqliteRows
 from discreet.ledger.sqlite_store import FileStore
 from discreet.privacy import PureDP
@@ -46,15 +46,47 @@ connecting._CHECKPOINT = 3  # So that checkpoints are among the points.
 
 
 def life(path: Path, outlet: int) -> None:
-    """Open, charge, store, and tell the world only what was stored."""
+    """Open, charge and claim, read, store, and tell the world only what was stored; the last read fails."""
     with Ledger.open(path, ACCOUNT) as book:
         for number in range(CHARGES):
-            charge = book.charge(
-                PureDP("0.1"), relation=ADD, purpose="question", key=str(number), plan="p", version="v"
-            )
+            claim = claimed(book, outlet, number)
+            charge = claim.charge
             tell(outlet, "charged", charge.id, charge.hash)
-            text = book.store(charge, partial(drawn, outlet, charge.id))
+            read(outlet, claim)
+            text = book.store(claim, partial(drawn, outlet, charge.id))
             tell(outlet, "released", charge.id, text)
+        failed = claimed(book, outlet, CHARGES)
+        tell(outlet, "charged", failed.charge.id, failed.charge.hash)
+        read(outlet, failed)
+        book.fail(failed)
+
+
+def asked(book: Ledger, number: int) -> ReadClaim | StoredAnswer:
+    """Ask under a key, with no patience."""
+    return book.claim(
+        PureDP("0.1"), relation=ADD, purpose="question", key=str(number), plan=str(number), version="v", seconds="0.01"
+    )
+
+
+def claimed(book: Ledger, outlet: int, number: int) -> ReadClaim:
+    found = asked(book, number)
+    assert isinstance(found, ReadClaim)
+    return found
+
+
+def read(outlet: int, claim: ReadClaim) -> None:
+    """Read private rows: that it happened cannot be taken back."""
+    tell(outlet, "read", claim.charge.id, claim.index)
+
+
+def claimed_after_reading(book: Ledger, outlet: int, number: int) -> ReadClaim:
+    """Wrong: charge, read, and claim when there is something to store."""
+    said = {"relation": ADD, "purpose": "question", "key": str(number), "plan": str(number), "version": "v"}
+    charge = book.charge(PureDP("0.1"), **said)
+    tell(outlet, "read", charge.id, 0)
+    found = asked(book, number)
+    assert isinstance(found, ReadClaim)
+    return found
 
 
 def drawn(outlet: int, index: int) -> str:
@@ -100,6 +132,9 @@ def go_wrong(how: str) -> None:
         FileStore.writing = anchored_first  # type: ignore[method-assign]
     elif how == "has no transactions":
         sqlite_store.begun = not_begun
+    elif how == "claims after it reads":
+        globals()["claimed"] = claimed_after_reading
+        globals()["read"] = lambda outlet, claim: None
     elif how == "does not flush":
         open_files.connect = connected_lazily
     else:
@@ -143,8 +178,10 @@ def violations(path: Path, told: list[list[object]]) -> Iterator[str]:
         book.verify()
         entries = {entry.index: entry for entry in book.history()}
         spent = [entry for entry in entries.values() if entry.kind == "charge"]
-        if book.spent().epsilon != PureDP("0.1").epsilon * len(spent) or len(spent) > CHARGES:
+        if book.spent().epsilon != PureDP("0.1").epsilon * len(spent) or len(spent) > CHARGES + 1:
             yield "the sum is not the sum of the charges"
+        if len({entry.content["key"] for entry in spent}) < len(spent):
+            yield "a key was charged twice"
         for what, index, detail in told:
             entry = entries.get(int(str(index)))
             if entry is None or entry.kind != "charge":
@@ -152,10 +189,32 @@ def violations(path: Path, told: list[list[object]]) -> Iterator[str]:
             elif what == "charged" and entry.hash != detail:
                 yield "charged: the entry is another one"
             elif what == "released":
-                stored = book.stored(key=str(entry.content["key"]), plan="p", principal="", version="v")
+                key = str(entry.content["key"])
+                stored = book.stored(key=key, plan=key, principal="", version="v")
                 if stored is None or stored.text != detail:
                     yield "released: the answer is lost or another one"
+        yield from reads_again(book, told)
+        book.verify()
         book.charge(PureDP("0.1"), relation=ADD, purpose="life goes on")
+
+
+def reads_again(book: Ledger, told: list[list[object]]) -> Iterator[str]:
+    """Ask everything again: what was read is answered as it was, or fails for ever, and is not charged again."""
+    read_before = {index for what, index, _ in told if what == "read"}
+    before = book.spent().charges
+    for entry in book.history():
+        if entry.kind != "charge":
+            continue
+        try:
+            found = asked(book, int(entry.content["key"]))
+        except AnswerFailed:
+            continue
+        if isinstance(found, ReadClaim):
+            if entry.index in read_before:
+                yield "read: it may be read a second time under the same charge"
+            book.fail(found)
+    if book.spent().charges != before:
+        yield "asked again: it was charged again"
 
 
 def main(folder: Path, stride: int) -> None:

@@ -26,7 +26,13 @@ MILLIONTH = PureDP("1e-6")
 ACCOUNT = Account("people", "row", ADD, Budget(1))
 HERE = Path(__file__).parent
 PATIENCE = 30.0  # Seconds, for a machine that has other things to do.
-WRONG = ("answers before it stores", "anchors before it commits", "has no transactions", "does not flush")
+WRONG = (
+    "answers before it stores",
+    "anchors before it commits",
+    "has no transactions",
+    "does not flush",
+    "claims after it reads",
+)
 
 
 def faults(folder: Path, stride: int, *wrong: str) -> dict[str, Any] | None:

@@ -318,15 +318,16 @@ def test_a_restored_approximate_ledger_is_one_event_of_the_whole_budget(tmp_path
 
 
 def test_a_newer_format_is_refused_and_an_older_one_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "FORMAT", 2)
-    monkeypatch.setitem(schema.STEPS, 1, lambda connection: connection.execute("CREATE TABLE more (x)") and None)
+    now, after = schema.FORMAT, schema.FORMAT + 1
+    monkeypatch.setattr(schema, "FORMAT", after)
+    monkeypatch.setitem(schema.STEPS, now, lambda connection: connection.execute("CREATE TABLE more (x)") and None)
     entries = len(history(path))
     assert len(history(path)) == entries
     with Ledger.open(path, ACCOUNT) as book:
         book.verify()
     assert kinds(path)[-1] == "format"
-    monkeypatch.setattr(schema, "FORMAT", 1)
-    with pytest.raises(LedgerDamaged, match="format 2, this release knows 1"):
+    monkeypatch.setattr(schema, "FORMAT", now)
+    with pytest.raises(LedgerDamaged, match=f"format {after}, this release knows {now}"):
         Ledger.open(path, ACCOUNT)
 
 

@@ -26,8 +26,8 @@ from discreet.release.bundle import writing
 # Whose method is fatal, before or after it is called, at which of its calls, and with a last argument that ends so.
 STEPS: dict[str, tuple[Any, str, bool, int, str]] = {
     "before looking": (Ledger, "stored", True, 1, ""),
-    "before the charge": (Ledger, "charge", True, 1, ""),
-    "after the charge": (Ledger, "charge", False, 1, ""),
+    "before the charge": (Ledger, "claim", True, 1, ""),
+    "after the charge": (Ledger, "claim", False, 1, ""),
     "before reading": (DuckDBEngine, "run_all", True, 1, ""),
     "after reading": (DuckDBEngine, "run_all", False, 1, ""),
     "after the first draw": (Priced, "draw", False, 1, ""),

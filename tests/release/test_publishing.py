@@ -13,6 +13,7 @@ from plan_texts import plan_in
 from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of, stays, world
 
 import discreet as dp
+from discreet.cli import claiming
 from discreet.ledger import Ledger
 from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced
@@ -189,7 +190,7 @@ def test_tables_can_be_handed_over(tmp_path):
     assert publish(plan, principal="ana", period=JANUARY, tables={"stays": stays()}).exists()
 
 
-def test_a_failure_after_the_charge_is_made_up_for_without_a_charge(tmp_path, monkeypatch):
+def test_a_failure_after_the_charge_is_made_up_for_without_a_charge_once_it_is_released(tmp_path, monkeypatch):
     plan = world(tmp_path)
     monkeypatch.setattr(DuckDBEngine, "run_all", None)
     with pytest.raises(dp.AnswerFailed):
@@ -197,6 +198,11 @@ def test_a_failure_after_the_charge_is_made_up_for_without_a_charge(tmp_path, mo
     assert len(entries(plan)) == 1
     assert not plan.output.folder.exists()
     monkeypatch.undo()
+    with pytest.raises(dp.AnswerFailed):
+        publish(plan, principal="ana", period=JANUARY)
+    file = tmp_path / "plan.toml"
+    (failed,) = claiming.claims_of(file)
+    assert claiming.released(file, failed.charge.id, reason="mended", principal="custodian") == ()
     publish(plan, principal="ana", period=JANUARY)
     assert len(entries(plan)) == len(answers(plan)) == 1
 

@@ -16,6 +16,9 @@ import pytest
 from publishing_crash import ANSWERED, CHARGED, NAMED, STEPS
 from publishing_world import JANUARY, SMALLER, answers, entries, files_of, world
 
+from discreet.errors import AnswerFailed
+from discreet.ledger import Account, Ledger
+from discreet.privacy import Relation
 from discreet.release import ReleasePlan, publish, verify_bundle
 
 FOLDER = Path(__file__).parent
@@ -79,9 +82,21 @@ def check_what_is_there(plan: ReleasePlan) -> str:
     return names[len(charges) + len(stored) + len(there)]
 
 
+def release_claims(plan: ReleasePlan) -> None:
+    """Do what a custodian does after a kill: what was read without an answer is read again only then."""
+    policy = plan.policy
+    account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
+    with Ledger.open(policy.ledger, account) as book:
+        for claim in book.claims():
+            with pytest.raises(AnswerFailed):
+                publish(plan, principal="ana", period=JANUARY)
+            book.release_claim(claim.charge, reason="killed", principal="custodian")
+
+
 def check_resumed(plan: ReleasePlan) -> None:
     """Going on pays nothing more, draws nothing again, and writes what a run without a kill writes."""
     charged, before = [entry.hash for entry in entries(plan)], answers(plan)
+    release_claims(plan)
     publish(plan, principal="ana", period=JANUARY)
     assert check_what_is_there(plan) == "all of it"
     assert [entry.hash for entry in entries(plan)][: len(charged)] == charged
@@ -97,6 +112,7 @@ def check_resumed(plan: ReleasePlan) -> None:
 
 def check_died_at(plan: ReleasePlan, step: str, nursery: Nursery, folder: Path) -> None:
     """Die at a step, and be there as far as that."""
+    release_claims(plan)
     code, _ = nursery.run(folder, step)
     assert code == -signal.SIGKILL, step
     assert len(entries(plan)) == (step in CHARGED)

@@ -59,8 +59,16 @@ def test_a_draw_that_failed_is_not_drawn_again_under_its_key(draws: list[object]
         assert len(draws) == 1
 
 
-def test_without_a_key_every_draw_is_paid(draws: list[object]) -> None:
+def test_without_a_key_the_same_question_of_the_same_version_is_not_drawn_again(draws: list[object]) -> None:
     with _session(version="1") as session:
+        for _ in range(3):
+            with pytest.raises(AnswerFailed):
+                session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1).release()
+        assert len(draws) == session.spent.charges == 1
+
+
+def test_without_a_key_and_a_version_every_draw_is_paid(draws: list[object]) -> None:
+    with _session() as session:
         for paid in (1, 2, 3):
             with pytest.raises(AnswerFailed):
                 session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1).release()

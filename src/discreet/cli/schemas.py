@@ -25,7 +25,7 @@ from discreet.cli.answers.machine import Health, Version
 from discreet.cli.answers.meanings import MeaningAnswer
 from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, Written
 from discreet.cli.answers.profiles import ProfileAnswer
-from discreet.cli.answers.records import Exported, History, VerifiedLedger
+from discreet.cli.answers.records import Claims, Exported, History, VerifiedLedger
 from discreet.cli.answers.sets import Copied, Sets
 from discreet.cli.answers.synth import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.cli.answers.tables import Explained, TableAnswer
@@ -64,8 +64,11 @@ ANSWERS: Mapping[str, Any] = {
     "init": Drafted,
     "key new": KeyAnswer,
     "key show": KeyAnswer,
+    "ledger claims": Claims,
     "ledger export": Exported,
     "ledger history": History,
+    "ledger release": Claims,
+    "ledger reopen": Claims,
     "ledger verify": VerifiedLedger,
     "plan check": CheckedPlan,
     "plan dummy": Written,

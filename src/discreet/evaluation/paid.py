@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from discreet.custodian_debug import HiddenFailure
-from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.errors import InvalidParameter
 from discreet.evaluation.caps import SETS
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.evaluation import Evaluation
@@ -22,7 +21,7 @@ from discreet.privacy.payer import Payer
 from discreet.synth.asking import asked_table, read_unit
 from discreet.synth.domain import Coder, Domain, TableRows
 from discreet.synth.domain.tables import Table
-from discreet.synth.paying import pay
+from discreet.synth.paying import paid
 from discreet.synth.promise import Promise
 from discreet.synth.tables.counting import Clique
 
@@ -72,11 +71,13 @@ def evaluate_for_a_price(
         rows_per_unit=most,
     )
     both = together(subject.promise, spent)
-    pay(session, spent)
-    # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
-    with HiddenFailure():
-        return _read(replace(subject, promise=both), table, spent, mechanism, cliques, title)
-    raise AnswerFailed
+    told = replace(subject, promise=both)
+    return paid(
+        session,
+        spent,
+        lambda: _read(told, table, spent, mechanism, cliques, title),
+        of_session=table.of_session,
+    )
 
 
 def _read(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from discreet.ledger.account import Account
 from discreet.ledger.as_of import left_after
 from discreet.ledger.budget import Budget
-from discreet.ledger.entry import Charge, Entry, StoredAnswer
+from discreet.ledger.entry import Charge, Entry, ReadClaim, StoredAnswer
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.looking import Look, look
 from discreet.ledger.quota import Quota
@@ -22,6 +22,7 @@ __all__ = [
     "Left",
     "Look",
     "Quota",
+    "ReadClaim",
     "Rows",
     "Spending",
     "Store",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import final
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.book import LIFETIME, Book
 from discreet.ledger.canonical import canonical, digest
-from discreet.ledger.entry import BEGINNING, Entry
+from discreet.ledger.entry import BEGINNING, Charge, Entry, ReadClaim
 from discreet.ledger.facts import question_of
 from discreet.ledger.parts import part_key
 from discreet.ledger.store import Rows
@@ -44,8 +45,10 @@ class _Replay:
         self._before: dict[tuple[str, str], Sums] = {}  # What counts as spent before those.
         self._answers: dict[int, str] = {}
         self._charges: dict[int, str] = {}
+        self._hashes: dict[int, str] = {}  # of charges
         self._series: dict[int, tuple[int, int]] = {}  # How many answers a charge pays for, and how many there are.
         self._remembered: dict[int, tuple[str, str | None, str | None]] = {}
+        self._claims: dict[int, ReadClaim] = {}  # without an answer, by their charge
         self._restored: set[str] = set()
         self._time = 0
 
@@ -64,6 +67,10 @@ class _Replay:
             case "bundle":
                 if self._charges.get(entry.content["charge"]) != entry.dataset:
                     raise LedgerDamaged(f"entry {entry.index} is about the bundle of no charge of its data set")
+            case "reading":
+                self._reading(entry)
+            case "failed" | "read" | "released" | "reopened":
+                self._claim_ended(entry)
             case "open" | "raise" | "quotas":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
             case "restored":
@@ -79,7 +86,7 @@ class _Replay:
     def _charge(self, entry: Entry) -> None:
         if entry.dataset not in self._declared:
             raise LedgerDamaged(f"entry {entry.index} charges a data set that was not opened")
-        self._charges[entry.index] = entry.dataset
+        self._charges[entry.index], self._hashes[entry.index] = entry.dataset, entry.hash
         if "parts" in entry.content:
             self._series[entry.index] = (entry.content["parts"], 0)
         key, question = entry.content.get("key"), question_of(entry.content)
@@ -101,6 +108,7 @@ class _Replay:
         if self._charges.get(charge) != entry.dataset or charge in self._answers or charge in self._series:
             raise LedgerDamaged(f"entry {entry.index} answers no charge of its data set, or one that has an answer")
         self._answers[charge] = entry.content["answer"]
+        self._claims.pop(charge, None)
 
     def _part(self, entry: Entry) -> None:
         charge, number = entry.content["charge"], entry.content["part"]
@@ -109,7 +117,34 @@ class _Replay:
             raise LedgerDamaged(f"entry {entry.index} is not the next answer of a series of its data set")
         self._series[charge] = (paid, drawn + 1)
         self._answers[entry.index] = entry.content["answer"]
+        claim = self._claims.get(charge)
+        if claim is not None and claim.part is not None and claim.part <= number:
+            del self._claims[charge]
         self._remembered[entry.index] = (entry.dataset, part_key(charge, number), None)
+
+    def _reading(self, entry: Entry) -> None:
+        said = entry.content
+        charge, part = said["charge"], said.get("part")
+        is_open = charge not in self._answers and (part is None) == (charge not in self._series)
+        if self._charges.get(charge) != entry.dataset or charge in self._claims or not is_open:
+            raise LedgerDamaged(f"entry {entry.index} claims no charge of its data set, or one that was read before")
+        paid = Charge(charge, charge, self._hashes[charge])
+        claim = ReadClaim(paid, entry.index, entry.dataset, said["principal"], said["until"], said["process"], part)
+        self._claims[charge] = claim
+
+    def _claim_ended(self, entry: Entry) -> None:
+        """Follow what became of claims: failed, ended without an answer to keep, released, or no longer counted."""
+        charges = entry.content["charges"] if entry.kind == "reopened" else [entry.content["charge"]]
+        for charge in charges:
+            claim = self._claims.get(charge)
+            if claim is None or claim.dataset != entry.dataset:
+                raise LedgerDamaged(f"entry {entry.index} is about a claim that is not there")
+            if entry.kind == "failed":
+                self._claims[charge] = replace(claim, is_failed=True)
+            elif entry.kind == "reopened":
+                self._claims[charge] = replace(claim, counts=False)
+            else:
+                del self._claims[charge]
 
     def compare(self, rows: Rows) -> None:
         """Compare with what is kept beside the chain."""
@@ -122,6 +157,8 @@ class _Replay:
             raise LedgerDamaged("the stored answers are not the ones that were given")
         if rows.remembered() != self._remembered:
             raise LedgerDamaged("the keys and questions are not the ones of the entries")
+        if {claim.charge.id: claim for claim in rows.claims()} != self._claims:
+            raise LedgerDamaged("the claims are not the ones of the entries")
         self._admitted(sums)
 
     def _admitted(self, sums: Mapping[tuple[str, str], Sums]) -> None:

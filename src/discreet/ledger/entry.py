@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, final
 
 from discreet.ledger.canonical import canonical, digest
+from discreet.ledger.lease import may_run
 from discreet.privacy.events import Event, from_json
 
-__all__ = ["BEGINNING", "Charge", "Entry", "Head", "StoredAnswer", "written"]
+__all__ = ["BEGINNING", "Charge", "Entry", "Head", "ReadClaim", "StoredAnswer", "written"]
 
 
 @final
@@ -48,13 +49,39 @@ class StoredAnswer:
 
 @final
 @dataclass(frozen=True, slots=True)
+class ReadClaim:
+    """A read that was begun under a charge and has no answer yet: the only one, and the last one if it has none.
+
+    It is durable before the first row is read. Nobody else reads under that charge until there is an answer, or until
+    whoever holds the data releases the claim.
+    """
+
+    charge: Charge
+    index: int  # of its own entry
+    dataset: str
+    principal: str  # for whom it is read
+    until: int  # microseconds since 1970: from then on it counts as failed, whatever became of the process
+    process: str  # that reads: once it is gone no answer will come
+    part: int | None = None  # of a series: the last answer that follows from this read
+    is_failed: bool = False  # the process lived to say so
+    counts: bool = True  # towards the limit of failures; not any more once whoever holds the data has looked
+
+    def is_live(self, moment: int) -> bool:
+        """Tell whether an answer may still come."""
+        return not self.is_failed and moment < self.until and may_run(self.process)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One entry as it was read back."""
 
     index: int
     hash: str
     previous: str
-    kind: str  # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format" or "restored"
+    # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format" or "restored"; and of claims
+    # "reading", "read", "failed", "released" or "reopened"
+    kind: str
     dataset: str
     time: int  # microseconds since 1970, never before the time of the entry before
     content: Mapping[str, Any]

@@ -19,9 +19,10 @@ from discreet.ledger.canonical import canonical
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["hold_lease"]
+__all__ = ["hold_lease", "may_run", "this_process"]
 
 _SECONDS = 60
+_ENDED = ("Z", "X")  # A process that has ended is there until its parent has asked for its end.
 _RENEW = 30  # Renewed when less than this is left, so that most charges do not write it.
 
 
@@ -58,6 +59,43 @@ def host() -> dict[str, str]:
         "machine": _first_line("/etc/machine-id"),
         "name": os.uname().nodename,
     }
+
+
+def this_process() -> str:
+    """Name this process so that no other one is ever taken for it: since which boot it runs, where, and since when."""
+    return _process(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _process(number: int) -> str:
+    return f"{_boot()}:{_namespace()}:{number}:{_started(number)}"
+
+
+def may_run(process: str) -> bool:
+    """Tell whether a process may still run. One that cannot be seen from here, in another container, may."""
+    boot, namespace, number, started = process.split(":")
+    if boot != _boot():
+        return False
+    return namespace != _namespace() or not started or _started(int(number)) == started
+
+
+@lru_cache(maxsize=1)
+def _boot() -> str:
+    return _first_line("/proc/sys/kernel/random/boot_id")
+
+
+@lru_cache(maxsize=1)
+def _namespace() -> str:
+    try:
+        return str(os.stat("/proc/self/ns/pid").st_ino)
+    except OSError:
+        return ""
+
+
+def _started(number: int) -> str:
+    """Return when a process began, in ticks since the boot; empty if there is none, or if this system does not say."""
+    state, *facts = _first_line(f"/proc/{number}/stat").rpartition(")")[2].split() or [""]  # A name may hold anything.
+    return facts[18] if facts and state not in _ENDED else ""
 
 
 def _first_line(path: str) -> str:

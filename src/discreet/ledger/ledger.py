@@ -5,18 +5,30 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, final
+from typing import Any, Self, TypeVar, final
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.custodian_debug import HiddenFailure
+from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.ledger.account import Account
 from discreet.ledger.book import LIFETIME, Book, Scope, declare
 from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.checking import verify
+from discreet.ledger.claims import (
+    add_claim,
+    check_claim,
+    check_not_claimed,
+    check_room,
+    fail_claim,
+    finish_claim,
+    release_claim,
+    reopen,
+    until_claimed,
+)
 from discreet.ledger.declaring import (
     as_split,
     check_declared,
@@ -25,7 +37,7 @@ from discreet.ledger.declaring import (
     declaration,
     quotas_as_split,
 )
-from discreet.ledger.entry import Charge, Entry, StoredAnswer
+from discreet.ledger.entry import Charge, Entry, ReadClaim, StoredAnswer
 from discreet.ledger.facts import (
     as_charge,
     check_key,
@@ -38,7 +50,17 @@ from discreet.ledger.facts import (
 )
 from discreet.ledger.files import private
 from discreet.ledger.filters import held
-from discreet.ledger.parts import add_part, check_known, check_single, check_user_key, parts_of, read_parts_paid
+from discreet.ledger.parts import (
+    add_part,
+    check_known,
+    check_single,
+    check_user_key,
+    is_known,
+    part_key,
+    parts_of,
+    read_part_number,
+    read_parts_paid,
+)
 from discreet.ledger.quota import Quota
 from discreet.ledger.recording import append, bundles_of, charge_entry, last_price, now, spend, sums_of
 from discreet.ledger.restoring import whole
@@ -51,6 +73,8 @@ from discreet.privacy.convert import read_delta
 from discreet.privacy.relation import Relation
 
 __all__ = ["Ledger"]
+
+T = TypeVar("T")
 
 
 @final
@@ -149,45 +173,192 @@ class Ledger:
         if parts is not None:
             facts["parts"] = read_parts_paid(parts)
         with self._store.writing() as rows:
-            book = self._book(rows)
-            check_relation(relation, book.account)
-            check_unit(unit, book.account)
-            again = None if key is None else rows.by_key(self._dataset, key)
-            if again is not None:
-                return self._same(rows, charge_entry(rows, self._dataset, again), facts)
-            moment = now(rows)
-            scopes = book.scopes(project=project, principal=principal, time=moment)
-            facts["prices"] = spend(rows, self._dataset, scopes, event, relation)
-            charge = append(rows, self._dataset, "charge", facts, moment)
-            question = question_of(facts)
-            if key is not None or question is not None:
-                rows.remember(charge.id, self._dataset, key=key, question=question)
-        return charge
+            self._check(rows, relation, unit)
+            again = self._by_key(rows, facts)
+            return self._spent(rows, event, facts) if again is None else as_charge(again)
 
-    def _same(self, rows: Rows, entry: Entry, facts: Mapping[str, Any]) -> Charge:
-        """Return a charge that was made under this key before, unless it can no longer be answered."""
-        charge = same_charge(entry, facts)
+    def _check(self, rows: Rows, relation: Relation, unit: str) -> None:
+        account = self._book(rows).account
+        check_relation(relation, account)
+        check_unit(unit, account)
+
+    def _by_key(self, rows: Rows, facts: Mapping[str, Any]) -> Entry | None:
+        """Return the charge that was made under this key before, unless it can no longer be answered."""
+        index = None if facts.get("key") is None else rows.by_key(self._dataset, facts["key"])
+        if index is None:
+            return None
+        entry = charge_entry(rows, self._dataset, index)
+        same_charge(entry, facts)
         if rows.answer(entry.index) is None and "parts" not in entry.content:
             check_known(rows, entry)
+        return entry
+
+    def _by_question(self, rows: Rows, facts: Mapping[str, Any]) -> Entry | None:
+        """Return the charge that answers this question, or else the newest one for it; a new key pays anew."""
+        question = question_of(facts)
+        if question is None:
+            return None
+        index = rows.by_question(self._dataset, question)
+        if index is None and facts.get("key") is None:
+            index = rows.newest(self._dataset, question)
+        entry = None if index is None else charge_entry(rows, self._dataset, index)
+        if entry is None or "parts" in entry.content or entry.content["event"] != facts["event"]:
+            return None
+        return entry if rows.answer(entry.index) is not None or is_known(rows, entry) else None
+
+    def _spent(self, rows: Rows, event: Event, facts: dict[str, Any]) -> Charge:
+        """Add a charge to every sum it counts against, and to the chain."""
+        moment = now(rows)
+        scopes = self._book(rows).scopes(project=facts["project"], principal=facts["principal"], time=moment)
+        facts["prices"] = spend(rows, self._dataset, scopes, event, Relation(facts["relation"]))
+        charge = append(rows, self._dataset, "charge", facts, moment)
+        key, question = facts.get("key"), question_of(facts)
+        if key is not None or question is not None:
+            rows.remember(charge.id, self._dataset, key=key, question=question)
         return charge
 
-    def store(self, charge: Charge | int, draw: Callable[[], str]) -> str:
-        """Return the answer of a charge; draw and store it in one transaction if there is none yet.
+    def claim(
+        self,
+        event: Event,
+        *,
+        relation: Relation,
+        purpose: str,
+        seconds: Number,
+        principal: str = "",
+        project: str = "",
+        key: str | None = None,
+        plan: str | None = None,
+        version: str | None = None,
+        unit: str = "row",
+    ) -> ReadClaim | StoredAnswer:
+        """Charge, unless it was charged before, and claim the one read that the charge pays for; in one transaction.
 
-        The data was read before. If the process dies here, nothing left it, and the same charge may be tried again.
+        Whoever gets a claim reads, within `seconds`, and ends it with `store`. If the same key, or without a key the
+        same question, was answered before, its answer is returned; if it is being read now, this waits for it,
+        `seconds` at most; if a read of it ended without an answer, `AnswerFailed` is raised, and nothing is charged or
+        read. With three reads of this principal on this data set that ended so, nothing is read for them until
+        `reopen`.
+        """
+        facts = facts_of(
+            event,
+            relation,
+            purpose=purpose,
+            principal=principal,
+            project=project,
+            key=key,
+            plan=plan,
+            version=version,
+        )
+        check_user_key(key)
+
+        def attempt() -> ReadClaim | StoredAnswer:
+            with self._store.writing() as rows:
+                self._check(rows, relation, unit)
+                return self._claimed(rows, event, facts, seconds)
+
+        return until_claimed(attempt, seconds)
+
+    def _claimed(self, rows: Rows, event: Event, facts: Mapping[str, Any], seconds: Number) -> ReadClaim | StoredAnswer:
+        entry = self._by_key(rows, facts) or self._by_question(rows, facts)
+        if entry is not None:
+            text = rows.answer(entry.index)
+            if text is not None:
+                return StoredAnswer(as_charge(entry), text)
+            check_not_claimed(rows, entry.index)
+        check_room(rows, self._dataset, facts["principal"])
+        charge = self._spent(rows, event, dict(facts)) if entry is None else as_charge(entry)
+        return add_claim(rows, charge, dataset=self._dataset, principal=facts["principal"], seconds=seconds)
+
+    def claim_part(self, charge: Charge | int, number: int, *, seconds: Number) -> ReadClaim | None:
+        """Claim a read from which the answers of a series up to `number` follow; None if they are stored already.
+
+        Storing that answer ends the claim. The rest is as for `claim`.
         """
         index = charge.id if isinstance(charge, Charge) else charge
+
+        def attempt() -> ReadClaim | None:
+            with self._store.writing() as rows:
+                return self._claimed_part(rows, charge_entry(rows, self._dataset, index), number, seconds)
+
+        return until_claimed(attempt, seconds)
+
+    def _claimed_part(self, rows: Rows, entry: Entry, number: int, seconds: Number) -> ReadClaim | None:
+        read_part_number(entry, number)
+        if rows.by_key(self._dataset, part_key(entry.index, number)) is not None:
+            return None
+        check_known(rows, entry)
+        principal = entry.content["principal"]
+        check_not_claimed(rows, entry.index)
+        check_room(rows, self._dataset, principal)
+        return add_claim(
+            rows, as_charge(entry), dataset=self._dataset, principal=principal, seconds=seconds, part=number
+        )
+
+    def attempt(self, claim: ReadClaim, work: Callable[[], T]) -> T:
+        """Read and answer what was claimed. Whatever goes wrong ends the claim, and looks the same from outside."""
+        result: list[T] = []
+        try:
+            # Which failure it was could depend on somebody's rows, so no error may tell.
+            with HiddenFailure():
+                result.append(work())
+        finally:
+            if not result:  # Also after an interrupt: that it was read is known.
+                with suppress(Exception):
+                    self.fail(claim)
+        if not result:
+            raise AnswerFailed
+        return result[0]
+
+    def fail(self, claim: ReadClaim) -> None:
+        """Mark a claim as failed: an entry of its own. Without the mark it counts as failed when its time is over."""
+        with self._store.writing() as rows:
+            fail_claim(rows, claim)
+
+    def finish(self, claim: ReadClaim) -> None:
+        """End a claim whose result is not kept here: an entry of its own. What has a key is ended with `store`."""
+        with self._store.writing() as rows:
+            finish_claim(rows, charge_entry(rows, self._dataset, claim.charge.id), claim)
+
+    def claims(self) -> tuple[ReadClaim, ...]:
+        """Return all claims on this data set that have no answer and were not released, in order."""
+        with self._store.reading() as rows:
+            return rows.claims(self._dataset)
+
+    def release_claim(self, charge: Charge | int, *, reason: str, principal: str) -> None:
+        """Let the rows of a charge be read once more, after a read without an answer: an entry, with who and why."""
+        index = charge.id if isinstance(charge, Charge) else charge
+        with self._store.writing() as rows:
+            release_claim(rows, self._dataset, index, reason=reason, principal=principal)
+
+    def reopen(self, analyst: str, *, reason: str, principal: str) -> tuple[ReadClaim, ...]:
+        """Let an analyst ask again after failures, which count no more: an entry, with who and why.
+
+        What failed stays unread: that is what `release_claim` is for.
+        """
+        with self._store.writing() as rows:
+            return reopen(rows, self._dataset, analyst, reason=reason, principal=principal)
+
+    def store(self, charge: ReadClaim | Charge | int, draw: Callable[[], str]) -> str:
+        """Return the answer of a charge; draw and store it in one transaction if there is none yet.
+
+        The data was read before, under a claim if it was read from a source. If the process dies here, nothing left it.
+        """
+        claim = charge if isinstance(charge, ReadClaim) else None
+        paid = charge.charge if isinstance(charge, ReadClaim) else charge
+        index = paid.id if isinstance(paid, Charge) else paid
         with self._store.writing() as rows:
             entry = charge_entry(rows, self._dataset, index)
             check_single(entry)
             text = rows.answer(index)
             if text is None:
                 check_known(rows, entry)
+                check_claim(rows, index, claim)
                 text = draw()
                 if not isinstance(text, str):
                     raise InvalidParameter("draw must return the answer as text")
                 rows.set_answer(index, text)
                 append(rows, self._dataset, "answer", {"charge": index, "answer": digest(text)})
+                rows.end_claim(index)
         return text
 
     def record_bundle(self, charge: Charge | int, digests: Mapping[str, str]) -> None:

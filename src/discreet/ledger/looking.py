@@ -19,7 +19,7 @@ from discreet.ledger.account import Account
 from discreet.ledger.anchor import anchored_in
 from discreet.ledger.book import LIFETIME, Book, Scope
 from discreet.ledger.checking import verify
-from discreet.ledger.entry import Entry
+from discreet.ledger.entry import Entry, ReadClaim
 from discreet.ledger.recording import sums_of
 from discreet.ledger.rows import SqliteRows
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
@@ -37,7 +37,7 @@ class Look:
 
     def __init__(self, rows: SqliteRows) -> None:
         self._entries = tuple(Entry.read(body, head.hash) for head, body in rows.entries())
-        self._answers = rows.answers()
+        self._answers, self._claims = rows.answers(), rows.claims()
         self._books = {dataset: Book.read(dataset, declared) for dataset, declared in rows.accounts().items()}
         self._sums = {
             dataset: sums_of(rows, dataset, Scope(LIFETIME, book.rule, "")) for dataset, book in self._books.items()
@@ -75,6 +75,10 @@ class Look:
         found = (entry for entry in self._entries if entry.kind == "bundle" and entry.content["charge"] == charge)
         return tuple(entry.content["digests"] for entry in found)
 
+    def claims(self, dataset: str | None = None) -> tuple[ReadClaim, ...]:
+        """Return all claims that have no answer and were not released, or those on one data set."""
+        return tuple(claim for claim in self._claims if dataset in (None, claim.dataset))
+
     def spent(self, dataset: str) -> Spending:
         """Return the exact sums of what was spent on a data set."""
         return spending_of(self._book(dataset).rule, self._sums[dataset])
@@ -107,8 +111,8 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> Look:
     if anchor is not None and not outside.is_file():
         raise InvalidParameter("there is no anchor of this name")
     with translated(), _opened(file) as connection, begun(connection, "DEFERRED"):
-        if schema.format_of(connection) != schema.FORMAT:
-            raise LedgerUnavailable("this ledger was written by another version, or is empty: open it once to renew it")
+        if not schema.format_of(connection):
+            raise LedgerUnavailable("this ledger is empty: open it once to make it")
         rows = SqliteRows(connection)
         verify(rows)
         _check_anchor(rows, outside)

@@ -21,8 +21,10 @@ __all__ = [
     "check_known",
     "check_single",
     "check_user_key",
+    "is_known",
     "part_key",
     "parts_of",
+    "read_part_number",
     "read_parts_paid",
 ]
 
@@ -79,13 +81,21 @@ def add_part(rows: Rows, entry: Entry, number: int, draw: Callable[[], str]) -> 
     written = append(rows, entry.dataset, "part", content)
     rows.set_answer(written.index, text)
     rows.remember(written.index, entry.dataset, key=part_key(entry.index, number), question=None)
+    claim = rows.claim(entry.index)
+    if claim is not None and claim.part is not None and claim.part <= number:
+        rows.end_claim(entry.index)  # This was the last answer that followed from the read.
     return text
 
 
-def _check_next(rows: Rows, entry: Entry, number: int) -> None:
+def read_part_number(entry: Entry, number: int) -> None:
+    """Refuse a number that is none of the answers of a series."""
     paid = entry.content.get("parts", 0)
     if not 0 <= integer(number, name="number") < paid:
         raise InvalidParameter(f"this charge pays for {paid} answers in a series, counted from 0")
+
+
+def _check_next(rows: Rows, entry: Entry, number: int) -> None:
+    read_part_number(entry, number)
     if number and rows.by_key(entry.dataset, part_key(entry.index, number - 1)) is None:
         raise InvalidParameter("the answers of a series are drawn in order: an earlier one is missing")
     check_known(rows, entry)
@@ -93,7 +103,7 @@ def _check_next(rows: Rows, entry: Entry, number: int) -> None:
 
 def check_known(rows: Rows, entry: Entry) -> None:
     """Refuse to draw for a charge that a restored copy has: what the copy does not have may be its answer."""
-    if _was_restored(rows, entry):
+    if not is_known(rows, entry):
         raise Refused(
             "this was charged before the ledger was restored from a copy",
             reason="answers that the copy does not have may have been drawn; drawing them again was never paid for",
@@ -101,8 +111,11 @@ def check_known(rows: Rows, entry: Entry) -> None:
         )
 
 
-def _was_restored(rows: Rows, entry: Entry) -> bool:
-    """Look at what came after the charge; that is little, where a charge is answered at once."""
+def is_known(rows: Rows, entry: Entry) -> bool:
+    """Tell whether the ledger knows all that became of a charge: no copy was restored since.
+
+    It looks at what came after the charge; that is little, where a charge is answered at once.
+    """
     later = (rows.entry(index) for index in range(entry.index + 1, rows.head().index + 1))
     bodies = (found[0] for found in later if found is not None and _RESTORED in found[0])
-    return any(Entry.read(body, "").dataset == entry.dataset for body in bodies)
+    return not any(Entry.read(body, "").dataset == entry.dataset for body in bodies)

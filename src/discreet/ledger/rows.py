@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.ledger.entry import BEGINNING, Head
+from discreet.ledger.entry import BEGINNING, Charge, Head, ReadClaim
 
 if TYPE_CHECKING:
     import sqlite3
 
 __all__ = ["SqliteRows"]
+
+_CLAIMS = (
+    "SELECT charge, hash, claims.idx, dataset, principal, until, process, part, failed, counts "
+    "FROM claims JOIN entries ON entries.idx = charge"
+)
 
 
 @final
@@ -77,6 +82,9 @@ class SqliteRows:
             question,
         )
 
+    def newest(self, dataset: str, question: str) -> int | None:
+        return self._one("SELECT max(idx) FROM charges WHERE dataset = ? AND question = ?", dataset, question)  # type: ignore[no-any-return]
+
     def remembered(self) -> dict[int, tuple[str, str | None, str | None]]:
         rows = self._connection.execute("SELECT idx, dataset, key, question FROM charges")
         return {index: (dataset, key, question) for index, dataset, key, question in rows}
@@ -89,3 +97,39 @@ class SqliteRows:
 
     def answers(self) -> dict[int, str]:
         return dict(self._connection.execute("SELECT charge, body FROM answers"))
+
+    def claim(self, charge: int) -> ReadClaim | None:
+        row = self._connection.execute(f"{_CLAIMS} WHERE charge = ?", (charge,)).fetchone()
+        return None if row is None else _claim(*row)
+
+    def claims(self, dataset: str | None = None) -> tuple[ReadClaim, ...]:
+        if dataset is None and not self._one("SELECT count(*) FROM sqlite_master WHERE name = 'claims'"):
+            return ()  # A file of an older format that is only looked at.
+        which, values = ("", ()) if dataset is None else (" WHERE dataset = ?", (dataset,))
+        rows = self._connection.execute(f"{_CLAIMS}{which} ORDER BY claims.idx", values)
+        return tuple(_claim(*row) for row in rows)
+
+    def set_claim(self, claim: ReadClaim) -> None:
+        values = (claim.dataset, claim.principal, claim.until, claim.process, claim.part, claim.is_failed, claim.counts)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (claim.charge.id, claim.index, *values)
+        )
+
+    def end_claim(self, charge: int) -> None:
+        self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
+
+
+def _claim(
+    charge: int,
+    written_hash: str,
+    index: int,
+    dataset: str,
+    principal: str,
+    until: int,
+    process: str,
+    part: int | None,
+    is_failed: int,
+    counts: int,
+) -> ReadClaim:
+    paid = Charge(charge, charge, written_hash)
+    return ReadClaim(paid, index, dataset, principal, until, process, part, bool(is_failed), bool(counts))

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "create", "format_of", "migrate"]
 
-FORMAT = 1
-STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {}  # How a file of this format becomes one of the next.
+FORMAT = 2  # 2: reads are claimed.
 _APPLICATION = 0x44_53_43_54  # "DSCT": what a file says that is ours.
 
+_CLAIMS = """
+CREATE TABLE claims (charge INTEGER PRIMARY KEY, idx INTEGER NOT NULL, dataset TEXT NOT NULL, principal TEXT NOT NULL,
+    until INTEGER NOT NULL, process TEXT NOT NULL, part INTEGER, failed INTEGER NOT NULL, counts INTEGER NOT NULL);
+CREATE INDEX claims_by_dataset ON claims (dataset);
+"""
 # Entries and answers are the record; the other tables are kept so that a charge need not read the record again.
-_TABLES = """
+_TABLES = f"""
 CREATE TABLE entries (idx INTEGER PRIMARY KEY, hash TEXT NOT NULL, time INTEGER NOT NULL, body TEXT NOT NULL);
 CREATE TABLE answers (charge INTEGER PRIMARY KEY, body TEXT NOT NULL);
 CREATE TABLE accounts (dataset TEXT PRIMARY KEY, declared TEXT NOT NULL) WITHOUT ROWID;
@@ -27,6 +31,7 @@ CREATE TABLE sums (dataset TEXT, scope TEXT, body TEXT NOT NULL, PRIMARY KEY (da
 CREATE TABLE charges (idx INTEGER PRIMARY KEY, dataset TEXT NOT NULL, key TEXT, question TEXT);
 CREATE UNIQUE INDEX charges_by_key ON charges (dataset, key) WHERE key IS NOT NULL;
 CREATE INDEX charges_by_question ON charges (dataset, question) WHERE question IS NOT NULL;
+{_CLAIMS.strip()}
 CREATE TABLE lease (id INTEGER PRIMARY KEY CHECK (id = 1), host TEXT NOT NULL, until INTEGER NOT NULL);
 CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
 CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
@@ -37,12 +42,24 @@ CREATE TRIGGER answers_last BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, '
 
 def create(connection: sqlite3.Connection) -> None:
     """Make the tables of a new file, within the transaction that is open."""
-    for statement in _TABLES.split(";\n"):
-        text = statement.strip()
-        if text:
-            connection.execute(text)
+    _execute(connection, _TABLES)
     connection.execute(f"PRAGMA application_id = {_APPLICATION}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _execute(connection: sqlite3.Connection, statements: str) -> None:
+    """Run statements within the transaction that is open; `executescript` would end it."""
+    for statement in statements.split(";\n"):
+        if text := statement.strip():
+            connection.execute(text)
+
+
+def _add_claims(connection: sqlite3.Connection) -> None:
+    _execute(connection, _CLAIMS)
+
+
+# How a file of each format becomes one of the next.
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_claims}
 
 
 def format_of(connection: sqlite3.Connection) -> int:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, final
 
 from discreet.errors import Refused
-from discreet.ledger.entry import Head
+from discreet.ledger.entry import Head, ReadClaim
 
 __all__ = ["Closed", "Rows", "Store"]
 
@@ -54,6 +54,9 @@ class Rows(Protocol):
     def by_question(self, dataset: str, question: str) -> int | None:
         """Return the index of the newest charge for a question that has an answer."""
 
+    def newest(self, dataset: str, question: str) -> int | None:
+        """Return the index of the newest charge for a question, answered or not."""
+
     def remembered(self) -> dict[int, tuple[str, str | None, str | None]]:
         """Return data set, key and question of every charge that has one of them."""
 
@@ -65,6 +68,18 @@ class Rows(Protocol):
 
     def answers(self) -> dict[int, str]:
         """Return all answers by their charge."""
+
+    def claim(self, charge: int) -> ReadClaim | None:
+        """Return the claim on the read of a charge that has no answer and was not released."""
+
+    def claims(self, dataset: str | None = None) -> tuple[ReadClaim, ...]:
+        """Return all such claims, or those on one data set, in the order in which they were made."""
+
+    def set_claim(self, claim: ReadClaim) -> None:
+        """Remember a claim, in place of what was known of one on the same charge."""
+
+    def end_claim(self, charge: int) -> None:
+        """Forget the claim on a charge, if there is one: it was answered, or released."""
 
 
 class Store(Protocol):

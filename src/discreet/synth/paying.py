@@ -1,18 +1,43 @@
-"""The charge: all of it, for the right unit, before anything is read."""
+"""The charge: all of it, for the right unit, before anything is read; and one failure for whatever comes after it."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from discreet.errors import Refused
+from discreet.custodian_debug import HiddenFailure
+from discreet.errors import AnswerFailed, Refused
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.payer import Payer
 from discreet.synth.promise import Promise
 
-__all__ = ["pay"]
+if TYPE_CHECKING:
+    from discreet.query import Session
+
+__all__ = ["paid", "pay"]
+
+_PURPOSE = "synthetic data"
+T = TypeVar("T")
+
+
+def paid(session: Payer | None, promise: Promise, work: Callable[[], T], *, of_session: bool) -> T:
+    """Charge, then run what reads rows. Whatever fails after the charge fails with one and the same words.
+
+    Rows that a session holds are read under a claim, since whoever asks may learn from a failure; whoever hands over a
+    table of their own knows it.
+    """
+    if of_session:
+        held = cast("Session", session)
+        purpose = f"{_PURPOSE}: {promise.method}"
+        event = _payable(held, promise)
+        return held._read(work, event=event, relation=promise.relation, purpose=purpose, unit=promise.unit)
+    pay(session, promise)
+    # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
+    with HiddenFailure():
+        return work()
+    raise AnswerFailed
 
 
 def pay(session: Payer | None, promise: Promise) -> None:
@@ -24,7 +49,7 @@ def pay(session: Payer | None, promise: Promise) -> None:
     if promise.unit != "row" and not unit:
         raise Refused(f"this payer is not told whom a charge protects, and this one protects a {promise.unit}")
     event = _payable(session, promise)
-    session.charge(event, relation=promise.relation, purpose=f"synthetic data: {promise.method}", **unit)
+    session.charge(event, relation=promise.relation, purpose=f"{_PURPOSE}: {promise.method}", **unit)
 
 
 def _payable(session: Payer, promise: Promise) -> Event:

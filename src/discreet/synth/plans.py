@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, cast, final
 
-from discreet.custodian_debug import HiddenFailure
-from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.errors import InvalidParameter
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -20,7 +19,7 @@ from discreet.synth.domain.tables import Table
 from discreet.synth.method import ImageMethod, TableMethod, Terms
 from discreet.synth.methods import image_method, table_method
 from discreet.synth.model import SyntheticImageModel, SyntheticModel
-from discreet.synth.paying import pay
+from discreet.synth.paying import paid
 from discreet.synth.promise import Promise
 from discreet.synth.tables.rules import check_rules
 
@@ -38,6 +37,7 @@ class SynthesisPlan:
     description: str
     _session: Payer | None = field(repr=False)
     _fit: Callable[[bool], Any] = field(repr=False)
+    _of_session: bool = field(default=False, repr=False)  # whether the rows are those that the session holds
 
     @property
     def event(self) -> Event:
@@ -46,11 +46,7 @@ class SynthesisPlan:
 
     def fit(self, *, progress: bool = True) -> Any:
         """Charge, read, fit: a model. Whatever fails after the charge fails with one and the same words."""
-        pay(self._session, self.promise)
-        # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
-        with HiddenFailure():
-            return self._fit(progress)
-        raise AnswerFailed
+        return paid(self._session, self.promise, lambda: self._fit(progress), of_session=self._of_session)
 
     def __str__(self) -> str:
         return f"{self.description}\n{self.promise}"
@@ -71,7 +67,7 @@ def plan_table(
     def fit(progress: bool) -> SyntheticModel:
         return SyntheticModel(terms.domain, promise, planned.fit(_rows(table, terms, unit), progress=progress))
 
-    return SynthesisPlan(promise, planned.describe(), session, fit)
+    return SynthesisPlan(promise, planned.describe(), session, fit, table.of_session)
 
 
 def _plan_and_find(
@@ -101,7 +97,8 @@ def _plan_and_find(
         _promise(last.event, chosen.name, rest, unit)
         return SyntheticModel(settled.domain, promise, last.fit(_rows(table, settled, unit), progress=progress))
 
-    return SynthesisPlan(promise, f"find cells that nobody declared, then: {planned.describe()}", session, fit)
+    description = f"find cells that nobody declared, then: {planned.describe()}"
+    return SynthesisPlan(promise, description, session, fit, table.of_session)
 
 
 def _table_method(method: str | TableMethod | ImageMethod, terms: Terms[Any]) -> TableMethod:

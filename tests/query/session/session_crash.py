@@ -21,8 +21,8 @@ from discreet.query.results import ReleaseTable
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 STEPS = {
     "before looking": (Ledger, "stored", True),
-    "before the charge": (Ledger, "charge", True),
-    "after the charge": (Ledger, "charge", False),
+    "before the charge": (Ledger, "claim", True),
+    "after the charge": (Ledger, "claim", False),
     "before reading": (DuckDBEngine, "run", True),
     "after reading": (DuckDBEngine, "run", False),
     "before the draw": (Priced, "draw", True),

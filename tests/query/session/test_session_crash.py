@@ -1,4 +1,4 @@
-"""Killed at any step: what was released is on record, a key replays bit by bit, and is charged once."""
+"""Killed at any step: what was released is on record, a key replays bit by bit, is charged once and read once."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ import pytest
 from session_crash import QUERY, STEPS
 from session_data import charges, opened
 
+import discreet as dp
+from discreet.query.engines import DuckDBEngine
+
 FOLDER = Path(__file__).parent
 CHARGED = [step for step in STEPS if step not in ("before looking", "before the charge")]
+UNANSWERED = [step for step in CHARGED if step not in ("after storing", "nowhere")]
 
 
 def run(folder: Path, step: str) -> subprocess.CompletedProcess[str]:
@@ -26,12 +30,20 @@ LATER = [pytest.param(step, marks=pytest.mark.slow) for step in STEPS if step no
 
 
 @pytest.mark.parametrize("step", [*SOON, *LATER])
-def test_a_kill_at_any_step_loses_no_charge_and_releases_nothing_twice(step, tmp_path):
+def test_a_kill_at_any_step_loses_no_charge_and_reads_nothing_twice(step, tmp_path, monkeypatch):
     died = run(tmp_path, step)
     assert died.returncode == (0 if step == "nowhere" else -signal.SIGKILL), died.stderr
     with opened(tmp_path) as session:
         assert charges(session) == (step in CHARGED)
         plan = session.sql(QUERY, epsilon=1, key="the one")
+        if step in UNANSWERED:
+            with monkeypatch.context() as watched:
+                watched.setattr(DuckDBEngine, "run", lambda *given, **named: pytest.fail("it was read again"))
+                with pytest.raises(dp.AnswerFailed):
+                    plan.release()
+            (claim,) = session.ledger.claims()
+            session.ledger.release_claim(claim.charge, reason="the power failed", principal="custodian")
+        assert session.ledger.claims() == ()
         first = plan.release()
         assert plan.release().to_json() == first.to_json()
         assert charges(session) == 1

@@ -22,7 +22,7 @@ def steps(monkeypatch):
     seen: list[str] = []
     for owner, method in (
         (Ledger, "stored"),
-        (Ledger, "charge"),
+        (Ledger, "claim"),
         (DuckDBEngine, "run"),
         (Ledger, "store"),
         (Priced, "draw"),
@@ -42,7 +42,7 @@ def test_steps_come_in_their_order(tmp_path, steps):
         plan = session.sql(QUERY, epsilon=1)
         assert steps == []
         plan.release()
-        assert steps == ["stored", "charge", "run", "store", "draw"]
+        assert steps == ["stored", "claim", "run", "store", "draw"]
         steps.clear()
         plan.release()
         assert steps == ["stored"]
@@ -52,7 +52,7 @@ def test_a_refused_charge_reads_nothing(tmp_path, steps):
     with opened(tmp_path, budget=dp.Budget(epsilon=1)) as session:
         with pytest.raises(dp.BudgetExceeded) as refused:
             session.sql(QUERY, epsilon=2).release()
-        assert steps == ["stored", "charge"]
+        assert steps == ["stored", "claim"]
         assert "ε = 2" in str(refused.value)
         assert "ε = 1 of 1" in str(refused.value)
         assert charges(session) == 0

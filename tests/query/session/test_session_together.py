@@ -32,7 +32,7 @@ def test_several_plans_are_one_charge_and_one_answer(tmp_path):
         joint = session.together(plans(session), key=KEY, purpose="a release")
         released = joint.release()
         assert charges(session) == 1
-        assert [entry.kind for entry in session.history()][-2:] == ["charge", "answer"]
+        assert [entry.kind for entry in session.history()][-3:] == ["charge", "reading", "answer"]
         assert tuple(released.tables) == ("by_city", "total")
         charge = session.ledger.charged(KEY)
         assert charge is not None
@@ -156,7 +156,7 @@ def test_one_draw_that_fails_is_no_answer_for_all_and_never_drawn_again(tmp_path
         assert charges(session) == 1
 
 
-def test_a_crash_between_charge_and_answer_is_made_up_for_without_a_charge(tmp_path, monkeypatch):
+def test_a_read_that_was_interrupted_is_made_up_for_without_a_charge_once_it_is_released(tmp_path, monkeypatch):
     def dies(*given, **named):
         raise KeyboardInterrupt
 
@@ -166,6 +166,10 @@ def test_a_crash_between_charge_and_answer_is_made_up_for_without_a_charge(tmp_p
         with pytest.raises(KeyboardInterrupt):
             joint.release()
         monkeypatch.undo()
+        with pytest.raises(dp.AnswerFailed):
+            joint.release()
+        (claim,) = session.ledger.claims()
+        session.ledger.release_claim(claim.charge, reason="interrupted by hand", principal="custodian")
         assert written(joint.release()) == written(joint.release())
         assert charges(session) == 1
 

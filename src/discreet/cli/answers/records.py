@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.output import Block, Table
 
 if TYPE_CHECKING:
-    from discreet.ledger import Entry, Ledger
+    from discreet.ledger import Entry, Ledger, ReadClaim
 
-__all__ = ["Exported", "History", "Recorded", "VerifiedLedger"]
+__all__ = ["ClaimedRead", "Claims", "Exported", "History", "Recorded", "VerifiedLedger"]
 
 _LONGEST = 70  # Characters of a purpose, for people.
 
@@ -86,6 +87,56 @@ class History:
     def blocks(self) -> Iterator[Block]:
         rows = [(str(e.index), e.time, e.kind, e.principal, _short(e.purpose)) for e in self.entries]
         yield Table(head=("", "time", "entry", "who", "what for"), rows=rows, right=frozenset({0}))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedRead:
+    """One read without an answer: what is public of it."""
+
+    charge: int
+    dataset: str
+    principal: str
+    until: str  # ISO 8601, UTC: when its time is over
+    state: str  # "may be answered", "failed", or "failed, looked at": it counts no more
+    counts: bool
+
+    @classmethod
+    def of(cls, claim: ReadClaim) -> ClaimedRead:
+        """Read a claim."""
+        failed = "failed" if claim.counts else "failed, looked at"
+        return cls(
+            charge=claim.charge.id,
+            dataset=claim.dataset,
+            principal=claim.principal,
+            until=datetime.fromtimestamp(claim.until // 1_000_000, UTC).isoformat(),
+            state="may be answered" if claim.is_live(time.time_ns() // 1000) else failed,
+            counts=claim.counts,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """Every read that was begun and has no answer."""
+
+    claims: list[ClaimedRead]
+    most: int  # that somebody may have on a data set before nothing more is read for them
+
+    @classmethod
+    def of(cls, claims: Iterable[ReadClaim]) -> Claims:
+        """List claims."""
+        from discreet.ledger.claims import MOST_UNANSWERED
+
+        return cls(claims=[ClaimedRead.of(claim) for claim in claims], most=MOST_UNANSWERED)
+
+    def blocks(self) -> Iterator[Block]:
+        if not self.claims:
+            yield "every read that was begun has its answer"
+            return
+        rows = [(str(one.charge), one.dataset, one.principal, one.until, one.state) for one in self.claims]
+        yield Table(head=("charge", "data set", "who", "until", "state"), rows=rows, right=frozenset({0}))
+        yield f"at {self.most} that count, nothing more is read for whoever asked: see ledger release, ledger reopen"
 
 
 @final

@@ -8,11 +8,12 @@ from typing import Annotated
 import typer
 
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, PolicyFile, command, group
+from discreet.cli.words import AsJson, PolicyFile, Principal, command, group
 
 __all__ = ["add_to"]
 
-ledger = group("The record of everything that was spent: verify it, read it, export it.")
+ledger = group("The record of everything that was spent: verify it, read it, export it; and release failed reads.")
+Reason = Annotated[str, typer.Option("--reason", help="Why. It stays on record.")]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -54,3 +55,54 @@ def export(
     with open_ledger(policy, must_exist=True) as record:
         record.export(to)
         show(Exported.of(record, to), as_json=as_json)
+
+
+@command(ledger, "claims", example="discreet ledger claims --policy plan.toml")
+def claims(policy: PolicyFile, as_json: AsJson = False) -> None:
+    """List the reads that were begun and have no answer, and whether an answer may still come. It shows no data.
+
+    A read that failed is not repeated, since that it fails can depend on one person; after three of them nothing more
+    is read for that principal. Look at the machine, its files and its limits; then release a read, or reopen.
+    """
+    from discreet.cli.answers.records import Claims
+    from discreet.cli.claiming import claims_of
+
+    show(Claims.of(claims_of(policy)), as_json=as_json)
+
+
+@command(ledger, "release", example='discreet ledger release 40 --policy plan.toml --reason "more memory"')
+def release(
+    charge: Annotated[int, typer.Argument(help="The charge whose read failed, by its number; see claims.")],
+    policy: PolicyFile,
+    reason: Reason,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let what was charged be read once more, after a read that failed: it is on record, with who and why.
+
+    Each release may tell whoever asks one more fact about one person: whether it fails again.
+    """
+    from discreet.cli.answers.records import Claims
+    from discreet.cli.claiming import released
+    from discreet.cli.policies import asker
+
+    show(Claims.of(released(policy, charge, reason=reason, principal=asker(principal))), as_json=as_json)
+
+
+@command(ledger, "reopen", example='discreet ledger reopen ana --policy plan.toml --reason "a full disk"')
+def reopen(
+    analyst: Annotated[str, typer.Argument(help="Whose failures count no more.")],
+    policy: PolicyFile,
+    reason: Reason,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Let somebody ask again after three reads that failed: it is on record, with who and why.
+
+    What failed stays unread; see release for that.
+    """
+    from discreet.cli.answers.records import Claims
+    from discreet.cli.claiming import reopened
+    from discreet.cli.policies import asker
+
+    show(Claims.of(reopened(policy, analyst, reason=reason, principal=asker(principal))), as_json=as_json)

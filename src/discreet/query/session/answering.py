@@ -1,28 +1,30 @@
-"""The one order in which a question is answered: look for a stored answer, charge, read, draw and store, return.
+"""The one order in which a question is answered: look for its answer, charge and claim, read, draw and store, return.
 
 A crash at any point may lose what was paid, never more than was paid. What fails after the charge looks the same
-whatever the data were, and is not refunded.
+whatever the data were, is not refunded, and is not read again under that charge: that it failed may depend on one
+person, and that is told once.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Event as Closing
-from typing import final
+from typing import TypeVar, final
 
-from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
-from discreet.ledger import Charge, Ledger, StoredAnswer
+from discreet.ledger import Ledger, ReadClaim, StoredAnswer
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.engine import Deadline, Engine, Tallied
+from discreet.query.engine import Deadline, Engine
 from discreet.query.session.asked import Payable
 
 __all__ = ["Desk"]
 
-_NO_ANSWER = "no answer"  # Stored where noise was drawn and no table came of it.
+T = TypeVar("T")
+
+_NO_ANSWER = "no answer"  # What older releases stored where noise was drawn and no table came of it.
 _LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the fingerprint stands for all of it.
 
 
@@ -57,22 +59,21 @@ class Desk:
         found = self.ledger.stored(
             principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
         )
-        if found is not None and found.text != _NO_ANSWER:
-            return found
-        charge = self._charge(asked, plan)
+        claim = self._claim(asked, plan) if found is None else found
+        if isinstance(claim, StoredAnswer):
+            if claim.text == _NO_ANSWER:
+                raise AnswerFailed
+            return claim
         deadline = Deadline.after(self.seconds)
-        text = _NO_ANSWER
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
-        with HiddenFailure():
-            text = self._compute(asked, charge, deadline)
-        if text == _NO_ANSWER:
-            raise AnswerFailed
-        return StoredAnswer(charge, text)
+        text = self.ledger.attempt(claim, lambda: self._compute(asked, claim, deadline))
+        return StoredAnswer(claim.charge, text)
 
-    def _charge(self, asked: Payable, plan: str) -> Charge:
+    def _claim(self, asked: Payable, plan: str) -> ReadClaim | StoredAnswer:
+        """Charge and claim in one transaction: what is read is on record before the first row is."""
         self.engine.check_unchanged()
         try:
-            return self.ledger.charge(
+            return self.ledger.claim(
                 asked.event,
                 relation=Relation.ADD_REMOVE,
                 purpose=asked.text[:_LONGEST_PURPOSE],
@@ -82,14 +83,36 @@ class Desk:
                 plan=plan,
                 version=self.version,
                 unit=self.unit,
+                seconds=self.seconds,
             )
         except BudgetExceeded as refused:
             raise BudgetExceeded(asked=asked.cost, left=refused.left) from None
 
-    def _compute(self, asked: Payable, charge: Charge, deadline: Deadline) -> str:
+    def _compute(self, asked: Payable, claim: ReadClaim, deadline: Deadline) -> str:
         """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
         tallied = self.engine.run_all(asked.stages, deadline=deadline)
-        return self.ledger.store(charge, lambda: _drawn(asked, tallied))
+        return self.ledger.store(claim, lambda: asked.draw(tallied))
+
+    def read(self, work: Callable[[], T], *, event: Event, relation: Relation, purpose: str) -> T:
+        """Charge and claim, then run what reads rows of this session's tables and keeps its result elsewhere."""
+        self.check_open()
+        self.engine.check_unchanged()
+        claim = self.ledger.claim(
+            event,
+            relation=relation,
+            purpose=purpose,
+            principal=self.principal,
+            project=self.project,
+            unit=self.unit,
+            seconds=self.seconds,
+        )
+        assert isinstance(claim, ReadClaim), "without a key and a plan nothing is ever the same"
+        return self.ledger.attempt(claim, lambda: self._finished(claim, work))
+
+    def _finished(self, claim: ReadClaim, work: Callable[[], T]) -> T:
+        result = work()
+        self.ledger.finish(claim)
+        return result
 
     def pay(
         self, event: Event, *, relation: Relation, purpose: str, key: str | None = None, parts: int | None = None
@@ -120,10 +143,3 @@ class Desk:
             return self.ledger.times_left(event, principal=self.principal, project=self.project)
         except UnsupportedEvent as error:
             raise Refused("this ledger does not take such an answer", reason=str(error)) from None
-
-
-def _drawn(asked: Payable, tallied: Sequence[Tallied]) -> str:
-    """Draw once. That it failed is kept like an answer: under the same key fresh noise would come for free."""
-    with HiddenFailure():
-        return asked.draw(tallied)
-    return _NO_ANSWER

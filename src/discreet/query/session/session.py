@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, final
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy
 
 __all__ = ["Session"]
+
+T = TypeVar("T")
 
 _USUAL = Resources()
 _OF_RELEASES = ("release/", "running/")  # How the keys of release plans begin.
@@ -201,13 +203,26 @@ class Session:
         event under the same `key` is charged once, however often a run that was interrupted asks. With `parts` it pays
         for a series, whose parts are stored in the ledger one by one.
         """
+        self._check_unit(unit)
+        self._desk.pay(event, relation=relation, purpose=purpose, key=key, parts=parts)
+        self._remember(event)
+
+    def _read(self, work: Callable[[], T], *, event: Event, relation: Relation, purpose: str, unit: str) -> T:
+        """Charge for `work` that reads rows of this session's own tables, claim the read, and return what it returns.
+
+        If it fails it fails with the constant error, and counts as a read without an answer.
+        """
+        self._check_unit(unit)
+        result = self._desk.read(work, event=event, relation=relation, purpose=purpose)
+        self._remember(event)
+        return result
+
+    def _check_unit(self, unit: str) -> None:
         if unit != self._unit.column:
             raise Refused(
                 f"this session protects everybody who shares a {self._unit.column}, and what is charged here protects "
                 f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
             )
-        self._desk.pay(event, relation=relation, purpose=purpose, key=key, parts=parts)
-        self._remember(event)
 
     def questions_left(self) -> int:
         """Return how many more questions like the last one the budget and the quotas hold."""

@@ -192,11 +192,19 @@ def _release_days(
     with opened_state(state_of(plan, priced.running), may_begin=not told) as state:
         state.begin(charge.hash, "" if rows.kind is None else rows.kind.value)
         _check_same(told, state)
-        if len(state.days()) < ended:
-            _count_days(state, priced, rows, ended)
-        days = state.days()
+        # Days that were counted before a crash are not read again; storing them ends the claim they were read under.
+        _store_days(priced, state, book, charge, range(len(told), min(len(state.days()), ended)))
+        claim = book.claim_part(charge, ended - 1, seconds=rows.seconds)
+        if claim is None:  # Somebody else has just released them.
+            return
+        book.attempt(claim, lambda: _count_days(state, priced, rows, ended))
+        _store_days(priced, state, book, charge, range(len(book.parts(charge)), ended))
+
+
+def _store_days(priced: PricedRunning, state: State, book: Ledger, charge: Charge, due: range) -> None:
+    days = state.days()
     counts = [count for count, _ in days]
-    for day in range(len(told), ended):
+    for day in due:
         book.store_part(charge, day, lambda day=day: measured_day(priced, counts[: day + 1], days[day][1]))  # type: ignore[misc]
 
 

@@ -33,7 +33,7 @@ def file_table(path: Path) -> Table:
 def session_table(session: Session, table: str) -> Table:
     """Take a private table of a session."""
     stored = StoredRows.of(session, table)
-    return Table(stored.names, None, lambda names, numbers: _columns(stored.read(names, numbers), names))
+    return Table(stored.names, None, lambda names, numbers: _columns(stored.read(names, numbers), names), True)
 
 
 def _columns(table: Any, names: Sequence[str]) -> dict[str, Column]:

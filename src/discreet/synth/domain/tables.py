@@ -22,6 +22,7 @@ class Table:
     names: tuple[str, ...]
     rows: int | None  # known without reading for tables in memory; private under add-remove
     _read: Callable[[Sequence[str], Sequence[str]], Mapping[str, Column]] = field(repr=False)
+    of_session: bool = False  # whether a session holds its rows, and whoever asks does not
 
     def columns(self, names: Sequence[str], *, numbers: Sequence[str] = ()) -> dict[str, Column]:
         """Read some columns, where texts of some are to be taken as numbers. This is private."""
