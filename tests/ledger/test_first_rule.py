@@ -116,3 +116,11 @@ def test_a_restored_old_ledger_is_spent_and_keeps_its_rule(old: Path) -> None:
     with Ledger.open(old, PEOPLE) as people:
         assert people.times_left(PureDP("1e-9")) == 0
         assert "rule" not in people.history()[-1].content["declared"]
+
+
+def test_what_was_left_is_still_said_as_older_bundles_said_it(old: Path) -> None:
+    """A bundle keeps the words of its day, and they are compared with the ledger's."""
+    left = look(old).left("people")
+    assert (
+        left.describe_sums() == "ε = 0 of 1.5 by the sum, 94.8 % by the best rule, δ = 4.9e-07 for events with a delta"
+    )

@@ -85,9 +85,10 @@ class Look:
 
     def left(self, dataset: str) -> Left:
         """Return what is left of the budget of a data set, rounded down."""
-        charges = (entry for entry in reversed(self.entries(dataset)) if entry.kind == "charge")
-        prices = (Price.unpacked(entry.content["prices"][LIFETIME]) for entry in charges)
-        return left_of(self._book(dataset).rule, self._sums[dataset], next(prices, None))
+        spent = (entry for entry in reversed(self.entries(dataset)) if entry.kind in ("charge", "restored"))
+        last = next(spent, None)
+        price = Price.unpacked(last.content["prices"][LIFETIME]) if last is not None and last.kind == "charge" else None
+        return left_of(self._book(dataset).rule, self._sums[dataset], price)
 
     def describe(self, dataset: str) -> str:
         """Say what is guaranteed, what was spent and what is left."""

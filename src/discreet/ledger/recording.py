@@ -63,8 +63,8 @@ def last_price(rows: Rows, dataset: str) -> Price | None:
     for index in range(newest, max(0, newest - _NEARBY), -1):
         found = rows.entry(index)
         entry = None if found is None else Entry.read(*found)
-        if entry is not None and entry.kind == "charge" and entry.dataset == dataset:
-            return Price.unpacked(entry.content["prices"][LIFETIME])
+        if entry is not None and entry.dataset == dataset and entry.kind in ("charge", "restored"):
+            return Price.unpacked(entry.content["prices"][LIFETIME]) if entry.kind == "charge" else None
     return None
 
 

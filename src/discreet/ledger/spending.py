@@ -72,6 +72,14 @@ class Left:
                 more = "" if self.more is None else f": {self.more:,} more like the last charge"
                 return f"{int(1000 * self.share + _ROUNDING) / 10:g} % of {self.budget.describe()}{more}"
 
+    def describe_sums(self) -> str:
+        """Return what is left as bundles said it that were written before `describe` told a number of charges."""
+        if self.budget.kind != "approximate":
+            return self.describe()
+        by_sum = f"ε = {readable(self.epsilon)} of {readable(self.budget.epsilon)} by the sum"
+        delta = f"δ = {readable(self.delta)} for events with a delta"
+        return f"{by_sum}, {int(1000 * self.share) / 10} % by the best rule, {delta}"
+
     def __str__(self) -> str:
         return self.describe()
 

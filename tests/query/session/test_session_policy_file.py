@@ -84,6 +84,14 @@ def test_a_policy_file_says_what_the_constructor_would(tmp_path):
     }
 
 
+def test_a_policy_file_may_say_which_charges_are_expected(tmp_path):
+    content = GOOD.replace("epsilon = 3\n", 'epsilon = 3\nexpect = "training"\n')
+    assert content != GOOD
+    assert read_policy(written(tmp_path, content)).budget == Budget(epsilon=3, delta="1e-6", expect="training")
+    with pytest.raises(InvalidParameter, match="expect"):
+        read_policy(written(tmp_path, content.replace('"training"', '"noise"')))
+
+
 def test_decimals_of_a_policy_are_exact(tmp_path):
     content = GOOD.replace("epsilon = 3\n", "epsilon = 0.1\n")
     assert read_policy(written(tmp_path, content)).budget.epsilon == Fraction(1, 10)

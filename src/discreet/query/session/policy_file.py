@@ -102,7 +102,7 @@ def _columns(document: Document[Any], table: str, columns: Mapping[str, ColumnMo
 
 
 def _quota(quota: QuotaModel) -> Quota:
-    budget = Budget(epsilon=quota.epsilon, delta=quota.delta, rho=quota.rho)
+    budget = Budget(epsilon=quota.epsilon, delta=quota.delta, rho=quota.rho, expect=quota.expect)
     return Quota(budget, project=quota.project, principal=quota.principal, window=quota.window)
 
 

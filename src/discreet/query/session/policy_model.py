@@ -91,6 +91,8 @@ class BudgetModel(Strict):
     """The lifetime delta of the data set."""
     rho: Positive | None = None
     """The lifetime rho of zero-concentrated privacy, instead of epsilon and delta."""
+    expect: Literal["gaussian", "pure", "training", "mixed"] | None = None
+    """For which charges delta is split, when the ledger is opened; left out, for all of them alike."""
 
 
 class QuotaModel(Strict):
@@ -102,6 +104,8 @@ class QuotaModel(Strict):
     """How much delta may be spent under this quota."""
     rho: Positive | None = None
     """How much rho may be spent under this quota, instead of epsilon and delta."""
+    expect: Literal["gaussian", "pure", "training", "mixed"] | None = None
+    """For which charges the delta of this quota is split; left out, for all of them alike."""
     principal: Name | None = None
     """Whose quota it is; "*" gives each person one of their own; left out, all share it."""
     project: Name | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerDamaged, UnsupportedEvent
 from discreet.exact import ratio
-from discreet.ledger import Entry, Look, left_after
+from discreet.ledger import Budget, Entry, Look, left_after
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import from_json
 from discreet.release.bundle.exact_tables import EXACT, ExactTable
@@ -128,10 +128,17 @@ def _of_left(book: Look, entry: Entry, manifest: dict[str, Any]) -> Iterator[str
     charges = [facts["charge"] for facts in manifest["running"].values() if facts["unit"] == unit]
     last = max([entry.index, *(number for number in charges if isinstance(number, int))])
     left = left_after(book.entries(entry.dataset), last)
-    if manifest["guarantee"].get("lifetime_budget") != left.budget.packed():
+    if not _same_budget(manifest["guarantee"].get("lifetime_budget"), left.budget):
         yield "another lifetime budget was declared"
-    if manifest["ledger"].get("left") not in (None, left.describe()):
+    if manifest["ledger"].get("left") not in (None, left.describe(), left.describe_sums()):
         yield "something else was left of the budget"
+
+
+def _same_budget(said: object, declared: Budget) -> bool:
+    """Compare the numbers; how delta is split is of the account, and older policies did not say it."""
+    known = declared.packed()
+    names = ("epsilon", "delta", "rho")
+    return isinstance(said, dict) and [said.get(name) for name in names] == [known.get(name) for name in names]
 
 
 def _of_answer(book: Look, entry: Entry, tables: list[ExactTable]) -> Iterator[str]:
