@@ -14,9 +14,10 @@ from running_worlds import day, plan_of, running_of, session_of
 from discreet import noise
 from discreet.errors import AnswerFailed
 from discreet.ledger import Ledger
+from discreet.query.session.streams import DailyRows
 from discreet.release import ReleasePlan, advance
 from discreet.release.running import advancing
-from discreet.release.running.advancing import state_of
+from discreet.release.running.advancing import running_ledger, state_of
 from discreet.release.running.state import State, opened_state
 
 ROWS: list[tuple[object, int]] = [(unit, (unit + later) % 5) for unit in range(40) for later in range(3)]
@@ -121,3 +122,30 @@ def test_two_at_once_count_and_draw_once(tmp_path: Path) -> None:
     with opened_state(state_of(plan, plan.running[0]), may_begin=False) as state:
         assert [count for count, _ in state.days()] == COUNTS
     assert len(told(plan)) == 5
+
+
+@pytest.mark.parametrize("person_day", [False, True])
+def test_a_series_whose_read_failed_is_read_again_only_when_a_custodian_says_so(
+    person_day: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(tmp_path, running_of(days=5, max_days=1 if person_day else 2, person_day=person_day))
+    reads: list[str] = []
+
+    def fails(*_: object, **__: object) -> None:
+        reads.append("read")
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(DailyRows, "counts", fails)
+    monkeypatch.setattr(DailyRows, "first_days", fails)
+    for _ in range(3):
+        with pytest.raises(AnswerFailed) as failed:
+            released(plan)
+        assert failed.value.__context__ is None
+    assert reads == ["read"]
+    monkeypatch.undo()
+    with pytest.raises(AnswerFailed):
+        released(plan)
+    with session_of(plan, ROWS) as session, running_ledger(plan, plan.running[0], session) as book:
+        (claim,) = book.claims()
+        book.release_claim(claim.charge, reason="mended", principal="custodian")
+    assert released(plan)
