@@ -16,6 +16,7 @@ FLOORS = {
     "custodian_debug": 0,
     "exact": 0,
     "data": 1,
+    "kernel_rules": 1,
     "balls": 1,
     "noise": 2,
     "plots": 2,

@@ -14,9 +14,10 @@ from contextlib import suppress
 from types import TracebackType
 from typing import final
 
-__all__ = ["HiddenFailure", "show_hidden"]
+__all__ = ["HiddenFailure", "is_on", "keep_hidden", "show_hidden", "show_text"]
 
 _IS_ON = os.environ.get("DISCREET_CUSTODIAN_DEBUG") == "1"
+_kept: list[str] | None = None
 _BEFORE = (
     "DISCREET_CUSTODIAN_DEBUG: an answer that was paid failed. What follows MAY SHOW PRIVATE VALUES: do not pass it on."
 )
@@ -40,6 +41,25 @@ class HiddenFailure:
 
 def show_hidden(error: Exception) -> None:
     """Show the custodian an error that nobody else may see."""
-    if _IS_ON:
+    if _IS_ON or _kept is not None:
         with suppress(Exception):  # Showing it must not become a failure that can be told from others.
-            print(_BEFORE, "".join(traceback.format_exception(error)), sep="\n", file=sys.stderr, flush=True)
+            text = "".join(traceback.format_exception(error))
+            show_text(text) if _kept is None else _kept.append(text)
+
+
+def show_text(text: str) -> None:
+    """Show the custodian what another process found out."""
+    if _IS_ON and text:
+        with suppress(Exception):
+            print(_BEFORE, text, sep="\n", file=sys.stderr, flush=True)
+
+
+def is_on() -> bool:
+    """Whether the custodian turned the switch on, here."""
+    return _IS_ON
+
+
+def keep_hidden(kept: list[str]) -> None:
+    """Keep what would be shown, in a process without a screen: whoever started it has the switch, and shows it."""
+    global _kept
+    _kept = kept

@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 from threshold_worlds import ADD_REMOVE, Unreadable
 
+from discreet import kernel_rules
 from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, confinement, isolation
 from discreet.adaptive.blocks import rows_of
 from discreet.adaptive.excerpt import excerpt, undefined
@@ -456,7 +457,7 @@ def judged(rules: bytes, architecture: int, number: int, second: int = 0) -> int
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confinement, "platform", SimpleNamespace(machine=lambda: machine))
+    monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
     rules, known = confinement.kernel_filter(), NUMBERS[machine]
     architecture, calls = known["architecture"], known["calls"]
     named = {number: name for name, number in calls.items()}
@@ -472,7 +473,7 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeyp
 
 @pytest.mark.parametrize(("machine", "system"), [("riscv64", "linux"), ("x86_64", "darwin")])
 def test_machines_without_a_lock_are_refused(machine: str, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confinement, "platform", SimpleNamespace(machine=lambda: machine))
-    monkeypatch.setattr(confinement, "sys", SimpleNamespace(platform=system))
+    monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
+    monkeypatch.setattr(kernel_rules, "sys", SimpleNamespace(platform=system))
     with pytest.raises(Refused, match="trusted=True"):
         confinement.kernel_filter()

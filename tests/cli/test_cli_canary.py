@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_folder import POLICY, Ran
 
-from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.workers import WorkerEngine
 
 ESCAPES = Path(__file__).parents[1] / "query" / "reading" / "escapes.txt"
 STATEMENTS = [line for line in ESCAPES.read_text().splitlines() if line and not line.startswith("#")]
@@ -31,8 +31,8 @@ def test_escapes_are_all_refused_before_the_database_sees_them(folder, discreet,
     def never(*_, **__):
         raise AssertionError("an engine was asked")
 
-    monkeypatch.setattr(DuckDBEngine, "run", never)
-    monkeypatch.setattr(DuckDBEngine, "run_all", never)
+    monkeypatch.setattr(WorkerEngine, "run", never)
+    monkeypatch.setattr(WorkerEngine, "run_all", never)
     for statement in STATEMENTS[::12]:
         ran = discreet("query", *OFFER, "--", statement)
         assert (ran.code, ran.out) == (3, ""), statement

@@ -17,9 +17,9 @@ from typing import Any
 from publishing_world import JANUARY, SMALLER, world
 
 from discreet.ledger import Ledger
-from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced
 from discreet.query.session.asked import AskedTogether
+from discreet.query.workers import WorkerEngine
 from discreet.release import price, publishing, read_release_plan
 from discreet.release.bundle import writing
 
@@ -28,8 +28,8 @@ STEPS: dict[str, tuple[Any, str, bool, int, str]] = {
     "before looking": (Ledger, "stored", True, 1, ""),
     "before the charge": (Ledger, "claim", True, 1, ""),
     "after the charge": (Ledger, "claim", False, 1, ""),
-    "before reading": (DuckDBEngine, "run_all", True, 1, ""),
-    "after reading": (DuckDBEngine, "run_all", False, 1, ""),
+    "before reading": (WorkerEngine, "run_all", True, 1, ""),
+    "after reading": (WorkerEngine, "run_all", False, 1, ""),
     "after the first draw": (Priced, "draw", False, 1, ""),
     "after the last draw": (AskedTogether, "draw", False, 1, ""),
     "after storing": (Ledger, "store", False, 1, ""),

@@ -15,8 +15,8 @@ from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of,
 import discreet as dp
 from discreet.cli import claiming
 from discreet.ledger import Ledger
-from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced
+from discreet.query.workers import WorkerEngine
 from discreet.release import Period, price, publish, publishing, verify_bundle
 from discreet.release.publishing import STEPS
 
@@ -65,7 +65,7 @@ def test_a_release_is_about_the_rows_of_its_period(tmp_path):
 def test_publishing_again_changes_nothing_and_costs_nothing(released, monkeypatch):
     plan, bundle, _ = released
     before, spent = files_of(bundle.parent), look_spent(plan)
-    for owner, method in ((Ledger, "charge"), (DuckDBEngine, "run_all"), (Priced, "draw")):
+    for owner, method in ((Ledger, "charge"), (WorkerEngine, "run_all"), (Priced, "draw")):
         monkeypatch.setattr(owner, method, None)
     assert publish(plan, principal="ana", period=JANUARY) == bundle
     assert files_of(bundle.parent) == before
@@ -123,7 +123,7 @@ def test_another_principal_or_version_is_refused_by_name(released):
 
 
 def test_a_release_that_costs_too_much_is_refused_before_anything_is_charged(tmp_path, monkeypatch):
-    monkeypatch.setattr(DuckDBEngine, "run_all", None)
+    monkeypatch.setattr(WorkerEngine, "run_all", None)
     plan = world(tmp_path)
     with pytest.raises(dp.Refused, match=r"costs ε = 1, more than the ε = 0\.5"):
         publish(plan, principal="ana", period=JANUARY, max_epsilon="0.5")
@@ -192,7 +192,7 @@ def test_tables_can_be_handed_over(tmp_path):
 
 def test_a_failure_after_the_charge_is_made_up_for_without_a_charge_once_it_is_released(tmp_path, monkeypatch):
     plan = world(tmp_path)
-    monkeypatch.setattr(DuckDBEngine, "run_all", None)
+    monkeypatch.setattr(WorkerEngine, "run_all", None)
     with pytest.raises(dp.AnswerFailed):
         publish(plan, principal="ana", period=JANUARY)
     assert len(entries(plan)) == 1

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 from discreet.query.bounding import Tally
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.facts import Kind
 from discreet.query.stage import Stage
 
-__all__ = ["Deadline", "Engine", "Tallied"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Deadline", "Engine", "RowEngine", "Tallied"]
 
 
 @final
@@ -82,3 +85,14 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of the data."""
+
+
+@runtime_checkable
+class RowEngine(Engine, Protocol):
+    """An engine that can hand rows over as well, to what is fitted to a whole table or follows units over time."""
+
+    def first_groups(self, stage: Stage, most: int, *, deadline: Deadline) -> pa.Table:
+        """Return of every unit its first groups, in the order of a public key. It names units: it is private."""
+
+    def rows(self, table: str, columns: Sequence[str], numbers: Sequence[str], *, deadline: Deadline) -> pa.Table:
+        """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private."""

@@ -14,17 +14,17 @@ from pathlib import Path
 from session_data import opened
 
 from discreet.ledger import Ledger
-from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced
 from discreet.query.results import ReleaseTable
+from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 STEPS = {
     "before looking": (Ledger, "stored", True),
     "before the charge": (Ledger, "claim", True),
     "after the charge": (Ledger, "claim", False),
-    "before reading": (DuckDBEngine, "run", True),
-    "after reading": (DuckDBEngine, "run", False),
+    "before reading": (WorkerEngine, "run_all", True),
+    "after reading": (WorkerEngine, "run_all", False),
     "before the draw": (Priced, "draw", True),
     "after the draw": (Priced, "draw", False),
     "while storing": (ReleaseTable, "to_json", False),

@@ -80,9 +80,9 @@ def never(*given, **named):
 
 
 def test_opening_a_session_reads_no_rows(tmp_path, monkeypatch):
-    from discreet.query.engines import DuckDBEngine
+    from discreet.query.workers import WorkerEngine
 
-    monkeypatch.setattr(DuckDBEngine, "run", never)
+    monkeypatch.setattr(WorkerEngine, "run_all", never)
     opened(tmp_path).close()
 
 

@@ -9,8 +9,8 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger
-from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced
+from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 CANARY = "CANARY-4711"
@@ -23,7 +23,7 @@ def steps(monkeypatch):
     for owner, method in (
         (Ledger, "stored"),
         (Ledger, "claim"),
-        (DuckDBEngine, "run"),
+        (WorkerEngine, "run_all"),
         (Ledger, "store"),
         (Priced, "draw"),
     ):
@@ -42,7 +42,7 @@ def test_steps_come_in_their_order(tmp_path, steps):
         plan = session.sql(QUERY, epsilon=1)
         assert steps == []
         plan.release()
-        assert steps == ["stored", "claim", "run", "store", "draw"]
+        assert steps == ["stored", "claim", "run_all", "store", "draw"]
         steps.clear()
         plan.release()
         assert steps == ["stored"]
@@ -58,13 +58,13 @@ def test_a_refused_charge_reads_nothing(tmp_path, steps):
         assert charges(session) == 0
 
 
-@pytest.mark.parametrize("owner", [DuckDBEngine, Priced], ids=["reading", "drawing"])
+@pytest.mark.parametrize("owner", [WorkerEngine, Priced], ids=["reading", "drawing"])
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError, dp.Refused, OverflowError, AssertionError])
 def test_what_fails_after_the_charge_is_constant_and_not_refunded(owner, kind, tmp_path, monkeypatch):
     def fails(*given, **named):
         raise kind(f"could not convert {CANARY}")
 
-    monkeypatch.setattr(owner, "run" if owner is DuckDBEngine else "draw", fails)
+    monkeypatch.setattr(owner, "run_all" if owner is WorkerEngine else "draw", fails)
     with opened(tmp_path) as session:
         plan = session.sql(QUERY, epsilon=1)
         with pytest.raises(dp.AnswerFailed) as failed:
@@ -83,7 +83,7 @@ def test_an_interrupt_is_an_interrupt_and_the_charge_stands(tmp_path, monkeypatc
     def interrupted(*given, **named):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DuckDBEngine, "run", interrupted)
+    monkeypatch.setattr(WorkerEngine, "run_all", interrupted)
     with opened(tmp_path) as session:
         with pytest.raises(KeyboardInterrupt):
             session.sql(QUERY, epsilon=1).release()

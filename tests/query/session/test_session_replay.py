@@ -82,14 +82,14 @@ def test_a_key_is_refused_for_another_question_or_asker(tmp_path):
 
 
 def test_a_key_that_was_read_without_an_answer_is_read_again_only_when_a_custodian_says_so(tmp_path, monkeypatch):
-    from discreet.query.engines import DuckDBEngine
+    from discreet.query.workers import WorkerEngine
 
     def fails(*given, **named):
         raise RuntimeError
 
     with opened(tmp_path) as session:
         plan = session.sql(QUERY, epsilon=1, key="monday")
-        monkeypatch.setattr(DuckDBEngine, "run", fails)
+        monkeypatch.setattr(WorkerEngine, "run_all", fails)
         with pytest.raises(dp.AnswerFailed):
             plan.release()
         monkeypatch.undo()

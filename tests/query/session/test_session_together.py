@@ -10,8 +10,8 @@ from session_data import CUSTOMERS, charges, opened, shop
 import discreet as dp
 from discreet.ledger import Ledger
 from discreet.privacy import ApproxDP, Composed, Gaussian, Repeated, epsilon, events
-from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced, joint_event
+from discreet.query.workers import WorkerEngine
 
 BY_CITY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 TOTAL = "SELECT COUNT(*) AS n, SUM(age) AS age FROM orders"
@@ -134,7 +134,7 @@ def test_another_principal_is_not_given_the_answer(tmp_path):
 
 
 def test_a_refused_charge_reads_nothing_and_names_the_whole_price(tmp_path, monkeypatch):
-    monkeypatch.setattr(DuckDBEngine, "run_all", None)
+    monkeypatch.setattr(WorkerEngine, "run_all", None)
     with opened(tmp_path, budget=dp.Budget(rho="0.1")) as session:
         joint = session.together(plans(session), key=KEY, purpose="a release")
         assert not joint.affordable

@@ -16,7 +16,7 @@ from profile_worlds import CANARIES, people, session
 import discreet as dp
 from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.privacy.events import ApproxDP, Composed, Gaussian, Repeated
-from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.workers import WorkerEngine
 from discreet.release import Profile, plan_profile, profile
 from discreet.release.profiling import plan as planning
 from discreet.release.profiling.asking import count_cells, find_values
@@ -160,7 +160,7 @@ def test_texts_are_numbers_only_if_somebody_says_so(tmp_path: Path) -> None:
 def test_a_budget_that_does_not_hold_the_whole_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[object] = []
     for method in ("run", "run_all"):
-        monkeypatch.setattr(DuckDBEngine, method, lambda self, *stages, **named: ran.append(stages))
+        monkeypatch.setattr(WorkerEngine, method, lambda self, *stages, **named: ran.append(stages))
     with session(people(100), budget=dp.Budget(epsilon=1)) as opened:
         plan = plan_profile(opened, epsilon=2)
         assert not plan.affordable
@@ -186,7 +186,7 @@ def test_a_round_that_does_not_fit_any_more_reads_nothing(monkeypatch: pytest.Mo
         def spend_in_between(used: dp.Session, plans: Any, *, key: str, at: str) -> Any:
             if at == "count":
                 used.sql("SELECT COUNT(*) AS n FROM data", epsilon=1).release()
-                monkeypatch.setattr(DuckDBEngine, "run_all", _fail)
+                monkeypatch.setattr(WorkerEngine, "run_all", _fail)
             return ask(used, plans, key=key, at=at)
 
         monkeypatch.setattr(planning, "ask", spend_in_between)

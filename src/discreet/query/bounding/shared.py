@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, final
@@ -64,6 +64,7 @@ def tally_all(
     parts: Sequence[Part],
     memory: int = _MEMORY,
     threads: int = _THREADS,
+    secret: Callable[[], Secret] = Secret,
 ) -> tuple[Tally, ...]:
     """Bound what each unit gives to each part, at random and in secret, and count what is kept, exactly.
 
@@ -76,7 +77,7 @@ def tally_all(
     """
     _check(parts, carried)
     keep_freed_memory()
-    packing, sharing, reader = Packing.of(carried), Secret(), Reader()
+    packing, sharing, reader = Packing.of(carried), secret(), Reader()
     shape = Shape(1, packing.bits)
     with (
         Store(shape, sharing, positive_integer(memory, name="memory")) as store,
@@ -84,7 +85,7 @@ def tally_all(
     ):
         for chunk in chunks:
             store.add(packing.clean(chunk, reader))
-        counters = [_Counter(part) for part in parts]
+        counters = [_Counter(part, secret()) for part in parts]
         for rows in store.partitions():
             if rows.bytes:
                 _count(by_unit(rows, shape, workers, threads), packing, counters, workers, threads)
@@ -137,7 +138,7 @@ class _Counter:
     """One part: how its keys are made, its secret, and what was counted so far."""
 
     part: Part
-    secret: Secret = field(default_factory=Secret)
+    secret: Secret
     shape: Shape = field(init=False)
     whole: Tallying = field(init=False)
 

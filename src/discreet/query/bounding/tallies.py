@@ -31,6 +31,7 @@ def tally(
     measures: Sequence[Measure] = (),
     memory: int = _MEMORY,
     threads: int = _THREADS,
+    secret: Secret | None = None,
 ) -> Tally:
     """Bound what each unit gives, at random and in secret, and count what is kept, exactly.
 
@@ -42,12 +43,13 @@ def tally(
     Utility     A unit's kept groups are a uniform subset, and so are its kept rows in each of them.
 
     `groups` is public or will be released by a threshold; beyond `memory` bytes rows wait in files without a name.
+    A `secret` is drawn here, or was drawn for this call alone by whoever asks from another process.
     """
     if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
         raise InvalidParameter("groups must be at most 2^31")
     keep_freed_memory()
     shape = Shape(groups, [measure.bits for measure in measures])
-    secret, reader = Secret(), Reader()
+    secret, reader = secret or Secret(), Reader()
     with (
         Store(shape, secret, positive_integer(memory, name="memory")) as store,
         ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,

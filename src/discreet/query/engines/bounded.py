@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import AnswerFailed
 from discreet.query.bounding import GroupKeys, KeyColumn, Limits, Measure, MeasureTally, Rows, Tally, Values, tally
+from discreet.query.bounding.secret import Secret
 from discreet.query.engine import Deadline, Tallied
 from discreet.query.engines.domains import plain
 from discreet.query.engines.stages import Index, Scan, select
@@ -27,10 +28,11 @@ BATCH = 1 << 17  # Rows handed over at once.
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """How much the counting may use."""
+    """How much the counting may use, and where the keys of its secret choices come from."""
 
     memory: int
     threads: int
+    secret: Callable[[], Secret] = Secret
 
 
 def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, resources: Resources) -> Tallied:
@@ -50,6 +52,7 @@ def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, r
         measures=measures,
         memory=resources.memory,
         threads=resources.threads,
+        secret=resources.secret(),
     )
     return Tallied(groups=groups, tally=counted, keys=known_keys(stage) if keys is None else keys.values)
 

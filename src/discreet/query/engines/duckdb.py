@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.query.bounding.secret import Secret
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import Deadline, Tallied
 from discreet.query.engines.bounded import Resources, run_bounded
 from discreet.query.engines.cage import Cage, Progress, default_threads, watched
 from discreet.query.engines.first_days import first_groups
-from discreet.query.engines.leaves import kind_of
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
 from discreet.query.engines.shared import run_shared, write_shared
 from discreet.query.engines.sharing import Shared, share
 from discreet.query.engines.sources import Relation
 from discreet.query.engines.stages import write_stage
-from discreet.query.engines.tables import NO_TABLE, Held, check_names, hold
+from discreet.query.engines.tables import NO_TABLE, Held, Schemas, check_names, check_public, hold, kinds_of
 from discreet.query.engines.unchanged import OpenedTable, changed
 from discreet.query.engines.writing import Writer, quote
 from discreet.query.facts import Kind
@@ -47,6 +47,7 @@ class DuckDBEngine:
         memory: int = _MEMORY,
         threads: int | None = None,
         on_progress: Progress | None = None,
+        secret: Callable[[], Secret] = Secret,
     ) -> None:
         check_names(list(tables), what="tables")
         self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
@@ -54,7 +55,7 @@ class DuckDBEngine:
             name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
         }
         self._names = {name: f"t{number}" for number, name in enumerate(self._held, 1)}
-        self._resources = Resources(memory=2 * memory // 3, threads=threads or default_threads())
+        self._resources = Resources(memory=2 * memory // 3, threads=threads or default_threads(), secret=secret)
         self._progress = on_progress
         paths = [path for held in self._held.values() for path in held.paths]
         self._cage = Cage(paths, memory=memory // 3, threads=self._resources.threads)
@@ -64,24 +65,23 @@ class DuckDBEngine:
         self._types = {name: self._describe(name) for name in self._held}
 
     def columns(self, table: str) -> Mapping[str, Kind]:
-        kinds = {name: kind_of(sql_type) for name, sql_type in self._types[table].items()}
-        return {name: kind for name, kind in kinds.items() if kind is not None}
+        return kinds_of(table, self._types[table])
 
     def infers_types(self, table: str) -> bool:
         return self._held[table].inferred
 
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
-        self._check_public(table)
+        check_public(table, self._public)
         relation, types = self._relation(table), self._types[table]
         return self._ask(lambda connection: read_public(connection, relation, types), [table])
 
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
-        self._check_public(table)
+        check_public(table, self._public)
         relation = self._relation(table)
         return self._ask(lambda connection: is_unique(connection, relation, columns), [table])
 
     def public_size(self, table: str) -> int:
-        self._check_public(table)
+        check_public(table, self._public)
         relation = self._relation(table)
         return self._ask(
             lambda connection: int(connection.execute(f"SELECT count(*) FROM {relation}").fetchone()[0]), [table]
@@ -140,6 +140,10 @@ class DuckDBEngine:
         if found:
             raise changed(*([name for name in found if (name in self._public) is one] for one in (False, True)))
 
+    def columns_now(self, table: str) -> Schemas:
+        """Return the columns of a table at this moment, as every file has them. Reads no row."""
+        return self._ask(lambda connection: self._held[table].columns_now(connection, self._names[table]), [])
+
     def _changed(self, tables: Sequence[str], connection: Any) -> list[str]:
         return [table for table in tables if not self._opened[table].is_unchanged(connection)]
 
@@ -161,18 +165,14 @@ class DuckDBEngine:
     def _relation(self, table: str) -> str:
         return self._held[table].relation(self._names[table])
 
-    def _check_public(self, table: str) -> None:
-        if table not in self._public:
-            raise InvalidParameter("only public tables are looked into")
-
     def _describe(self, table: str) -> dict[str, str]:
         held = self._held[table]
         self._begin(table)
         types = held.types
         if types is None:
             types = self._ask_types(table, held)
-        check_names(list(types), what=f"columns of table {table!r}")
-        return {name: sql_type for name, sql_type in types.items() if kind_of(sql_type) is not None}
+        offered = kinds_of(table, types)
+        return {name: sql_type for name, sql_type in types.items() if name in offered}
 
     def _begin(self, table: str) -> None:
         """Remember a table as it is: what is read later must have the same columns."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import final
 
-__all__ = ["Scratch"]
+__all__ = ["Scratch", "sweep"]
 
 _PREFIX = "discreet-scratch-"
 _MAKING = ".discreet-making-"  # While it has no lock yet, it is called so, and nobody sweeps it.
@@ -32,7 +32,7 @@ class Scratch:
     """A folder for the files of one engine, removed with it, or by the next one if its process was killed."""
 
     def __init__(self) -> None:
-        _sweep(Path(tempfile.gettempdir()))
+        sweep(Path(tempfile.gettempdir()))
         making = Path(tempfile.mkdtemp(prefix=_MAKING))  # 0700
         with suppress(OSError, AttributeError):  # Not every file system has such lists; the folder is closed anyway.
             os.setxattr(making, "system.posix_acl_default", _ACCESS)
@@ -50,7 +50,7 @@ def _remove(folder: str, lock: int | None, process: int) -> None:
             os.close(lock)
 
 
-def _sweep(place: Path) -> None:
+def sweep(place: Path) -> None:
     """Remove what processes of this user left behind that are no more."""
     for folder in place.glob(f"{_PREFIX}*"):
         with suppress(OSError):

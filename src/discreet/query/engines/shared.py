@@ -77,6 +77,7 @@ def run_shared(
         parts=scan.parts,
         memory=resources.memory,
         threads=resources.threads,
+        secret=resources.secret,
     )
     return {
         member.place: Tallied(groups=part.groups, tally=tally, keys=known_keys(member.stage))

@@ -9,7 +9,7 @@ import csv
 import glob
 import gzip
 import threading
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
@@ -17,9 +17,24 @@ from typing import Any, Protocol, TypeAlias, final
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.engines.arrow import offered, safe_table
 from discreet.query.engines.frames import pandas_schema, pandas_table, polars_schema, polars_table
+from discreet.query.engines.leaves import kind_of
 from discreet.query.engines.writing import binary, path_text, quote
+from discreet.query.facts import Kind
 
-__all__ = ["NO_TABLE", "Held", "Schemas", "check_names", "hold", "read_in_binary"]
+__all__ = [
+    "NO_TABLE",
+    "Csv",
+    "Database",
+    "Held",
+    "InMemory",
+    "Parquet",
+    "Schemas",
+    "check_names",
+    "check_public",
+    "hold",
+    "kinds_of",
+    "read_in_binary",
+]
 
 Describe: TypeAlias = Callable[["Held"], dict[str, str]]
 Schemas: TypeAlias = frozenset[Hashable]
@@ -71,11 +86,15 @@ class InMemory:
     def prepare(self, connection: Any, name: str) -> None:
         with self._lock:
             if not self._loaded:
-                loaded = self.load()
-                if offered(loaded.schema) != dict(self.types):
-                    raise AnswerFailed
-                self._loaded.append(loaded)
+                self._loaded.append(self.converted())
         connection.register(name, self._loaded[0])
+
+    def converted(self) -> Any:
+        """Convert the columns, unless they are not those of the opening any more."""
+        table = self.load()
+        if offered(table.schema) != dict(self.types):
+            raise AnswerFailed
+        return table
 
     def relation(self, name: str) -> str:
         return name
@@ -185,6 +204,8 @@ class Database:
 
 def hold(name: str, table: Any) -> Held:
     """Take a table in hand; looks at its type and its schema, at no row."""
+    if isinstance(table, (InMemory, Parquet, Csv, Database)):
+        return table
     if isinstance(table, (str, Path)):
         return _file(name, table)
     if isinstance(table, Sequence) and table and all(isinstance(part, (str, Path)) for part in table):
@@ -209,6 +230,19 @@ def read_in_binary(relation: str, types: Mapping[str, str]) -> str:
         for name, sql_type in types.items()
     ]
     return f"(SELECT {', '.join(columns)} FROM {relation})"
+
+
+def check_public(table: str, public: Container[str]) -> None:
+    """Refuse to look into a private table."""
+    if table not in public:
+        raise InvalidParameter("only public tables are looked into")
+
+
+def kinds_of(table: str, types: Mapping[str, str]) -> dict[str, Kind]:
+    """Return the columns of a table that questions may name, and their kinds."""
+    check_names(list(types), what=f"columns of table {table!r}")
+    kinds = {name: kind_of(sql_type) for name, sql_type in types.items()}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
 def _file(name: str, path: str | Path) -> Held:

@@ -10,22 +10,33 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
-from typing import Any, TypeAlias, final
+from typing import Any, Protocol, TypeAlias, final
 
-from discreet.errors import Refused
-from discreet.query.engines.tables import Held, Schemas
+from discreet.errors import AnswerFailed, Refused
+from discreet.query.engines.tables import Schemas
 
-__all__ = ["OpenedTable", "changed"]
+__all__ = ["Columns", "OpenedTable", "changed"]
 
 _Identity: TypeAlias = tuple[tuple[int, ...] | None, ...]
 _SETTLED = 2 * 10**9  # Nanoseconds. A file that was written later than this before may change and keep its time.
+
+
+class Columns(Protocol):
+    """What is asked of a table here."""
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Its files."""
+
+    def columns_now(self, connection: Any, name: str) -> Schemas:
+        """Return the columns at this moment, as every file has them."""
 
 
 @final
 class OpenedTable:
     """A table as it was when a session was opened."""
 
-    def __init__(self, held: Held, name: str, *, public: bool) -> None:
+    def __init__(self, held: Columns, name: str, *, public: bool) -> None:
         self._held, self._name, self._public = held, name, public
         self._known: Schemas = frozenset()
         self._files: _Identity = ()
@@ -60,7 +71,7 @@ class OpenedTable:
 
         try:
             return self._held.columns_now(connection, self._name)
-        except (duckdb.Error, OSError, ValueError):
+        except (duckdb.Error, OSError, ValueError, AnswerFailed):
             return frozenset()
 
 

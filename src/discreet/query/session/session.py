@@ -370,8 +370,8 @@ def _check_public_groups(reading: Reading) -> None:
 
 
 def _open_tables(tables: dict[str, Any], resources: Resources, opened: ExitStack) -> Engine:
-    from discreet.query.engines import DuckDBEngine
+    from discreet.query.workers import WorkerEngine
 
-    engine = DuckDBEngine(tables, memory=resources.memory, threads=resources.threads, on_progress=resources.on_progress)
+    engine = WorkerEngine(tables, memory=resources.memory, threads=resources.threads, on_progress=resources.on_progress)
     opened.callback(engine.close)
     return engine

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 from discreet.errors import AnswerFailed
-from discreet.query.engine import Deadline, Engine
-from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.engine import Deadline, Engine, RowEngine
 from discreet.query.session.steps import private_table
 
 if TYPE_CHECKING:
@@ -38,6 +37,6 @@ class StoredRows:
 
     def read(self, columns: Sequence[str], numbers: Sequence[str]) -> pa.Table:
         """Return columns of all rows, texts of `numbers` as doubles or NULL. The charge is the caller's."""
-        if not isinstance(self.engine, DuckDBEngine):
+        if not isinstance(self.engine, RowEngine):
             raise AnswerFailed
         return self.engine.rows(self.table, columns, numbers, deadline=Deadline.after(self.seconds))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.query.catalogue import CatalogueTable
-from discreet.query.engine import Deadline, Engine
-from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.engine import Deadline, Engine, RowEngine
 from discreet.query.facts import Kind
 from discreet.query.reading import read
 from discreet.query.session.catalogue_building import nearest
@@ -63,7 +62,7 @@ class DailyRows:
 
     def first_days(self, days: int, most: int) -> pa.Table:
         """Return of every unit the first `most` days of these on which it has rows: unit, place from 1, day from 0."""
-        if not isinstance(self.engine, DuckDBEngine):
+        if not isinstance(self.engine, RowEngine):
             raise AnswerFailed
         return self.engine.first_groups(self._until(days), most, deadline=Deadline.after(self.seconds))
 

@@ -1,4 +1,4 @@
-"""Tables in files and in sessions: a caged DuckDB reads them, and no value ends in an error of its own."""
+"""Tables in files and in sessions: a worker reads them, and no value ends in an error of its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from discreet.mechanisms.column import Column
 from discreet.query import Session
 from discreet.query.engine import Deadline
-from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.session.stored import StoredRows
+from discreet.query.workers import WorkerEngine
 from discreet.statistics.columns import as_column
 from discreet.synth.domain.tables import Table
 
@@ -22,7 +22,7 @@ _SECONDS = 3600.0
 
 def file_table(path: Path) -> Table:
     """Take a file of comma-separated values or a Parquet file; its header or schema is looked at."""
-    engine = DuckDBEngine({_NAME: path})
+    engine = WorkerEngine({_NAME: path})
 
     def read(names: Sequence[str], numbers: Sequence[str]) -> dict[str, Column]:
         return _columns(engine.rows(_NAME, names, numbers, deadline=Deadline.after(_SECONDS)), names)

@@ -1,0 +1,140 @@
+"""What a worker does: it opens tables, and answers one question after the other until nobody asks any more."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, final
+
+import duckdb  # noqa: F401, loaded before workers are forked, as is the next
+import pyarrow as pa
+import pyarrow.compute
+
+from discreet.custodian_debug import HiddenFailure, keep_hidden
+from discreet.errors import InvalidParameter, Refused
+from discreet.query.bounding.secret import Secret
+from discreet.query.engine import Deadline
+from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.engines.tables import InMemory
+from discreet.query.policy import PublicTable
+from discreet.query.workers.channel import Message, receive, send
+from discreet.query.workers.codec import decoded, encoded
+from discreet.query.workers.locking import die_with_parent, forget_everything, limit_memory, lock, used_memory
+from discreet.query.workers.results import Blocks, read_table, write_table, write_tallied
+
+__all__ = ["serve"]
+
+pa.default_memory_pool()  # It reads its setting once, here, and workers have no environment.
+_SHOWN: list[str] = []  # What the custodian asked to see of failures; else nothing is kept.
+_FULL = 0.5  # Of the memory that there is: beyond it the next question gets another worker.
+
+
+def serve(connection: int, temporary: str, parent: int) -> None:
+    """Answer what comes through a connection, locked in; return when it ends."""
+    die_with_parent(parent)
+    forget_everything(connection)
+    tempfile.tempdir = temporary
+    asker = socket.socket(fileno=connection)
+    try:
+        send(asker, {"process": os.getpid()})
+        opening = receive(asker)
+        worker = _Worker(opening.said)
+        _answer(asker, worker.open, opening)
+        while True:
+            _answer(asker, worker.answer, receive(asker))
+    except (EOFError, OSError):
+        return
+
+
+def _answer(asker: socket.socket, work: Callable[[Message, Blocks], dict[str, Any]], message: Message) -> None:
+    """Answer one message. Our own errors have texts without data; of every other one nothing is told."""
+    blocks = Blocks()
+    said: dict[str, Any] = {}
+    with HiddenFailure():
+        try:
+            said = {"answer": work(message, blocks)}
+        except (InvalidParameter, Refused) as error:
+            said = {"refused": type(error).__name__, "text": str(error)}
+    send(asker, said or {"shown": "".join(_SHOWN)}, blocks.all if "answer" in said else ())
+    _SHOWN.clear()
+
+
+@final
+class _Worker:
+    """Tables under a lock."""
+
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self._memory, self._threads = int(said["memory"]), int(said["threads"])
+        self._given: dict[str, Any] = {}
+        self._secrets: Iterator[Secret] = iter(())
+        self._engine: DuckDBEngine | None = None
+        if said["debug"]:
+            keep_hidden(_SHOWN)
+        self._most = limit_memory(self._memory, self._threads)
+        lock()
+        pa.set_cpu_count(self._threads)
+        pa.set_io_thread_count(1)
+
+    def open(self, message: Message, blocks: Blocks) -> dict[str, Any]:
+        """Open tables; those in memory come later, with the first question that may see them."""
+        held = {name: self._held(name, told) for name, told in message.said["tables"].items()}
+        public = set(message.said["public"])
+        self._engine = DuckDBEngine(
+            {name: PublicTable(table) if name in public else table for name, table in held.items()},
+            memory=self._memory,
+            threads=self._threads,
+            secret=lambda: next(self._secrets),
+        )
+        return {name: {column: kind.value for column, kind in self._engine.columns(name).items()} for name in held}
+
+    def _held(self, name: str, told: Any) -> Any:
+        if isinstance(told, dict):
+            return InMemory(told, lambda: self._given[name])
+        return decoded(told)
+
+    def answer(self, message: Message, blocks: Blocks) -> dict[str, Any]:
+        """Take the tables that come along, do what is asked, and say whether to be replaced."""
+        said = message.said
+        given, out = said["given"], message.files[len(said["given"]) :]
+        for name, file in zip(given, message.files, strict=False):
+            self._given[name] = read_table(file)
+        keys = iter(bytes.fromhex(said["secrets"][start : start + 64]) for start in range(0, len(said["secrets"]), 64))
+        self._secrets = (Secret(pair) for pair in zip(keys, keys, strict=True))
+        try:
+            done = self._do(said["do"], said, Deadline.after(said["seconds"]), out, blocks)
+        finally:
+            for file in message.files:
+                os.close(file)
+        return {"done": done, "full": self._is_full()}
+
+    def _do(self, what: str, said: Mapping[str, Any], deadline: Deadline, out: list[int], blocks: Blocks) -> Any:
+        engine, given = self._engine, decoded(said["about"])
+        assert engine is not None
+        match what:
+            case "run":
+                (stage,) = given
+                return write_tallied(engine.run(stage, deadline=deadline), stage, blocks)
+            case "run_all":
+                found = engine.run_all(given, deadline=deadline)
+                return [write_tallied(one, stage, blocks) for one, stage in zip(found, given, strict=True)]
+            case "first_groups":
+                stage, most = given
+                return write_table(engine.first_groups(stage, most, deadline=deadline), out[0])
+            case "rows":
+                table, columns, numbers = given
+                return write_table(engine.rows(table, columns, numbers, deadline=deadline), out[0])
+            case "columns_now":
+                return encoded(engine.columns_now(*given))
+            case "public_columns":
+                return encoded(tuple(engine.public_columns(*given).items()))
+            case "public_is_unique":
+                return engine.public_is_unique(*given)
+            case "public_size":
+                return engine.public_size(*given)
+        raise InvalidParameter("a worker does not know such work")
+
+    def _is_full(self) -> bool:
+        used = used_memory()
+        return used is not None and self._most is not None and self._most - used < _FULL * self._memory
