@@ -16,10 +16,10 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger, look
-from discreet.query.engines import DuckDBEngine
 from discreet.query.planning import Priced
 from discreet.query.session.answering import Desk
 from discreet.query.session.asked import Asked
+from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 TINY = "1e-9"  # What a failure costs whoever wants to learn from it.
@@ -29,15 +29,15 @@ TINY = "1e-9"  # What a failure costs whoever wants to learn from it.
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """How often the engine was asked; it fails whenever `failing` is in the list."""
     seen: list[str] = []
-    original = DuckDBEngine.run_all
+    original = WorkerEngine.run_all
 
-    def counted(self: DuckDBEngine, *given: Any, **named: Any) -> Any:
+    def counted(self: WorkerEngine, *given: Any, **named: Any) -> Any:
         seen.append("read")
         if "failing" in seen:
             raise MemoryError
         return original(self, *given, **named)
 
-    monkeypatch.setattr(DuckDBEngine, "run_all", counted)
+    monkeypatch.setattr(WorkerEngine, "run_all", counted)
     return seen
 
 
@@ -123,13 +123,13 @@ def test_the_claim_is_durable_before_the_first_row_is_read(tmp_path: Path, monke
 
 def check_claimed_while_reading(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[int] = []
-    original = DuckDBEngine.run_all
+    original = WorkerEngine.run_all
 
-    def watched(self: DuckDBEngine, *given: Any, **named: Any) -> Any:
+    def watched(self: WorkerEngine, *given: Any, **named: Any) -> Any:
         found.append(len(look(folder / "shop.ledger").claims()))
         return original(self, *given, **named)
 
-    monkeypatch.setattr(DuckDBEngine, "run_all", watched)
+    monkeypatch.setattr(WorkerEngine, "run_all", watched)
     with opened(folder) as session:
         session.sql(QUERY, epsilon=1, key="k").release()
         session.together({"a": session.sql(QUERY, epsilon=1)}, key="j", purpose="several").release()
@@ -157,7 +157,7 @@ def test_a_process_that_is_killed_while_it_reads_leaves_a_claim_and_no_second_re
         if child == 0:
             with opened(tmp_path) as session:
                 monkeypatch.setattr(
-                    DuckDBEngine, "run_all", lambda *given, **named: os.kill(os.getpid(), signal.SIGKILL)
+                    WorkerEngine, "run_all", lambda *given, **named: os.kill(os.getpid(), signal.SIGKILL)
                 )
                 session.sql(QUERY, epsilon=1, key=str(number)).release()
             os._exit(0)
@@ -193,13 +193,13 @@ def test_threads_that_fail_together_are_three(
     """Twenty at once, all of which will fail: three are read, the others wait for them and are refused."""
     reads.append("failing")
     ended: list[type[Exception]] = []
-    slowly = DuckDBEngine.run_all
+    slowly = WorkerEngine.run_all
 
-    def slow(self: DuckDBEngine, *given: Any, **named: Any) -> Any:
+    def slow(self: WorkerEngine, *given: Any, **named: Any) -> Any:
         time.sleep(0.05)
         return slowly(self, *given, **named)
 
-    monkeypatch.setattr(DuckDBEngine, "run_all", slow)
+    monkeypatch.setattr(WorkerEngine, "run_all", slow)
     with opened(tmp_path) as session:
 
         def ask(number: int) -> None:
@@ -221,15 +221,15 @@ def test_threads_that_fail_together_are_three(
 def test_a_fit_on_a_session_s_table_is_claimed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Synthesis and paid evaluation keep their result elsewhere, and are read under a claim all the same."""
     seen: list[int] = []
-    original = DuckDBEngine.rows
+    original = WorkerEngine.rows
 
-    def watched(self: DuckDBEngine, *given: Any, **named: Any) -> Any:
+    def watched(self: WorkerEngine, *given: Any, **named: Any) -> Any:
         seen.append(len(look(tmp_path / "shop.ledger").claims()))
         if "fail" in os.environ.get("CLAIM_TEST", ""):
             raise MemoryError
         return original(self, *given, **named)
 
-    monkeypatch.setattr(DuckDBEngine, "rows", watched)
+    monkeypatch.setattr(WorkerEngine, "rows", watched)
     with opened(tmp_path) as session:
 
         def fit() -> Any:

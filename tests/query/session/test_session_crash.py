@@ -13,7 +13,7 @@ from session_crash import QUERY, STEPS
 from session_data import charges, opened
 
 import discreet as dp
-from discreet.query.engines import DuckDBEngine
+from discreet.query.workers import WorkerEngine
 
 FOLDER = Path(__file__).parent
 CHARGED = [step for step in STEPS if step not in ("before looking", "before the charge")]
@@ -38,7 +38,7 @@ def test_a_kill_at_any_step_loses_no_charge_and_reads_nothing_twice(step, tmp_pa
         plan = session.sql(QUERY, epsilon=1, key="the one")
         if step in UNANSWERED:
             with monkeypatch.context() as watched:
-                watched.setattr(DuckDBEngine, "run", lambda *given, **named: pytest.fail("it was read again"))
+                watched.setattr(WorkerEngine, "run_all", lambda *given, **named: pytest.fail("it was read again"))
                 with pytest.raises(dp.AnswerFailed):
                     plan.release()
             (claim,) = session.ledger.claims()

@@ -1,6 +1,6 @@
 """A caged DuckDB: in memory, no files but those that were named, no extensions, settings locked, limits on resources.
 
-It is the second wall. The first is that no text but our own reaches the engine.
+The first wall is that no text but our own reaches the engine; the last one is the process in which it runs.
 """
 
 from __future__ import annotations

@@ -19,6 +19,9 @@ _LEAST_MEMORY = 64 << 20
 class Resources:
     """Seconds from the charge to the answer, bytes of memory, threads, and who is told how the time goes.
 
+    Rows are read in a process of its own: one for each question that is under way, which on Linux the kernel holds to
+    `memory` and what its libraries take, 320 MB and 32 MB for each thread. It is killed if it overruns.
+
     `on_progress` gets the seconds that are gone and those that are allowed. It never hears how much is done: that would
     tell how many rows there are.
     """

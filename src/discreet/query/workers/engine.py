@@ -73,6 +73,9 @@ class WorkerEngine:
     def columns(self, table: str) -> Mapping[str, Kind]:
         return self._columns[table]
 
+    def infers_types(self, table: str) -> bool:
+        return self._held[table].inferred
+
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
         check_public(table, self._public)
         return dict(decoded(self._ask("public_columns", (table,), [table])))

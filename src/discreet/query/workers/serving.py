@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from importlib.abc import MetaPathFinder
 from typing import Any, final
 
-import duckdb  # noqa: F401, loaded before workers are forked, as is the next
+import duckdb  # noqa: F401, loaded before workers are forked, as are the next
+import numpy.ma  # noqa: F401
 import pyarrow as pa
 import pyarrow.compute
 
@@ -26,14 +29,25 @@ from discreet.query.workers.results import Blocks, read_table, write_table, writ
 
 __all__ = ["serve"]
 
-pa.default_memory_pool()  # It reads its setting once, here, and workers have no environment.
+# Whatever is loaded here is loaded once, and not by every worker that is forked.
+pa.default_memory_pool()  # It reads its setting now, and workers have no environment.
+Secret((bytes(32), bytes(32)))  # It loads a cipher.
 _SHOWN: list[str] = []  # What the custodian asked to see of failures; else nothing is kept.
 _FULL = 0.5  # Of the memory that there is: beyond it the next question gets another worker.
+
+
+class _Without(MetaPathFinder):
+    """Hides pandas, which DuckDB and Arrow load if they find it: all is Arrow here, and it takes a second."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(name=fullname)
 
 
 def serve(connection: int, temporary: str, parent: int) -> None:
     """Answer what comes through a connection, locked in; return when it ends."""
     die_with_parent(parent)
+    sys.meta_path.insert(0, _Without())
     forget_everything(connection)
     tempfile.tempdir = temporary
     asker = socket.socket(fileno=connection)
