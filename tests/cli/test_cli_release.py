@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from cli_folder import PLAN
 
+from discreet.errors import InvalidParameter
+from discreet.release.profiling import plan as planning
+
 MONTHLY = '[schedule]\nevery = "month"\nfirst = 2026-01-01\n'
 RELEASE = ("release", "plan.toml", "--max-epsilon", "1")
 
@@ -155,3 +158,23 @@ def test_the_price_that_is_agreed_to_has_the_series_that_begin_in_it(discreet, f
     assert charges(discreet) == 2
     assert discreet(*RELEASE).code == 0  # February, within ε = 1 again.
     assert charges(discreet) == 3
+
+
+def test_a_profile_of_which_a_part_is_paid_still_asks_for_agreement(discreet, folder, monkeypatch):
+    """It stopped after its first round: what is left is not free."""
+    ask = ("profile", "visits.csv", "--unit", "row", "--epsilon", "1", "--number", "age", "--json")
+    real = planning.ask
+
+    def stopped(session, plans, *, key, at):
+        if at == "count":
+            raise InvalidParameter("stopped midway")
+        return real(session, plans, key=key, at=at)
+
+    monkeypatch.setattr(planning, "ask", stopped)
+    assert discreet(*ask, "--max-epsilon", "1").code == 2
+    monkeypatch.setattr(planning, "ask", real)
+    assert discreet(*ask).code == 2
+    refused = discreet(*ask, "--max-epsilon", "0.0001")
+    assert refused.code == 3
+    assert "for nothing" not in refused.err
+    assert discreet(*ask, "--max-epsilon", "1").code == 0

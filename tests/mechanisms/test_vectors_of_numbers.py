@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 from math import isqrt
 from typing import Any
 
@@ -158,3 +159,58 @@ def test_normal_quantiles_are_rounded_up() -> None:
     for confidence in (0.5, 0.95, 0.999999):
         exact = norm.isf((1 - confidence) / 2)
         assert exact <= float(_normal_quantile_up(Fraction(str(confidence)))) <= exact * (1 + 1e-5) + 1e-5
+
+
+@pytest.mark.parametrize("fineness", [0, 1])
+@pytest.mark.parametrize(
+    "covariance",
+    [((1, Fraction(1, 2)), (Fraction(1, 2), Fraction(5, 4))), ((3, 1), (1, 2)), ((Fraction(1, 3), 0), (0, 7))],
+)
+def test_the_shift_of_turned_answers_dominates_brute_force_at_low_fineness(covariance, fineness):
+    """Rounding moves neighbours apart by up to a step each; the wrong neighbour leaves out how both add up."""
+    (a, b), (_, d) = covariance
+    inverse = tuple(tuple(Fraction(x) / (a * d - b * b) for x in row) for row in ((d, -b), (-b, a)))
+    moves = [(1, 0), (0, 1), (1, 1), (1, -1)]
+    squared = max(sum(x * inverse[i][j] * y for i, x in enumerate(m) for j, y in enumerate(m)) for m in moves)
+    mechanism = CorrelatedGaussian(
+        covariance=covariance, squared_sensitivity=squared, relation=ADD_REMOVE, fineness=fineness
+    )
+    _, variances = matrices.factor(mechanism.covariance)
+    answers = list(product(range(-8, 9), repeat=2))
+    turned = {answer: mechanism.turned(answer) for answer in answers}
+    shifts = [
+        sum(
+            ((one - other) * step) ** 2 / variance
+            for one, other, step, variance in zip(turned[x], turned[y], mechanism.steps, variances, strict=True)
+        )
+        for x in answers
+        for move in moves
+        if (y := (x[0] + move[0], x[1] + move[1])) in turned
+    ]
+    assert max(shifts) <= mechanism.charged == mechanism.event.squared_sensitivity
+
+
+def test_leaving_out_the_cross_term_of_rounding_is_caught():
+    covariance = ((1, Fraction(1, 2)), (Fraction(1, 2), Fraction(5, 4)))
+    mechanism = CorrelatedGaussian(covariance=covariance, squared_sensitivity=1, relation=ADD_REMOVE, fineness=0)
+    _, variances = matrices.factor(mechanism.covariance)
+    rounding = sum(step**2 / variance for step, variance in zip(mechanism.steps, variances, strict=True))
+    wrong = mechanism.squared_sensitivity + rounding
+    answers = list(product(range(-8, 9), repeat=2))
+    close = [(x, y) for x, y in product(answers, answers) if mahalanobis(covariance, x, y) <= 1]
+    apart = [
+        sum(
+            ((one - other) * step) ** 2 / variance
+            for one, other, step, variance in zip(
+                mechanism.turned(x), mechanism.turned(y), mechanism.steps, variances, strict=True
+            )
+        )
+        for x, y in close
+    ]
+    assert wrong < max(apart) <= mechanism.charged
+
+
+def mahalanobis(covariance, x, y):
+    (a, b), (_, d) = covariance
+    u, v = x[0] - y[0], x[1] - y[1]
+    return (d * u * u - 2 * b * u * v + a * v * v) / (a * d - b * b)

@@ -14,6 +14,8 @@ import pytest
 from synth_toys import CANARY, Columns, Purse
 
 import discreet as dp
+from discreet.adaptive.truncated_histogram import TruncatedHistogram
+from discreet.balls import ball, bounds
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
@@ -125,3 +127,38 @@ def test_what_is_open_cannot_be_counted_and_rules_need_cells() -> None:
         Domain(OPEN.columns, impossible=[{"c": "a"}])
     with pytest.raises(dp.InvalidParameter, match="quantiles"):
         Domain(OPEN.columns, impossible=[{"n": 3}])
+
+
+@pytest.mark.parametrize("categories", [1, 2, 5])
+@pytest.mark.parametrize("numbers", [0, 1])
+def test_what_is_found_in_all_columns_together_spends_the_event(
+    categories: int, numbers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each column has a share of epsilon, and of delta: thresholds for the whole delta would spend it several times."""
+    spent: list[ApproxDP] = []
+    laplace, edges = TruncatedHistogram.laplace, QuantileBins.edges
+
+    def histogram(epsilon: Fraction, delta: Fraction, *, relation: Relation) -> TruncatedHistogram:
+        made = laplace(epsilon, delta, relation=relation)
+        spent.append(ApproxDP(epsilon, delta))
+        # A value that one row alone has is seen with a chance of delta at most: by the law itself.
+        seen = sum((mass for shown, mass in made.distribution(["alone"]).masses.items() if shown), start=ball(0))
+        assert bounds(seen)[1] <= delta * (1 + Fraction(1, 10**9))
+        return made
+
+    def bins(finder: QuantileBins, values: Column) -> Any:
+        spent.append(ApproxDP(finder.epsilon, Fraction(0)))
+        return edges(finder, values)
+
+    monkeypatch.setattr(TruncatedHistogram, "laplace", staticmethod(histogram))
+    monkeypatch.setattr(QuantileBins, "edges", bins)
+    columns: dict[str, Any] = {f"c{place}": Category.unlisted() for place in range(categories)}
+    columns |= {f"n{place}": Numeric(0, 9, bins="quantiles") for place in range(numbers)}
+    finding = Finding(
+        domain=Domain(columns), epsilon=Fraction(1), delta=Fraction(1, 10**6), relation=Relation.ADD_REMOVE
+    )
+    table = {name: ["x"] * 50 if name.startswith("c") else [1] * 50 for name in columns}
+    finding.settled(TableRows(Coder(Domain(columns)), table_of(table)))
+    assert len(spent) == categories + numbers
+    assert sum(one.epsilon for one in spent) <= finding.event.epsilon == 1
+    assert sum(one.delta for one in spent) <= finding.event.delta

@@ -24,7 +24,7 @@ from discreet.query.facts import Facts, Kind
 from discreet.query.planning import Priced, Spend, plan
 from discreet.query.planning.draft import ModePick
 from discreet.query.planning.drawing import exact_numbers
-from discreet.query.planning.picking import mode_scores, quantile_of
+from discreet.query.planning.picking import mode_factor, mode_scores, quantile_of
 from discreet.query.policy import Unit
 from discreet.query.question import Answer, Key, KeyValue, Measure, Output, Question, Statistic
 from discreet.query.reading.evaluation import evaluate
@@ -43,7 +43,7 @@ WHO = Field("who", Facts(kind=Kind.TEXT))
 FIELDS = (X, SURE, LATER, PAY, FLAG, WORD, FREE, CITY, WHO)
 CITIES = ("a", "b", "c")
 
-Row = tuple[str, int | None]  # the city, and a value from which all columns follow
+Row = tuple[str, Any]  # the city, and a value from which all columns follow, or what each of them holds
 People = tuple[tuple[Row, ...], ...]  # by unit
 
 
@@ -93,6 +93,8 @@ EVERY = {
 
 def _values(row: Row) -> dict[str, Any]:
     city, value = row
+    if isinstance(value, dict):
+        return value | {"city": city}
     known: dict[str, Any] = {field.name: value for field in FIELDS}
     known["flag"] = None if value is None else value in (1, True, 4)
     known["word"] = "p" if value == 0 else "q" if value == 4 else None
@@ -238,7 +240,7 @@ class Planned:
             mechanism = quantile_of(draft, asked, chooser)
             return mechanism.distribution([int(i) * asked.grid.step for i in kept.of(group)])
         scores: Any = mode_scores(asked, kept.of(group))
-        factor = chooser.epsilon / draft.max_rows
+        factor = mode_factor(draft, chooser)
         if not chooser.flips:
             return exponential_outcomes(dict(enumerate(scores.tolist())), factor=factor)
         flip = PermuteAndFlip(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
-from planning_worlds import CITY, EVERY, FLAG, LATER, PAY, WORD, X, catalogue, priced, question, tallied, units
+from planning_worlds import CITY, EVERY, FLAG, LATER, PAY, WORD, Planned, X, catalogue, priced, question, tallied, units
 from recorded import replayed
 from statistical import fits, rejects
 
@@ -22,6 +23,7 @@ from discreet.query.operators import Operator
 from discreet.query.planning import Priced, Spend, plan
 from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.noises import NumberNoise
+from discreet.query.planning.picking import pick
 from discreet.query.planning.predicted import predicted
 from discreet.query.planning.quotients import quotient_ends
 from discreet.query.question import (
@@ -355,3 +357,24 @@ def test_every_statistic_is_drawn_for_every_kind_of_groups() -> None:
         table = made.draw(tallied(made.stage, crowd))
         assert len(table) == (1 if keys == "none" else 3)
         assert all(cell.low <= cell.high for row in table for name, cell in row.items() if name != "city")
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(1)}, {"rho": Fraction(1, 8)}], ids=["flipped", "exponential"])
+def test_modes_of_several_rows_a_unit_follow_the_law_that_is_charged(spend: dict[str, Any]) -> None:
+    """The wrong neighbour: a factor that forgets the three rows of a unit, so that three times as much is spent."""
+    made = priced(Measure(Statistic.MODE, WORD), limits=(1, 3), **spend)
+    found = tallied(made.stage, ((("a", 0),) * 3, (("a", 4),)))
+    draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
+    assert kept is not None
+    assert draft.max_rows == 3
+    drawn = [("p", "q").index(one) for one in pick(draft, 0, kept, np.zeros(20_000, dtype=np.int64))]
+    right, wrong = Planned(made), Planned(Priced(replace(draft, max_rows=1)))
+    assert fits(drawn, chances(right, found))
+    assert rejects(drawn, chances(wrong, found))
+
+
+def chances(planned: Planned, found: Tallied) -> list[float]:
+    """The law of a mode, which `test_planning_verified` compares with the charge."""
+    masses = planned._pick(found, 0, 0).masses
+    return [float(masses[place].mid()) for place in range(2)]

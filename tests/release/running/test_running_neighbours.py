@@ -8,9 +8,11 @@ from itertools import combinations, product
 
 import pyarrow as pa
 import pytest
+from statistical import fits, rejects
 
 from discreet import noise
 from discreet.ledger.connecting import connect
+from discreet.noise.laws import RoundedGaussianLaw
 from discreet.release import RunningPlan
 from discreet.release.running.measuring import measured_day, read_day
 from discreet.release.running.pricing import PricedRunning
@@ -138,3 +140,17 @@ def test_totals_have_the_variance_that_was_told(
     assert abs(variance / (0.49 * told_variance) - 1) > 0.2
     outside = sum(abs(error) > priced.errors[-1] for error in errors) / runs
     assert outside < 0.05 + 6.2 * (0.05 * 0.95 / runs) ** 0.5
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("make", [Tree, scaled_root])
+@pytest.mark.parametrize("most", [1, 4])
+def test_what_is_told_of_a_day_follows_the_law_that_is_charged(make: Callable[[int], Strategy], most: int) -> None:
+    """The wrong neighbour: noise for one of the days on which a unit is counted."""
+    priced = priced_of(make(4), most)
+    exact = sum(priced.strategy.weights(0)[0])
+    drawn = [read_day(measured_day(priced, [1], ""))[0][0] - exact for _ in range(3000)]
+    assert fits(drawn, RoundedGaussianLaw(priced.variance))
+    assert rejects(drawn, RoundedGaussianLaw(priced.variance / 4))
+    assert priced.event.variance == priced.variance
+    assert priced.event.squared_sensitivity == priced.strategy.squared_sensitivity(most)

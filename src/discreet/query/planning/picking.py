@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from discreet.query.planning.noises import Chooser
 from discreet.query.results.columns import Values
 from discreet.query.results.numbers import Numbers
 
-__all__ = ["pick", "quantile_of", "reason"]
+__all__ = ["mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
 
 
 def quantile_of(draft: Draft, pick: QuantilePick, chooser: Chooser) -> Quantile:
@@ -61,10 +62,15 @@ def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64
     return np.asarray(right - left, np.int64)
 
 
+def mode_factor(draft: Draft, chooser: Chooser) -> Fraction:
+    """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M."""
+    return chooser.epsilon / draft.max_rows
+
+
 def _mode(draft: Draft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
-    """Choose a candidate. One unit adds up to M to the counts, all the same way: the factor is epsilon / M."""
+    """Choose a candidate."""
     scores: Any = mode_scores(asked, indices)
-    factor = chooser.epsilon / draft.max_rows
+    factor = mode_factor(draft, chooser)
     if chooser.flips:
         return noise.permute_and_flip(scores, factor=factor)
     return noise.categorical(scores, factor=factor)
@@ -77,6 +83,6 @@ def reason(draft: Draft, place: int) -> str:
     if isinstance(asked, QuantilePick):
         off = significant_up(quantile_of(draft, asked, chooser).rank_error(confidence))
         return f"how far the value is off depends on the data; its rank is off by at most {off} rows"
-    factor = chooser.epsilon / draft.max_rows
+    factor = mode_factor(draft, chooser)
     off = significant_up(worst_case_shortfall(factor=factor, candidates=len(asked.candidates), confidence=confidence))
     return f"a choice has none; the most frequent value has at most {off} rows more than the chosen one"
