@@ -97,9 +97,8 @@ def test_intervals_cover_and_those_of_the_exact_fit_would_not() -> None:
     for _ in range(36):
         rows, targets = sample(generator, size)
         fit = LinearRegression(**USUAL | {"epsilon": "0.4"}).fit(rows, targets)
-        try:
-            low, high = fit.intervals_(0.95).T
-        except Refused:
+        low, high = fit.intervals_(0.95).T
+        if not np.isfinite(low).all():
             continue
         covered.append((low <= TRUTH) & (high >= TRUTH))
         # The wrong neighbour: as wide as sampling alone asks for.
@@ -128,11 +127,16 @@ def test_each_interval_covers_in_two_thousand_simulations(estimator: Any, size: 
     assert np.mean(covered, axis=0).min() >= 0.93 - 3.0902 * math.sqrt(0.93 * 0.07 / len(covered))
 
 
-def test_where_noise_hides_everything_no_interval_is_told() -> None:
+def test_intervals_that_were_paid_for_are_always_given() -> None:
+    """Where noise hides everything they are unbounded: whatever the truth is, it is inside."""
     for method in ("refined", "robust", "noisy_statistics"):
         fit = LinearRegression(**USUAL | {"epsilon": "0.01"}, method=method).fit(X[:100], Y[:100])
-        with pytest.raises(Refused, match="noise hides"):
-            fit.intervals_()
+        assert fit.intervals_().tolist() == [[-math.inf, math.inf]] * len(TRUTH)
+        assert "Intervals are unbounded: the noise hides" in str(fit.summary())
+    few = LinearRegression(**USUAL, public_size=300)
+    for seed in range(20):  # Some of these were refused.
+        low, high = few.fit(*sample(np.random.default_rng(seed), 300)).intervals_().T
+        assert (low < high).all()
 
 
 def test_a_descent_that_has_not_arrived_tells_no_interval() -> None:
@@ -140,8 +144,7 @@ def test_a_descent_that_has_not_arrived_tells_no_interval() -> None:
     estimator = RobustRegressor(**USUAL | {"epsilon": 30}, method="gradient_descent", public_size=4000)
     fit = estimator.set_params(iterations=10).fit(X, Y)
     assert abs(fit.coef_[0] - TRUTH[1]) > 0.3
-    with pytest.raises(Refused):
-        fit.intervals_()
+    assert np.isinf(fit.intervals_()).all()
 
 
 def test_a_declined_fit_predicts_a_public_constant() -> None:
@@ -160,7 +163,8 @@ def test_a_summary_names_columns_and_says_what_is_covered() -> None:
     assert lines[0] == "LinearRegression (refined): ε = 1, δ = 1e-6 (add-remove neighbours)"
     assert lines[1].split("  ")[-1].strip() == "95 % interval"
     assert [line.split()[0] for line in lines[2:6]] == ["intercept", "age", "<b>", "height"]
-    assert "sampling and noise together" in lines[-1]
+    assert "sampling and noise together" in lines[-2]
+    assert lines[-1].startswith("Protected are the rows as they were handed in")
     assert "<b>" not in fit.summary()._repr_html_()
     assert "90 % interval" in str(fit.summary(0.9))
     inner, outer = fit.intervals_(0.5), fit.intervals_(0.99)

@@ -278,17 +278,15 @@ def test_the_summary_says_what_it_knows() -> None:
         estimator(inference=False).fit(X, y).intervals_()
     hidden = estimator(epsilon="0.05").fit(X[:100], y[:100])
     assert "noise hides" in str(hidden.summary())
-    with pytest.raises(Refused, match="no intervals"):
-        hidden.intervals_()
+    assert np.isinf(hidden.intervals_()).all()
 
 
 def covered(runs: int, n: int, **changes: Any) -> tuple[int, int, int]:
     """Count coefficients with an interval, those inside it, and those inside a fifth of it."""
     told = hits = short = 0
     for seed in range(runs):
-        try:
-            ends = estimator(**changes).fit(*sample(n, seed)).intervals_()
-        except Refused:
+        ends = estimator(**changes).fit(*sample(n, seed)).intervals_()
+        if not np.isfinite(ends).all():
             continue
         told += 3
         middle, reach = ends.mean(axis=1), (ends[:, 1] - ends[:, 0]) / 2

@@ -10,10 +10,10 @@ from typing import final
 from discreet.mechanisms.accuracy import Accuracy, Interval, NoInterval
 from discreet.robust import normal_model
 
-__all__ = ["NOT_ASKED", "EstimateAccuracy", "accuracy_of"]
+__all__ = ["DROWNED", "NOT_ASKED", "EstimateAccuracy", "accuracy_of"]
 
 NOT_ASKED = NoInterval(reason="no budget was kept for the error of the estimate: say inference=True for an interval")
-_DROWNED = NoInterval(
+DROWNED = NoInterval(
     reason="the noise hides how steep the scores are, so no interval can be told: use more rows or a larger budget"
 )
 
@@ -43,5 +43,5 @@ class EstimateAccuracy:
 def accuracy_of(standard_error: float, shift: float = 0.0) -> Accuracy:
     """Return the accuracy of an estimate, or that none can be told."""
     if not math.isfinite(standard_error) or not math.isfinite(shift):
-        return _DROWNED
+        return DROWNED
     return EstimateAccuracy(standard_error=standard_error, shift=shift)

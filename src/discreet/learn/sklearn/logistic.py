@@ -151,11 +151,11 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
 
     def intervals_(self, confidence: Number = 0.95) -> Floats:
         """Return an interval (low, high) for each coefficient, the intercept first, class by class if there are more
-        than two; refuse where none can be told.
+        than two. Where they were paid for and the noise hides too much, they are unbounded, (-inf, inf).
         """
         check_is_fitted(self)
-        if (reason := self._estimates.reason) is not None:
-            raise Refused("there are no intervals for this fit", reason=reason)
+        if self._estimates.errors is None:
+            raise Refused("there are no intervals for this fit", reason=str(self._estimates.reason))
         found = self._estimates.intervals(read_confidence(confidence))
         return found[0] if len(self.classes_) == 2 else found
 

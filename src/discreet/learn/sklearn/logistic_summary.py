@@ -43,10 +43,16 @@ class Estimates:
             return _NOT_ASKED
         return None if np.isfinite(self.errors).all() else _DROWNED
 
+    @property
+    def _lack(self) -> str:
+        return "No intervals" if self.errors is None else "Intervals are unbounded"
+
     def intervals(self, confidence: Fraction) -> Floats:
         """Return the ends of an interval for each coefficient."""
         assert self.errors is not None
-        reach = quantile((1 + float(confidence)) / 2) * self.errors
+        # What noise hides in one direction is in every coefficient, more or less.
+        errors = self.errors if self.reason is None else np.full_like(self.errors, np.inf)
+        reach = quantile((1 + float(confidence)) / 2) * errors
         return np.stack([self.values - reach, self.values + reach], axis=-1)
 
     def summary(self, *, title: str, cost: str, confidence: Fraction, names: Sequence[str]) -> Summary:
@@ -64,5 +70,5 @@ class Estimates:
                 SummaryRow(name=name, coefficient=value, interval=pair)
                 for name, value, pair in zip(names, values, ends, strict=True)
             ),
-            covers=_COVERS if self.reason is None else f"No intervals: {self.reason}",
+            covers=_COVERS if self.reason is None else f"{self._lack}: {self.reason}",
         )

@@ -19,6 +19,7 @@ from discreet.learn.sklearn.summary import Summary, SummaryRow
 from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.fields import read_confidence
 from discreet.mechanisms.release import Release
+from discreet.robust.accuracy import DROWNED
 from discreet.robust.design import Columns, Design
 
 __all__ = ["Coefficients", "LinearModel", "read_method", "records"]
@@ -79,12 +80,24 @@ class LinearModel(PrivatePredictor):
         return found
 
     def intervals_(self, confidence: Number = 0.95) -> NDArray[np.float64]:
-        """Return an interval (low, high) for each coefficient, the intercept first; refuse where none can be told."""
+        """Return an interval (low, high) for each coefficient, the intercept first.
+
+        Where intervals were paid for there always are some. In a fit in which the noise hides how much the rows tell in
+        some direction they are unbounded, (-inf, inf): any coefficient would go with what was measured, and an
+        interval that is always bounded could not cover as often as it says.
+        """
         check_is_fitted(self)
         found = self._intervals(read_confidence(confidence))
-        if found is None:
+        if found is not None:
+            return np.array([[float(low), float(high)] for low, high in found])
+        if not self._is_drowned:
             raise Refused("there are no intervals for this fit", reason=self._reason())
-        return np.array([[float(low), float(high)] for low, high in found])
+        return np.tile([-np.inf, np.inf], (self.n_features_in_ + 1, 1))
+
+    @property
+    def _is_drowned(self) -> bool:
+        """Tell whether intervals were paid for and nothing can be told."""
+        return not self.declined_ and self.release_.accuracy == DROWNED
 
     def summary(self, confidence: Number = 0.95) -> Summary:
         """Return a table of the coefficients, the intercept first, with their errors and the price."""
@@ -116,7 +129,7 @@ class LinearModel(PrivatePredictor):
         accuracy = self.release_.accuracy
         if self.declined_ or not isinstance(accuracy, NoInterval):
             return _DECLINED
-        return f"No intervals: {accuracy.reason}."
+        return f"{'Intervals are unbounded' if self._is_drowned else 'No intervals'}: {accuracy.reason}."
 
     def _names(self) -> list[str]:
         given = getattr(self, "feature_names_in_", None)
