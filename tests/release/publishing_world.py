@@ -34,7 +34,7 @@ def stays(patients: int = PATIENTS) -> pa.Table:
             "patient": f"p{number:04}",
             "district": DISTRICTS[number % 7 % 3],
             "sex": "fm"[number % 2],
-            "cost": float(number * 37 % 9000 + 1),
+            "cost": number * 37 % 9000 + 1,
             "admitted": date(2026, 1, 1) + timedelta(days=(number * 11 + again * 29) % 59),
             "urgent": number % 5 == 0,
             "ward": f"ward {number % 4}",

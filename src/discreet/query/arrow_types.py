@@ -23,4 +23,6 @@ def arrow_type(kind: Kind) -> pa.DataType:
         Kind.TEXT: pa.string(),
         Kind.DATE: pa.date32(),
         Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.UNDECLARED: pa.string(),
+        Kind.IDENTITY: pa.string(),
     }[kind]

@@ -21,6 +21,7 @@ class CatalogueColumn:
     name: str  # as in the data
     facts: Facts
     missing: Fraction | None = None
+    format: str | None = None  # of dates and timestamps in texts
     stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -16,6 +17,8 @@ __all__ = ["Declared", "PublicTable", "Unit", "between", "boolean", "categories"
 
 Bound: TypeAlias = Number | date | datetime
 _EPOCH = datetime(1970, 1, 1)
+_DAY_PARTS = ({"%Y", "%y"}, {"%m", "%b", "%B"}, {"%d"})
+_PARTS = {"%H", "%I", "%M", "%S", "%f", "%p"}.union(*_DAY_PARTS)
 _MOST_MEMBERS = 1_000_000
 
 
@@ -56,6 +59,7 @@ class Declared:
     facts: Facts
     missing: Fraction | None = None
     whole: bool | None = None
+    format: str | None = None  # of the texts that a date or timestamp is stored in; None for ISO 8601
 
     def stored_as(self, kind: Kind | None) -> Facts:
         """Return the facts of a column that is stored as `kind`, None where its type tells nothing.
@@ -75,16 +79,20 @@ def between(
     step: Number | None = None,
     missing: Number | None = None,
     whole: bool | None = None,
+    format: str | None = None,
 ) -> Declared:
     """Declare a column of numbers, dates or timestamps from `low` to `high`. What lies outside is clamped.
 
     Its numbers are whole if the column is stored as whole numbers and nothing here is a decimal (as 0.0 is), or with
     `whole=True`, which rounds what is not; else they are real, and compared as they are. Real numbers are rounded to
     multiples of `step` only to be added up; without one the step is finer than 2^-40 of the width.
-    NULL, NaN and what does not parse stay NULL, or become `missing`.
+    NULL, NaN and what does not parse stay NULL, or become `missing`. Texts are read as dates and timestamps by ISO
+    8601, or by `format` as strptime knows it, such as "%d/%m/%Y".
     """
     if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
-        return _between_times(low, high, (step, missing, whole))
+        return replace(_between_times(low, high, (step, missing, whole)), format=_read_format(format))
+    if format is not None:
+        raise InvalidParameter("format is for dates and timestamps: say low and high as such")
     first, last = exact(low, name="low"), exact(high, name="high")
     if not first < last:
         raise InvalidParameter("low must be below high")
@@ -99,6 +107,19 @@ def between(
     likely = can_be_whole and isinstance(low, int) and isinstance(high, int)
     kind = Kind.INTEGER if whole or (whole is None and likely) else Kind.REAL
     return Declared(facts=Facts(kind=kind, low=first, high=last, step=size), missing=default, whole=whole)
+
+
+def _read_format(format: str | None) -> str | None:
+    """Check a format: every part of it means the same everywhere, and it names a day."""
+    if format is None:
+        return None
+    parts = re.findall(r"%.?", format) if isinstance(format, str) else []
+    if not parts or not set(parts) <= _PARTS or not format.isascii() or not format.isprintable():
+        raise InvalidParameter(f"format must be a text of {' '.join(sorted(_PARTS))} and what stands between them")
+    named = [len([part for part in parts if part in group]) for group in _DAY_PARTS]
+    if named != [1, 1, 1] or len(set(parts)) != len(parts):
+        raise InvalidParameter("format must name the year, the month and the day, and nothing twice")
+    return format
 
 
 def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> Declared:

@@ -41,6 +41,7 @@ class TableColumn:
     column: str  # its name in the data
     field: Field
     missing: Fraction | None = None  # declared: what takes the place of NULL, NaN and what does not parse
+    format: str | None = None  # declared: how texts write a date or timestamp; None for ISO 8601
 
 
 @final

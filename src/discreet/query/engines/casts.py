@@ -10,7 +10,15 @@ from discreet.query.expressions import Apply
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 
-__all__ = ["CASTS", "cast"]
+__all__ = ["CASTS", "by_format", "cast"]
+
+# What a text may look like to be a number, a date or a timestamp: ISO 8601 and decimals, with white space around them.
+# `reading.evaluation` and `reading.calendar` say the same in Python.
+_SPACE = "chr(32) || chr(9) || chr(10) || chr(13)"
+_NUMBER = "[-+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]{1,3})?"
+_CLOCK = "[T ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"
+_ZONE = "(Z|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)"
+_DATE = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 
 _TRUTHS = {"true": "TRUE", "t": "TRUE", "1": "TRUE", "false": "FALSE", "f": "FALSE", "0": "FALSE"}
 
@@ -35,32 +43,57 @@ def _text_to_integer(value: str, writer: Writer) -> str:
         small = f"abs({double}) < {1 << 53}"
         large = f"isfinite({double}) THEN TRY_CAST({text} AS BIGINT)"
         read = f"CASE WHEN {small} THEN CAST({double} AS BIGINT) WHEN {large} END"
-        return f"(CASE WHEN NOT contains({text}, '_') THEN {read} END)"
+        return f"(CASE WHEN {_matches(text, _NUMBER)} THEN {read} END)"
 
-    return writer.let(value, body)
+    return writer.let(_trimmed(value), body)
 
 
 def _text_to_real(value: str, writer: Writer) -> str:
     # The engine takes 1_000 for a number, and infinity as well.
     def body(text: str) -> str:
         double = f"TRY_CAST({text} AS DOUBLE)"
-        return f"(CASE WHEN isfinite({double}) AND NOT contains({text}, '_') THEN {double} END)"
+        return f"(CASE WHEN {_matches(text, _NUMBER)} AND isfinite({double}) THEN {double} END)"
 
-    return writer.let(value, body)
+    return writer.let(_trimmed(value), body)
+
+
+def _trimmed(value: str) -> str:
+    return f"trim({value}, {_SPACE})"
+
+
+def _matches(text: str, pattern: str) -> str:
+    return f"regexp_full_match({text}, '{pattern}')"
 
 
 def _text_to_boolean(value: str, _: Writer) -> str:
     words = " ".join(f"WHEN '{word}' THEN {truth}" for word, truth in _TRUTHS.items())
-    return f"(CASE lower(trim({value})) {words} END)"
+    return f"(CASE lower({_trimmed(value)}) {words} END)"
 
 
 def _text_to_time(kind: Kind) -> Callable[[str, Writer], str]:
+    """Read ISO 8601 only: the engine takes 02/01/25 for a day of the year 2. What has an offset is read in UTC."""
+
     def rule(value: str, writer: Writer) -> str:
-        return writer.let(
-            f"TRY_CAST({value} AS {SQL_TYPES[kind]})", lambda v: f"(CASE WHEN {in_range(v, kind)} THEN {v} END)"
-        )
+        return writer.let(writer.let(_trimmed(value), _moment), lambda v: _in_years(v, kind))
 
     return rule
+
+
+def _moment(text: str) -> str:
+    local = f"WHEN {_matches(text, f'{_DATE}({_CLOCK})?')} THEN TRY_CAST({text} AS TIMESTAMP)"
+    # The engine leaves an offset out where it reads a timestamp without a zone.
+    moved = f"make_timestamp(epoch_us(TRY_CAST({text} AS TIMESTAMPTZ)))"
+    return f"(CASE {local} WHEN {_matches(text, _DATE + _CLOCK + _ZONE)} THEN {moved} END)"
+
+
+def _in_years(value: str, kind: Kind) -> str:
+    return f"(CASE WHEN {in_range(value, Kind.TIMESTAMP)} THEN CAST({value} AS {SQL_TYPES[kind]}) END)"
+
+
+def by_format(value: str, kind: Kind, pattern: str, writer: Writer) -> str:
+    """Write a text that is read by a declared strptime format as a date or timestamp; NULL where it is none."""
+    read = f"try_strptime({_trimmed(value)}, CAST({writer.bind(pattern)} AS VARCHAR))"
+    return writer.let(f"CAST({read} AS TIMESTAMP)", lambda v: _in_years(v, kind))
 
 
 def _real_to_text(value: str, _: Writer) -> str:

@@ -11,6 +11,7 @@ from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import Deadline, Tallied
 from discreet.query.engines.bounded import Resources, run_bounded
 from discreet.query.engines.cage import Cage, Progress, default_threads, watched
+from discreet.query.engines.casts import cast
 from discreet.query.engines.first_days import first_groups
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
@@ -160,7 +161,8 @@ class DuckDBEngine:
 
     def _stored(self, table: str, column: str, *, number: bool) -> str:
         is_text = number and self._types[table][column] == "VARCHAR"
-        return f"TRY_CAST({quote(column)} AS DOUBLE) AS {quote(column)}" if is_text else quote(column)
+        read = cast(quote(column), Kind.TEXT, Kind.REAL, Writer())
+        return f"{read} AS {quote(column)}" if is_text else quote(column)
 
     def _relation(self, table: str) -> str:
         return self._held[table].relation(self._names[table])

@@ -44,7 +44,7 @@ def _literal(literal: Literal, writer: Writer) -> str:
     value, kind = literal.value, literal.facts.kind
     match value:
         case None:
-            return f"CAST(NULL AS {SQL_TYPES[kind]})"
+            return "NULL" if kind is Kind.IDENTITY else f"CAST(NULL AS {SQL_TYPES[kind]})"
         case bool():
             return "TRUE" if value else "FALSE"
         case str():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.query.engines.casts import cast
+from discreet.query.engines.casts import by_format, cast
 from discreet.query.engines.times import in_range
 from discreet.query.engines.writing import SQL_TYPES, Writer, binary, quote, real
 from discreet.query.facts import Facts, Kind
@@ -64,6 +64,8 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
         whole = _whole(name) if facts.members is None else f"(CASE WHEN trunc({name}) = {name} THEN {_whole(name)} END)"
         return stored, _clamped(name, bounds), _clamped(_filled(whole, facts.kind, column.missing), facts)
     read_as = cast(name, kind, facts.kind, writer)
+    if column.format is not None and kind is Kind.TEXT:
+        read_as = by_format(name, facts.kind, column.format, writer)
     if kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.members is not None:
         double = cast(name, kind, Kind.REAL, writer)
         read_as = f"(CASE WHEN trunc({double}) = {double} THEN {read_as} END)"

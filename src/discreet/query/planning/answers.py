@@ -17,7 +17,7 @@ from discreet.query.planning.draft import Added, Averaged, Counted, Draft, Picke
 from discreet.query.planning.grids import reach_of
 from discreet.query.planning.measurements import plain_value
 from discreet.query.planning.noises import NumberNoise
-from discreet.query.planning.picking import reason
+from discreet.query.planning.picking import counted_beside, reason
 from discreet.query.planning.quotients import ceiling, clipped, quotient_ends
 from discreet.query.question import Measure, Statistic
 from discreet.query.results.columns import Column, Values
@@ -194,4 +194,19 @@ def _picked(draft: Draft, recipe: Picked, asked: Measure, released: Released) ->
         values = tuple(plain_value(values[row], kind) for row in range(len(values)))
     elif isinstance(values, Numbers):
         kind = Kind.INTEGER if values.is_whole else Kind.REAL
+    empty = _may_be_empty(draft, recipe, released)
+    if empty is not None and empty.any():
+        values = tuple(None if empty[row] else values[row] for row in range(len(values)))
     return Column(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
+
+
+def _may_be_empty(draft: Draft, recipe: Picked, released: Released) -> NDArray[np.bool_] | None:
+    """Tell groups whose released count does not rule out that they are empty; None where nothing was counted.
+
+    What is picked of no values is any value, and would look like an answer.
+    """
+    place = counted_beside(draft, recipe.pick)
+    if place is None:
+        return None
+    reach = ceiling(noise_of(draft, place).reach(draft.spend.confidence))
+    return np.asarray(released.numbers[place] <= reach, np.bool_)

@@ -158,10 +158,12 @@ class _Work:
         if facts.kind is Kind.TEXT:
             if facts.members is None:
                 raise Refused("MODE chooses among public values: declare the column with dp.categories([...])")
+            _check_candidates(facts.members)
             column = self._column(argument, Wants(values=True), members=facts.members)
             return Picked(self._pick(ModePick(column, facts.members, tuple(range(len(facts.members))))))
         grid = grid_of(facts, centred=False, called=_called(measure), picked=True)
         places = _candidate_places(grid, facts.members)
+        _check_candidates(places)
         column = self._column(argument, Wants(values=True), grid=grid)
         values: tuple[Hashable, ...] = tuple(plain_value(place * grid.step, facts.kind) for place in places)
         return Picked(self._pick(ModePick(column, values, places)))
@@ -229,6 +231,15 @@ def _argument(measure: Measure) -> Expression:
 
 def _called(measure: Measure) -> str:
     return measure.called or measure.statistic.name
+
+
+def _check_candidates(candidates: tuple[Hashable, ...]) -> None:
+    if not candidates:
+        raise Refused(
+            "MODE has nothing to choose among: by its declaration this is NULL for every row",
+            reason="it would be paid for, and nothing could be told",
+            way_out="name a column, or a condition that declared values can meet",
+        )
 
 
 def _candidate_places(grid: Grid, members: tuple[Hashable, ...] | None) -> tuple[int, ...]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from discreet.mechanisms.text import plain, significant_up
 from discreet.query.expressions import Field
 from discreet.query.facts import Kind
-from discreet.query.planning.draft import Draft, Picked, QuantilePick
+from discreet.query.planning.draft import Draft, Picked
 from discreet.query.planning.measurements import plain_value
+from discreet.query.planning.picking import counted_beside
 from discreet.query.question import Measure, Statistic
 from discreet.query.sources import column_names
 from discreet.query.stage import StageColumn
@@ -93,19 +94,21 @@ def _statistics(draft: Draft) -> Iterator[str]:
                 f"{_called(measure)} is the mean of rows, of which a unit has up to {draft.max_rows} in a group; for "
                 "the mean of each unit's mean, average a sub-query that groups by the unit"
             )
-        if isinstance(recipe, Picked) and isinstance(draft.picks[recipe.pick], QuantilePick):
-            yield from _quantile(measure)
+        if isinstance(recipe, Picked):
+            yield from _picked(draft, measure, recipe)
         if measure.statistic is Statistic.DISTINCT:
             yield f"{_called(measure)} counts the distinct values among the rows that were kept"
 
 
-def _quantile(measure: Measure) -> Iterator[str]:
+def _picked(draft: Draft, measure: Measure, recipe: Picked) -> Iterator[str]:
     if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
         yield (
             f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
         )
-    if measure.argument is not None and measure.argument.facts.kind is not Kind.TEXT:
-        yield f"{_called(measure)} of a group without values is any value between the bounds"
+    if counted_beside(draft, recipe.pick) is None:
+        yield f"{_called(measure)} of a group without values is an arbitrary value: ask for a COUNT beside it"
+    else:
+        yield f"{_called(measure)} is NULL where the released count does not rule out that a group is empty"
 
 
 def _called(measure: Measure) -> str:

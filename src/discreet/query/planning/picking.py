@@ -16,12 +16,12 @@ from discreet.mechanisms.selection import Run
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.relation import Relation
 from discreet.query.bounding import Values as Kept
-from discreet.query.planning.draft import Draft, ModePick, QuantilePick
+from discreet.query.planning.draft import Draft, ModePick, Number, QuantilePick, Tallying
 from discreet.query.planning.noises import Chooser
 from discreet.query.results.columns import Values
 from discreet.query.results.numbers import Numbers
 
-__all__ = ["mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
+__all__ = ["counted_beside", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
 
 
 def quantile_of(draft: Draft, pick: QuantilePick, chooser: Chooser) -> Quantile:
@@ -77,7 +77,33 @@ def _mode(draft: Draft, asked: ModePick, chooser: Chooser, indices: NDArray[np.i
 
 
 def reason(draft: Draft, place: int) -> str:
-    """Say why a choice has no ±, and what is known of its error from public facts."""
+    """Say why a choice has no ±, what is known of its error from public facts, and what it is of an empty group."""
+    return f"{_error(draft, place)}; {_of_nothing(draft, place)}"
+
+
+def counted_beside(draft: Draft, place: int) -> int | None:
+    """Find a number that counts the values of a choice, or else the rows or units of its group."""
+    column = draft.columns[draft.picks[place].column].expression
+
+    def rank(number: Number) -> int | None:
+        if number.tallying is Tallying.COUNT and number.column is not None:
+            return 0 if draft.columns[number.column].expression == column else None
+        return {Tallying.ROWS: 1, Tallying.UNITS: 2}.get(number.tallying)
+
+    ranked = [(rank(number), at) for at, number in enumerate(draft.numbers)]
+    return min(((found, at) for found, at in ranked if found is not None), default=(0, None))[1]
+
+
+def _of_nothing(draft: Draft, place: int) -> str:
+    if counted_beside(draft, place) is None:
+        return (
+            "of a group without values it is arbitrary, which nothing here tells: ask for a COUNT beside it, and it is "
+            "NULL where the group may be empty"
+        )
+    return "it is NULL where the count beside it does not tell that the group has rows"
+
+
+def _error(draft: Draft, place: int) -> str:
     asked, chooser = draft.picks[place], draft.choosers[place]
     confidence = draft.spend.confidence
     if isinstance(asked, QuantilePick):

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from discreet.errors import Refused
-from discreet.query.expressions import Expression, Literal
+from discreet.query.expressions import Apply, Case, Expression, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
 from discreet.query.question import Statistic
-from discreet.query.reading.constants import a
+from discreet.query.reading.constants import a, is_null
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import Form, check_form, check_slots, class_of, form_of, refuse_form, table_of
 from discreet.query.reading.rules import apply, clamp, literal, when
@@ -96,7 +96,25 @@ def _argument(context: Context, scope: Scope, node: exp.Expr) -> Expression:
             reason="which values are distinct depends on other people's rows, and so would every value's weight",
             way_out="use COUNT(DISTINCT x), or leave DISTINCT out",
         )
-    return read_expression(context, scope, node.this)
+    return _of_something(read_expression(context, scope, node.this))
+
+
+def _of_something(argument: Expression) -> Expression:
+    """Refuse what is NULL whatever the rows are: it would be paid for, and nothing could be told."""
+    if _is_always_null(argument):
+        raise Refused(
+            "this is NULL for every row",
+            reason="an aggregate leaves NULL out, and nothing would be left of any data",
+            way_out="name a column, or a CASE that has a value",
+        )
+    return argument
+
+
+def _is_always_null(argument: Expression) -> bool:
+    if isinstance(argument, Case):
+        return all(map(_is_always_null, (*(value for _, value in argument.branches), argument.otherwise)))
+    casts = isinstance(argument, Apply) and argument.operator.name.startswith("TO_")
+    return is_null(argument) or (casts and isinstance(argument, Apply) and _is_always_null(argument.arguments[0]))
 
 
 def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:
@@ -245,7 +263,7 @@ def _within(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
     check_slots(context.script, order, frozenset({"expressions"}))
     ordered = order.args["expressions"][0]
     check_slots(context.script, ordered, frozenset({"this", "desc", "nulls_first"}))
-    argument = read_expression(context, scope, ordered.this)
+    argument = _of_something(read_expression(context, scope, ordered.this))
     inside = node.this
     if class_of(inside) == "Mode" and inside.args.get("this") is None:
         return Aggregate(statistic=_S.MODE, argument=argument)

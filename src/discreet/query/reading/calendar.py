@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import calendar
-from datetime import date, datetime, timedelta
+import re
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from discreet.query.facts import Kind
 from discreet.query.policy import time_number
 
-__all__ = ["DAY", "add_months", "parse_time", "time_of", "time_or_none", "truncate"]
+__all__ = ["DAY", "add_months", "parse_time", "read_time", "time_of", "time_or_none", "truncate"]
 
 DAY = 86_400_000_000  # microseconds
 _EPOCH = datetime(1970, 1, 1)
@@ -28,6 +29,26 @@ def time_of(kind: Kind, number: Fraction) -> date | datetime | None:
 def time_or_none(value: date | datetime | None) -> Fraction | None:
     """Return the number of a time, or pass None on."""
     return None if value is None else time_number(value)
+
+
+_SPACE = " \t\n\r"
+_ISO = re.compile(
+    r"\d{4}-\d{2}-\d{2}([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,9})?)?(Z|[+-]([01]\d|2[0-3])(:?[0-5]\d)?)?)?",
+    re.ASCII,
+)
+
+
+def read_time(text: str, kind: Kind) -> date | datetime | None:
+    """Read a text as a cast does: ISO 8601, an offset in UTC, digits below microseconds cut off; None if it is none."""
+    plain = text.strip(_SPACE)
+    if not _ISO.fullmatch(plain):
+        return None
+    try:
+        moment = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", plain))
+        local = moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    return local.date() if kind is Kind.DATE else local
 
 
 def parse_time(text: str, kind: Kind) -> date | datetime | None:

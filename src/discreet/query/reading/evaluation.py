@@ -16,7 +16,7 @@ from typing import Any
 from discreet.query.expressions import Apply, Case, Expression, Field, Literal
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
-from discreet.query.reading.calendar import add_months, parse_time, truncate
+from discreet.query.reading.calendar import add_months, read_time, truncate
 
 __all__ = ["compute", "evaluate", "literal_value", "result_of"]
 
@@ -161,7 +161,7 @@ def _fitting(whole: int) -> int | None:
 
 
 def _number(text: str) -> Fraction | None:
-    plain = text.strip()
+    plain = text.strip(" \t\n\r")
     if not re.fullmatch(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d{1,3})?", plain, re.ASCII):
         return None
     return Fraction(plain)
@@ -180,19 +180,21 @@ def _to_text(value: Any) -> str:
 
 def _to_date(value: Any) -> date | datetime | None:
     if isinstance(value, str):
-        return parse_time(value, Kind.DATE)
+        return read_time(value, Kind.DATE)
     return value.date() if isinstance(value, datetime) else value
 
 
 def _to_timestamp(value: Any) -> date | datetime | None:
     if isinstance(value, str):
-        return parse_time(value, Kind.TIMESTAMP)
+        return read_time(value, Kind.TIMESTAMP)
     return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
 
 
 def _to_boolean(value: Any) -> bool | None:
     if isinstance(value, str):
-        return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(value.strip().lower())
+        return {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}.get(
+            value.strip(" \t\n\r").lower()
+        )
     return bool(value)
 
 

@@ -184,8 +184,6 @@ def when(branches: Sequence[tuple[Expression, Expression]], otherwise: Expressio
         _connect(_O.NOT, (condition,))
     last = literal(None) if otherwise is None else otherwise
     kind, values = agree([*(value for _, value in branches), last])
-    if kind is Kind.IDENTITY:
-        raise identity_only()
     conditions = (condition for condition, _ in branches)
     pairs = tuple(zip(conditions, values[:-1], strict=True))
     return Case(pairs, values[-1], _hull(kind, values))

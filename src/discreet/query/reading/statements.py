@@ -99,7 +99,7 @@ def read_table(context: Context, node: exp.Expr) -> Rows:
 
 def _scan(context: Context, table: CatalogueTable) -> Rows:
     columns = tuple(
-        TableColumn(column.name, Field(context.fresh(), column.facts), column.missing)
+        TableColumn(column.name, Field(context.fresh(), column.facts), column.missing, column.format)
         for column in table.columns.values()
     )
     unit = next((c.field.name for c in columns if table.unit is not None and c.column == table.unit), None)

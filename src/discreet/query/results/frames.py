@@ -97,7 +97,7 @@ def _converted(value: Any, kind: Kind) -> Any:
             return min(max(round(value), -_LARGEST), _LARGEST)
         case Kind.REAL:
             return float(value)
-        case Kind.TEXT:
+        case Kind.TEXT | Kind.UNDECLARED | Kind.IDENTITY:
             return str(value)
         case Kind.BOOLEAN | Kind.DATE | Kind.TIMESTAMP:
             return value

@@ -158,7 +158,17 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
             f"column {name!r} of table {table!r} is stored as {kind.value} and cannot be declared as "
             f"{declaration.facts.kind.value}"
         )
-    return CatalogueColumn(name=name, facts=declaration.stored_as(stored), missing=declaration.missing, stored=stored)
+    if declaration.format is not None and kind is not Kind.TEXT:
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r} is stored as {kind.value}: leave format out, which is for texts"
+        )
+    return CatalogueColumn(
+        name=name,
+        facts=declaration.stored_as(stored),
+        missing=declaration.missing,
+        format=declaration.format,
+        stored=stored,
+    )
 
 
 def _can_become(stored: Kind, declared: Kind) -> bool:

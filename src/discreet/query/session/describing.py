@@ -36,6 +36,8 @@ def _some(count: int, what: str) -> str:
 def _column(column: CatalogueColumn) -> str:
     facts = column.facts
     parts = [facts.kind.value, *_bounds(facts), *_members(facts)]
+    if column.format is not None:
+        parts.append(f"written as {column.format}")
     if column.missing is not None:
         parts.append(f"{plain(column.missing)} where it is missing")
     return ", ".join(parts)

@@ -114,9 +114,16 @@ def _declared(column: ColumnModel) -> Declared:
             return boolean() if column.kind == "boolean" else text()
         case ["categories"]:
             return categories(column.categories or ())
-        case ["high", "low", *_] if "kind" not in said and "categories" not in said:
-            return between(said["low"], said["high"], step=column.step, missing=column.missing, whole=column.whole)
+        case _ if {"low", "high"} <= said.keys() and said.keys().isdisjoint(("kind", "categories")):
+            return between(
+                said["low"],
+                said["high"],
+                step=column.step,
+                missing=column.missing,
+                whole=column.whole,
+                format=column.format,
+            )
     raise InvalidParameter(
-        "say one of: low and high (with step, missing and whole, if you like), categories, or "
+        "say one of: low and high (with step, missing, whole and format, if you like), categories, or "
         'kind = "boolean" or "text"'
     )

@@ -127,6 +127,8 @@ class ColumnModel(Strict):
     """Whether its numbers are whole, and rounded where they are not; left out, as the column is stored."""
     missing: Number | None = None
     """What takes the place of NULL and of what does not parse."""
+    format: str | None = None
+    """How texts write a date or timestamp, as strptime knows it, such as "%d/%m/%Y"; left out, by ISO 8601."""
     categories: list[Member] | None = None
     """All values that count, publicly known."""
     kind: Literal["boolean", "text"] | None = None

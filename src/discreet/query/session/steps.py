@@ -38,6 +38,8 @@ def column_of(table: CatalogueTable, column: str) -> CatalogueColumn:
 def with_declared(catalogue: Catalogue, table: CatalogueTable, column: str, declared: Declared) -> Catalogue:
     """Return the catalogue with another declaration of one column."""
     stored = table.columns[column].stored
-    changed = CatalogueColumn(name=column, facts=declared.stored_as(stored), missing=declared.missing, stored=stored)
+    changed = CatalogueColumn(
+        name=column, facts=declared.stored_as(stored), missing=declared.missing, format=declared.format, stored=stored
+    )
     tables = dict(catalogue.tables) | {table.name: replace(table, columns=dict(table.columns) | {column: changed})}
     return replace(catalogue, tables=tables)

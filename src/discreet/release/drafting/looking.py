@@ -111,11 +111,16 @@ class Look:
 
     def _read_as(self, value: str, present: int) -> tuple[Kind, str]:
         """Find the narrowest kind as which nearly all texts can be read."""
+        from discreet.query.engines.casts import cast
+        from discreet.query.engines.writing import Writer
+
+        # A session reads texts by the same casts.
+        real, day, moment = (cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.REAL, Kind.DATE, Kind.TIMESTAMP))
         tried = (
             (Kind.INTEGER, f"CASE WHEN regexp_full_match({value}, '[-+]?[0-9]{{1,18}}') THEN {value}::BIGINT END"),
-            (Kind.REAL, f"TRY_CAST({value} AS DOUBLE)"),
-            (Kind.DATE, f"CASE WHEN length({value}) = 10 THEN TRY_CAST({value} AS DATE) END"),
-            (Kind.TIMESTAMP, f"TRY_CAST({value} AS TIMESTAMP)"),
+            (Kind.REAL, real),
+            (Kind.DATE, f"CASE WHEN length({value}) = 10 THEN {day} END"),
+            (Kind.TIMESTAMP, moment),
         )
         counts = self._one(f"SELECT {', '.join(f'count({sql})' for _, sql in tried)} FROM data")
         for (kind, sql), count in zip(tried, counts, strict=True):
