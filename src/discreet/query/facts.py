@@ -13,9 +13,10 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["INFERRED", "Facts", "Kind"]
+__all__ = ["INFERRED", "LONGEST_TEXT", "Facts", "Kind"]
 
 INFERRED = "the types of a pandas frame follow from its rows: one missing value or one text changes them, and so tells"
+LONGEST_TEXT = 10_000  # Characters that functions of texts look at and return; longer texts are cut.
 
 
 @final

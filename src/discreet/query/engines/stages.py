@@ -11,6 +11,7 @@ from discreet.query.engines.domains import Domain, Lookup, coded, stored
 from discreet.query.engines.expressions import write
 from discreet.query.engines.placing import place
 from discreet.query.engines.sources import Relations, write_source
+from discreet.query.engines.texts import cut
 from discreet.query.engines.writing import Writer
 from discreet.query.expressions import Expression
 from discreet.query.facts import Kind
@@ -104,7 +105,7 @@ def projected(
 def _canonical(expression: Expression, writer: Writer) -> str:
     """Write a value; texts that look alike are made alike."""
     value = write(expression, writer)
-    return f"nfc_normalize({value})" if expression.facts.kind is Kind.TEXT else value
+    return f"nfc_normalize({cut(value, expression)})" if expression.facts.kind is Kind.TEXT else value
 
 
 def _are_apart(keys: Sequence[StageKey]) -> bool:

@@ -1,4 +1,7 @@
-"""Texts in SQL. A text that is put together is cut at a length that no honest answer needs."""
+"""Texts in SQL. A text is cut at a length that no honest answer needs, before a function and after every step of one.
+
+So no text that is made on the way is much longer than that, and what a row costs is known before it is read.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,30 @@ from collections.abc import Mapping
 
 from discreet.query.engines.numbers import literal_integer
 from discreet.query.engines.writing import Rule, WriteAs, Writer
-from discreet.query.expressions import Apply, Literal
-from discreet.query.facts import Kind
+from discreet.query.expressions import Apply, Expression, Field, Literal
+from discreet.query.facts import LONGEST_TEXT, Kind
 from discreet.query.operators import Operator
 
-__all__ = ["LONGEST", "TEXTS"]
+__all__ = ["LONGEST", "TEXTS", "cut"]
 
-LONGEST = 10_000  # Characters of a text that CONCAT or REPLACE returns.
+LONGEST = LONGEST_TEXT
 _END = 1 << 31
+_CHOICE = Operator.COALESCE
+
+
+def cut(text: str, expression: Expression) -> str:
+    """Write a text no longer than texts may be: only a column as it is stored, or a choice among such, can be."""
+    if isinstance(expression, Literal) or (isinstance(expression, Apply) and expression.operator is not _CHOICE):
+        return text
+    shorter = f"left({text}, {LONGEST})"
+    # Most columns pass at once; a long expression is not written twice.
+    whole = f"(CASE WHEN strlen({text}) <= {LONGEST} THEN {text} ELSE {shorter} END)"
+    return whole if isinstance(expression, Field) else shorter
 
 
 def _call(name: str, *, kind: Kind = Kind.TEXT) -> Rule:
     def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-        parts = [write_as(argument, Kind.TEXT, writer) for argument in node.arguments]
+        parts = [cut(write_as(argument, Kind.TEXT, writer), argument) for argument in node.arguments]
         call = f"{name}({', '.join(parts)})"
         return f"CAST({call} AS BIGINT)" if kind is Kind.INTEGER else call
 
@@ -35,8 +49,14 @@ def _substring(node: Apply, writer: Writer, write_as: WriteAs) -> str:
 
 
 def _concat(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-    parts = " || ".join(write_as(argument, Kind.TEXT, writer) for argument in node.arguments)
-    return f"left({parts}, {LONGEST})"
+    """Put texts together two by two: each step is cut, and the expression is no deeper than it must be."""
+    parts = [cut(write_as(argument, Kind.TEXT, writer), argument) for argument in node.arguments]
+    while len(parts) > 1:
+        pairs = [
+            f"left({first} || {second}, {LONGEST})" for first, second in zip(parts[::2], parts[1::2], strict=False)
+        ]
+        parts = pairs + parts[len(pairs) * 2 :]
+    return parts[0]
 
 
 def _replace(node: Apply, writer: Writer, write_as: WriteAs) -> str:
@@ -50,7 +70,7 @@ def _replace(node: Apply, writer: Writer, write_as: WriteAs) -> str:
 
 def _infix(sign: str) -> Rule:
     def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-        left, right = (write_as(argument, Kind.TEXT, writer) for argument in node.arguments)
+        left, right = (cut(write_as(argument, Kind.TEXT, writer), argument) for argument in node.arguments)
         return f"({left} {sign} {right})"
 
     return rule

@@ -9,8 +9,9 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive_integer
 from discreet.query.catalogue import Catalogue
 from discreet.query.expressions import Field
-from discreet.query.planning.copies import check_copies, matches_once
+from discreet.query.planning.copies import check_copies, matches_once, one_row_per_unit
 from discreet.query.planning.draft import Draft
+from discreet.query.planning.row_work import check_work
 from discreet.query.question import Key
 from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll, is_private, unit_of
 
@@ -24,6 +25,7 @@ def bound_contributions(draft: Draft) -> Draft:
     unit, source, keys = draft.catalogue.unit, draft.question.source, draft.question.keys
     groups = _known_groups(keys)
     check_copies(source, draft.catalogue)
+    check_work(draft.question, draft.catalogue)
     if unit.is_row:
         _check_rows_are_kept_apart(source, draft.catalogue)
         return replace(draft, max_groups=1, max_rows=1, groups=groups)
@@ -31,7 +33,7 @@ def bound_contributions(draft: Draft) -> Draft:
         raise Refused("no column of this source tells whom a row belongs to: keep the unit's column in every part")
     most_groups = _tighter(unit.max_groups, draft, "max_groups")
     most_rows = _tighter(unit.max_rows_per_group, draft, "max_rows_per_group")
-    if _one_row_per_unit(source, draft.catalogue):
+    if one_row_per_unit(source, draft.catalogue):
         most_groups = most_rows = 1
     if _one_row_per_group(source, keys):
         most_rows = 1
@@ -59,22 +61,6 @@ def _known_groups(keys: tuple[Key, ...]) -> int | None:
     if groups == 0:
         raise Refused("a key has no public value at all: there is no group to answer for")
     return groups
-
-
-def _one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
-    """Whether a unit surely has one row at most."""
-    match source:
-        case PerUnit():
-            return not source.keys
-        case Filter() | Project():
-            return _one_row_per_unit(source.source, catalogue)
-        case Join() if is_private(source.right):
-            # One of the pairs equates the units, so that a unit's row meets one row at most.
-            return _one_row_per_unit(source.left, catalogue) and _one_row_per_unit(source.right, catalogue)
-        case Join():
-            return _one_row_per_unit(source.left, catalogue) and matches_once(source, catalogue)
-        case Table() | UnionAll():
-            return False
 
 
 def _one_row_per_group(source: Source, keys: tuple[Key, ...]) -> bool:

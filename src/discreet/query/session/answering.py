@@ -19,6 +19,7 @@ from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine
 from discreet.query.session.asked import Payable
+from discreet.query.session.least_price import check_price
 
 __all__ = ["Desk"]
 
@@ -71,6 +72,7 @@ class Desk:
 
     def _claim(self, asked: Payable, plan: str) -> ReadClaim | StoredAnswer:
         """Charge and claim in one transaction: what is read is on record before the first row is."""
+        check_price(asked.spends)
         self.engine.check_unchanged()
         try:
             return self.ledger.claim(

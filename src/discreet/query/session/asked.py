@@ -13,6 +13,7 @@ from discreet.privacy.events import Event
 from discreet.query.engine import Tallied
 from discreet.query.planning import Priced, joint_event
 from discreet.query.planning.fingerprint import fingerprint
+from discreet.query.planning.spend import Spend
 from discreet.query.results import ReleaseTable
 from discreet.query.stage import Stage
 
@@ -37,6 +38,10 @@ class Payable(Protocol):
     @property
     def cost(self) -> str:
         """The same in a few words."""
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        """What is spent on each question."""
 
     @property
     def fingerprint(self) -> str:
@@ -68,6 +73,10 @@ class Asked:
         return self.priced.cost
 
     @property
+    def spends(self) -> tuple[Spend, ...]:
+        return (self.priced.spend,)
+
+    @property
     def fingerprint(self) -> str:
         return self.priced.fingerprint
 
@@ -95,7 +104,7 @@ class AskedTogether:
 
     @property
     def cost(self) -> str:
-        spends = [priced.spend for _, priced in self.parts]
+        spends = self.spends
         deltas = sum((spend.delta or Fraction(0) for spend in spends), Fraction(0))
         if all(spend.rho is not None for spend in spends):
             total = f"ρ = {significant_up(sum((spend.rho or Fraction(0) for spend in spends), Fraction(0)))}"
@@ -103,6 +112,10 @@ class AskedTogether:
         if not deltas and all(spend.epsilon is not None for spend in spends):
             return f"ε = {significant_up(sum((spend.epsilon or Fraction(0) for spend in spends), Fraction(0)))}"
         return "; ".join(f"{name}: {priced.cost}" for name, priced in self.parts)
+
+    @property
+    def spends(self) -> tuple[Spend, ...]:
+        return tuple(priced.spend for _, priced in self.parts)
 
     @property
     def fingerprint(self) -> str:

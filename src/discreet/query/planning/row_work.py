@@ -1,0 +1,218 @@
+"""How much work one private row can make, by public facts only: the tree, its constants and the sizes of public tables.
+
+A failure that one person's row decides tells whether the row is there, at any price. So a query is refused before it is
+paid unless one row more costs little, whatever is in it: then it fails, if it fails, for everybody's rows together.
+
+Work is counted in characters. A node that makes a text costs as many as the text can have, a pattern with _ as many as
+the text has for each of its own, any other node one, a row itself a hundred; all of it once for each copy of the row
+that joins make. What a hash table keeps (keys that nobody listed, distinct texts) is counted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import final
+
+from discreet.errors import Refused
+from discreet.query.catalogue import Catalogue
+from discreet.query.expressions import Apply, Case, Expression, Field, Literal
+from discreet.query.facts import LONGEST_TEXT, Kind
+from discreet.query.operators import Operator
+from discreet.query.planning.copies import copies
+from discreet.query.question import Question, Statistic
+from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll, UnitStatistic
+
+__all__ = ["MOST_WORK", "check_work"]
+
+MOST_WORK = 30_000_000  # characters
+_ROW = 100
+_NUMBER = 40  # characters of a number or a time that is written as a text
+_O = Operator
+_PATTERNS = (_O.LIKE, _O.LIKE_ANY_CASE)
+_COMPARISONS = (
+    _O.EQUAL,
+    _O.NOT_EQUAL,
+    _O.LESS,
+    _O.LESS_OR_EQUAL,
+    _O.GREATER,
+    _O.GREATER_OR_EQUAL,
+    _O.IN,
+    _O.IS_NULL,
+)
+
+
+def check_work(question: Question, catalogue: Catalogue) -> None:
+    """Refuse a query of which one row could make too much work; say which part makes most of it."""
+    parts = list(_parts(question, catalogue))
+    if sum(part.work for part in parts) <= MOST_WORK:
+        return
+    worst = max(parts, key=lambda part: part.work)
+    raise Refused(
+        f"one row could make {sum(part.work for part in parts):,} characters of work here, more than {MOST_WORK:,}; "
+        f"most of it is in {worst.name}: {worst.each:,} characters for each of {worst.copies:,} rows",
+        reason="a query that takes much time or memory for one person's row only would tell whether it is there",
+        way_out="take the start of a text before you do anything with it, as in LEFT(x, 100), do less to it, or join "
+        "public tables on columns that have no duplicates",
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A clause: what it costs for each row that gets there, and how many of these one row can become."""
+
+    name: str
+    each: int
+    copies: int
+
+    @property
+    def work(self) -> int:
+        return self.each * self.copies
+
+
+def _parts(question: Question, catalogue: Catalogue) -> Iterator[_Part]:
+    texts = _Texts()
+    yield from _source_parts(question.source, catalogue, texts)
+    made = copies(question.source, catalogue)
+    yield _Part("the rows themselves", _ROW, made)
+    for key in question.keys:
+        kept = texts.length(key.expression) if key.domain is None else 0
+        yield _Part(f"group key {key.name}", texts.work(key.expression) + kept, made)
+    for place, measure in enumerate(question.measures, 1):
+        if measure.argument is not None:
+            kept = texts.length(measure.argument) if measure.statistic is Statistic.DISTINCT else 0
+            yield _Part(f"aggregate {place} ({measure.statistic.value})", texts.work(measure.argument) + kept, made)
+
+
+def _source_parts(source: Source, catalogue: Catalogue, texts: _Texts) -> Iterator[_Part]:
+    """List the clauses of a source. Those of public tables are there, too, as if for one row: they count for little."""
+    match source:
+        case Table():
+            texts.stored(source)
+            yield _Part(f"columns of {source.table}", len(source.columns), 1)
+        case Filter():
+            yield from _source_parts(source.source, catalogue, texts)
+            yield _Part("a condition", texts.work(source.condition), copies(source.source, catalogue))
+        case Project():
+            yield from _source_parts(source.source, catalogue, texts)
+            each = sum(texts.name(one.field, one.expression) for one in source.columns)
+            yield _Part("computed columns", each, copies(source.source, catalogue))
+        case Join():
+            for side, other in ((source.left, 0), (source.right, 1)):
+                yield from _source_parts(side, catalogue, texts)
+                each = sum(texts.work(pair[other]) for pair in source.pairs)
+                yield _Part("join columns", each, copies(side, catalogue))
+        case PerUnit():
+            yield from _source_parts(source.source, catalogue, texts)
+            each = sum(texts.name(one.field, one.expression) + texts.length(one.expression) for one in source.keys)
+            for total in source.totals:
+                kept = total.statistic is UnitStatistic.DISTINCT and total.argument is not None
+                each += texts.work(total.argument) if total.argument is not None else 1
+                each += texts.length(total.argument) if kept and total.argument is not None else 0
+            yield _Part("a sub-query per unit", each, copies(source.source, catalogue))
+        case UnionAll():
+            for part in source.sources:
+                yield from _source_parts(part, catalogue, texts)
+            yield _Part("a union", len(source.columns), copies(source, catalogue))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Lengths of texts and work of trees; a node that occurs again costs again, and is looked at once."""
+
+    fields: dict[str, int] = field(default_factory=dict)  # of computed texts, by name
+    known: dict[int, tuple[Expression, int, int]] = field(default_factory=dict)  # by identity: length, work
+
+    def stored(self, table: Table) -> None:
+        """Remember how long the texts of a public table are; of a private one nobody knows, whatever is declared."""
+        for column in () if table.private else table.columns:
+            members = column.field.facts.members
+            if column.field.facts.kind is Kind.TEXT and members is not None:
+                self.fields[column.field.name] = max((len(str(member)) for member in members), default=0)
+
+    def name(self, made: Field, expression: Expression) -> int:
+        """Remember how long a computed column is, and return what it costs."""
+        length, work = self._of(expression)
+        self.fields[made.name] = length
+        return work
+
+    def length(self, expression: Expression) -> int:
+        """Return how many characters a text can have; 0 for anything else."""
+        return self._of(expression)[0]
+
+    def work(self, expression: Expression) -> int:
+        return self._of(expression)[1]
+
+    def _of(self, expression: Expression) -> tuple[int, int]:
+        waiting = [expression]
+        while waiting:
+            current = waiting[-1]
+            missing = [part for part in _below(current) if id(part) not in self.known]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if id(current) not in self.known:
+                length = min(LONGEST_TEXT, self._length(current)) if current.facts.kind is Kind.TEXT else 0
+                work = self._own(current, length) + sum(self.known[id(part)][2] for part in _below(current))
+                self.known[id(current)] = current, length, work
+        _, length, work = self.known[id(expression)]
+        return length, work
+
+    def _length(self, text: Expression) -> int:
+        match text:
+            case Field():
+                return self.fields.get(text.name, LONGEST_TEXT)
+            case Literal():
+                return len(str(text.value))
+            case Case():
+                return max(self.known[id(value)][1] for value in (*(one for _, one in text.branches), text.otherwise))
+        lengths = [self.known[id(argument)][1] for argument in text.arguments]
+        match text.operator:
+            case _O.CONCAT:
+                return sum(lengths)
+            case _O.SUBSTRING:
+                return min(lengths[0], _literal(text.arguments[2]))
+            case _O.REPLACE:
+                return lengths[0] * max(1, lengths[2])
+            case _O.TO_TEXT:
+                return _NUMBER
+        return max(lengths, default=LONGEST_TEXT)
+
+    def _own(self, node: Expression, length: int) -> int:
+        """Return what a node costs by itself: the texts that it makes or looks through."""
+        if not isinstance(node, Apply):
+            return 1 + (length if isinstance(node, Case) else 0)
+        lengths = [self.known[id(argument)][1] for argument in node.arguments]
+        if node.operator is _O.SUBSTRING:  # It looks no further than where it ends.
+            return 1 + min(lengths[0], _literal(node.arguments[1]) + _literal(node.arguments[2])) + length
+        if node.operator in _PATTERNS:
+            # Without _ the parts of a pattern are looked for one after the other; with it they are tried everywhere.
+            return lengths[0] * (1 + lengths[1] if _has_blank(node.arguments[1]) else 2)
+        if node.operator in _COMPARISONS:
+            return 1 + sum(lengths) - max(lengths)  # No text is made, and the shorter one ends a comparison.
+        if node.operator is _O.CONCAT:
+            return sum(lengths) + 2 * length * len(lengths)  # Every step makes a text, and cuts it.
+        if node.operator is _O.REPLACE:
+            return lengths[0] * max(1, lengths[2]) + length
+        return 1 + length + sum(lengths)
+
+
+def _has_blank(pattern: Expression) -> bool:
+    return not isinstance(pattern, Literal) or "_" in str(pattern.value)
+
+
+def _literal(expression: Expression) -> int:
+    is_whole = isinstance(expression, Literal) and isinstance(expression.value, int)
+    return max(0, int(expression.value)) if is_whole else LONGEST_TEXT  # type: ignore[union-attr, arg-type]
+
+
+def _below(node: Expression) -> tuple[Expression, ...]:
+    match node:
+        case Apply():
+            return node.arguments
+        case Case():
+            return (*(part for branch in node.branches for part in branch), node.otherwise)
+    return ()
