@@ -8,6 +8,8 @@ from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from discreet.privacy.events import ApproxDP, PureDP
+
 if TYPE_CHECKING:
     from discreet.privacy.meaning import Meaning
 
@@ -35,6 +37,11 @@ def sentences(meaning: Meaning) -> Iterator[str]:
         "Is one person in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees what was "
         f"released, in at most {percent_up(meaning.success)}."
     )
+    if isinstance(meaning.event, (PureDP, ApproxDP)):
+        yield (
+            "This is for ε and δ alone, whatever the noise. A release whose noise is known may allow less for the same "
+            "ε: its report tells the bound of its own noise."
+        )
     if meaning.odds is None:
         yield "There is no ε at this δ: say a δ above 0 to be told how far beliefs and odds may change."
         return

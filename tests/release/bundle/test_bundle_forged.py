@@ -360,6 +360,24 @@ class TestBombs:
         edited(copy, change)
         self.found(copy)
 
+    @pytest.mark.parametrize(
+        "number", ["Infinity", "-Infinity", "NaN", "1e400", "0", "-1", '"1e999999999"', "null", "[]"]
+    )
+    def test_of_the_stated_epsilon(self, copy, number):
+        text = (copy / "manifest.json").read_text()
+        changed = re.sub(r'"epsilon": [\d.]+,\n  "delta"', f'"epsilon": {number},\n  "delta"', text, count=1)
+        assert changed != text
+        (copy / "manifest.json").write_text(changed)
+        self.found(copy)
+
+    @pytest.mark.parametrize(
+        "content", [b"<" * 3_000_000, b"<style" * 500_000, b"1," * 1_500_000, b"\xce\xb5 = " * 500_000]
+    )
+    @pytest.mark.parametrize("name", ["report.html", "guarantee.md"])
+    def test_of_a_text(self, copy, name, content):
+        rewritten(copy, name, content)
+        self.found(copy)
+
     def found(self, bundle: Path) -> None:
         before = time.process_time()
         assert verify_bundle(bundle).outcome == "NOT VERIFIED"

@@ -11,9 +11,10 @@ from html.parser import HTMLParser
 import bundle_worlds as worlds
 import pytest
 
-from discreet.query import ReleaseTable
+from discreet.privacy import explain_epsilon
+from discreet.query import ReleaseTable, Unit
 from discreet.release import Invariant, Published
-from discreet.release.bundle.claims import claim_of
+from discreet.release.bundle.claims import claim_of, percent_up
 from discreet.release.report import report_page
 from discreet.release.report.style import POLICY, STYLE
 
@@ -212,3 +213,32 @@ def test_text_and_missing_values_are_shown_without_bars(published):
     page = report_page(odd, claim_of(odd))
     assert ">often</td>" in page
     assert ">NULL</td>" in page
+
+
+class TestTrue:
+    """The page claims no more than is proven."""
+
+    def text(self, published: Published) -> str:
+        return " ".join(Structure(report_page(published, claim_of(published))).text.split())
+
+    def test_it_says_why_the_pair_of_epsilon_and_delta_alone_allows_more(self, published):
+        claim = claim_of(published)
+        pair = explain_epsilon(claim.epsilon, delta=claim.delta)
+        text = self.text(published)
+        assert pair.success > claim.guess
+        assert f"{percent_up(pair.success)} follows" in text
+        assert f"at most {percent_up(claim.guess)}" in text
+        assert "explain-epsilon" in text
+        assert "its report tells the bound of its own noise" in str(pair)
+        assert "its report tells" not in str(explain_epsilon(mu=1, delta=1e-6)), "that is of a noise already"
+
+    def test_counts_are_right_on_average_for_the_rows_that_are_counted(self, published):
+        text = self.text(published)
+        assert "right on average for the rows that are counted" in text
+        assert "totals are too small by these" in text
+        assert "holds the exact value of the counted rows 95 % of the time" in text
+        rows = replace(published.plan.policy, unit=Unit("row"))
+        assert "for all rows" in self.text(replace(published, plan=replace(published.plan, policy=rows)))
+
+    def test_a_number_without_an_interval_is_not_said_to_have_one(self, published):
+        assert "or the dictionary says why not" in self.text(published)

@@ -18,7 +18,7 @@ from discreet.release.published import Published, PublishedTable, RunningRelease
 
 __all__ = ["dictionary_of", "dictionary_page"]
 
-_RAW = "raw: noisy values as they were released; counts and sums are unbiased"
+_RAW = "raw: noisy values as they were released; counts and sums are unbiased for the rows that are counted"
 _TIDY = "tidy: made from the raw values to be whole, not negative and to add up; biased"
 _MOST_LISTED = 40  # Public values of a key that a page lists; the JSON file has all of them.
 _EPOCH = datetime(1970, 1, 1)
@@ -197,9 +197,9 @@ def dictionary_page(published: Published, known: Mapping[str, Any]) -> str:
         f"# Data dictionary: {line(published.plan.title)}",
         *([f"**{DUMMY}: all values here are made from invented rows.**"] if published.ledger is None else []),
         "Each table comes twice if it could be tidied: **raw** values have noise only, and are the ones to compute "
-        "with (counts and sums are unbiased); **tidy** values are whole, not negative and add up, and are the ones to "
-        "print. Raw files are `tables/NAME.csv`, tidy ones `tables/NAME.tidy.csv`; Parquet files hold the same "
-        "columns. `tables.json` has every number as an exact fraction.",
+        "with (counts and sums are unbiased for the rows that are counted); **tidy** values are whole, not negative "
+        "and add up, and are the ones to print. Raw files are `tables/NAME.csv`, tidy ones `tables/NAME.tidy.csv`; "
+        "Parquet files hold the same columns. `tables.json` has every number as an exact fraction.",
         "In CSV files an empty field is a missing value. A text that begins like a formula (`= + - @`) or with an "
         "apostrophe has one apostrophe put in front, so that no spreadsheet runs it; Parquet has it as it is.",
     ]

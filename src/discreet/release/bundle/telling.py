@@ -17,6 +17,7 @@ __all__ = [
     "apart_words",
     "bounded_words",
     "confidence_words",
+    "counted_words",
     "factor_words",
     "guess_words",
     "invariant_words",
@@ -126,6 +127,17 @@ def bounded_words(published: Published) -> str:
         f"To keep this promise, one {unit.column} is counted in at most {groups} of a table, with at most {rows} in "
         "each, chosen at random if there are more. It holds whatever else is known or published later, and for "
         "everything computed from these tables."
+    )
+
+
+def counted_words(published: Published) -> str:
+    """Say of which rows counts and sums are right on average: where a limit cuts rows off, they are too small."""
+    unit = published.plan.policy.unit
+    if unit.is_row:
+        return "for all rows, after values were clamped to their bounds"
+    return (
+        f"for the rows that are counted, after values were clamped to their bounds (rows of a {unit.column} beyond its "
+        "limits are not, so totals are too small by these)"
     )
 
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from discreet.plots import caught, hundred
 from discreet.privacy import Relation
 from discreet.privacy.along import deltas
-from discreet.privacy.events import Event
+from discreet.privacy.events import ApproxDP, Event, PureDP
 from discreet.privacy.guarantee import curve
-from discreet.release.bundle.claims import Claim, percent_up
+from discreet.release.bundle.claims import Claim, best_guess, percent_up
 from discreet.release.bundle.telling import factor_words, guess_words, noun
 from discreet.release.published import Published
 from discreet.release.report.marks import paragraph, section, words
@@ -41,6 +41,7 @@ def attacker_part(published: Published, claim: Claim) -> str:
         paragraph(guess_words(claim)),
         paragraph(factor_words(claim)),
         f'<div class="pictures">{guesses}{tests}</div>',
+        *([paragraph(told, kind="note")] if (told := _pair_words(claim, published.relation)) else []),
         paragraph(
             "This is not a test of known attacks: it is proven for all of them, those of tomorrow included, by the "
             "noise that was added.",
@@ -48,6 +49,20 @@ def attacker_part(published: Published, claim: Claim) -> str:
         ),
     ]
     return section("attacker", "What the best attacker can gain", parts)
+
+
+def _pair_words(claim: Claim, relation: Relation) -> str:
+    """Say why `discreet explain-epsilon` tells more for the same ε and δ; nothing where it does not."""
+    level = Fraction(claim.epsilon)
+    pair = best_guess(ApproxDP(level, claim.delta) if claim.delta else PureDP(level), relation)
+    if percent_up(pair) == percent_up(claim.guess):
+        return ""
+    at = f", δ = {claim.delta_text}" if claim.delta else ""
+    return (
+        f"Of the pair ε = {claim.epsilon_text}{at} alone, which is what discreet explain-epsilon explains, only "
+        f"{percent_up(pair)} follows. The smaller bound above is for the noise that was really added, of which more is "
+        "known than one ε."
+    )
 
 
 @lru_cache(maxsize=16)

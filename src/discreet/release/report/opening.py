@@ -6,7 +6,7 @@ from datetime import UTC
 
 from discreet.release.bundle.claims import Claim, percent_up
 from discreet.release.bundle.naming import DUMMY
-from discreet.release.bundle.telling import noun, period_words, who_words
+from discreet.release.bundle.telling import counted_words, noun, period_words, who_words
 from discreet.release.published import Published
 from discreet.release.report.marks import paragraph, prose, section, words
 
@@ -62,7 +62,8 @@ def about_part(published: Published, claim: Claim) -> str:
         paragraph(
             "These tables were computed from private data. Random noise was added to every number before it left. So "
             "there is a proven limit to what anybody can find out about one person from them, whatever else they know. "
-            "What the tables say about groups stays useful: each number comes with how far off it may be."
+            "What the tables say about groups stays useful: a number comes with how far off it may be, or the "
+            "dictionary says why not."
         ),
         paragraph(
             "The plan itself holds facts that were read from the data without noise. That limit does not cover them; "
@@ -72,8 +73,8 @@ def about_part(published: Published, claim: Claim) -> str:
         else "",
         paragraph(who_words(claim)),
         paragraph(
-            "The released (raw) values are what the noise left: counts and sums are right on average, and can be "
-            "negative or fractional. Compute with these."
+            f"The released (raw) values are what the noise left: counts and sums are right on average "
+            f"{counted_words(published)}, and can be negative or fractional. Compute with these."
             + (
                 " Tidy values are made from them to be whole, not negative, and to add up. Print these; their small "
                 "errors no longer cancel out."

@@ -1,4 +1,4 @@
-"""Every table with its picture: one row a group, a bar, where the exact value lies, and the tidy value."""
+"""Every table with its picture: one row a group, a bar, an interval, and the tidy value."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _legend(published: Published) -> str:
         (strip(scale, 7.0, grid=False), "released value"),
         (
             strip(scale, 0.0, low=2.5, high=8.5, grid=False),
-            f"where the exact value lies, {confidence_words(published)} of the time",
+            f"interval: holds the exact value of the counted rows {confidence_words(published)} of the time",
         ),
     ]
     if published.plan.output.tidy and any(table.tidy is not None for table in published.tables):
