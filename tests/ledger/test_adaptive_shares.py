@@ -11,14 +11,26 @@ from functools import lru_cache
 import pytest
 from adaptive_trees import Mechanism, gaussian, response, revealing, worst_delta
 
-from discreet.errors import BudgetExceeded, LedgerDamaged
+from discreet.errors import BudgetExceeded, LedgerDamaged, UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger, Quota, restore
 from discreet.ledger.budget import EXPECTED
 from discreet.ledger.filters import MixedFilter, filter_for, fitting
 from discreet.ledger.pricing import split_price
 from discreet.ledger.shares import Shares, caps, choose_shares
 from discreet.ledger.sums import UNIT, Sums
-from discreet.privacy import GDP, ApproxDP, Event, Gaussian, Laplace, PoissonSampled, PureDP, Repeated, epsilon
+from discreet.privacy import (
+    GDP,
+    ApproxDP,
+    Composed,
+    Event,
+    Gaussian,
+    Grouped,
+    Laplace,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    epsilon,
+)
 from discreet.privacy.gdp import largest_mu_squared
 from discreet.privacy.relation import Relation
 
@@ -230,6 +242,16 @@ class TestFirstCharge:
             charge(book, PureDP("1e-9"))
             assert book.times_left(GDP(mu_squared=largest_mu_squared("0.99", Fraction("9e-7")))) == 0
             assert book.times_left(ApproxDP("0.5", "5e-7")) == 0
+
+    def test_what_has_no_price_beside_others_is_for_unused_accounts_only_too(self) -> None:
+        """A group that has neither a rule nor divergences has its own curve, and that is for the first charge."""
+        group = Grouped(Composed([ApproxDP("0.1", "3e-7"), PureDP("0.1")]), 2)
+        with opened(Budget(1, "1e-6")) as book:
+            assert book.times_left(group) == 1
+            charge(book, PureDP("1e-9"))
+            with pytest.raises(UnsupportedEvent):
+                charge(book, group)
+            assert book.spent().charges == 1
 
     def test_what_is_a_little_too_much_is_refused(self) -> None:
         with opened(Budget(1, "1e-6")) as book:
