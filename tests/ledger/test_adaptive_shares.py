@@ -340,6 +340,16 @@ def test_shares_in_a_ledger_that_are_more_than_the_whole_are_refused() -> None:
     packed = choose_shares(budget).packed()
     assert Shares.unpacked(budget, packed) == choose_shares(budget)
     assert caps(budget, Shares.unpacked(budget, packed)) == caps(budget, choose_shares(budget))
-    for wrong in ({"rule": 3}, {"shares": packed["shares"] | {"gaussian": "9/10"}}):
+    split = packed["shares"]
+
+    def more(share: str) -> str:
+        return str(Fraction(share) + Fraction(1, 10**6))
+
+    (order, share), *others = split["orders"]
+    for wrong in (
+        {"rule": 3},
+        *({"shares": split | {name: more(split[name])}} for name in ("gaussian", "events")),
+        {"shares": split | {"orders": [[order, more(share)], *others]}},
+    ):
         with pytest.raises(LedgerDamaged):
             Shares.unpacked(budget, packed | wrong)
