@@ -46,6 +46,20 @@ def test_an_approximate_budget_admits_one_answer_at_one_or_ten_at_a_tenth() -> N
             ledger.charge(event, relation=ADD, purpose="one more")
 
 
+def test_sums_are_checked_with_every_repetition_of_a_price() -> None:
+    """Equal prices are added up at once: their epsilons, their deltas and their divergences, each as often."""
+    for budget, event in (
+        (Budget(1, "1e-6"), ApproxDP("0.01", "1e-8")),
+        (Budget(1, "1e-6"), Gaussian(100)),
+        (Budget(1), PureDP("0.01")),
+        (Budget(rho=1), Gaussian(100)),
+    ):
+        ledger = opened(budget)
+        for _ in range(3):
+            ledger.charge(event, relation=ADD, purpose="the same again")
+        ledger.verify()
+
+
 def test_a_ledger_pays_for_library_calls() -> None:
     import discreet as dp
 
