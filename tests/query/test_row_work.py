@@ -57,6 +57,57 @@ def test_a_query_that_one_row_makes_costly_is_refused_before_the_charge(session:
     assert not session.spent.charges
 
 
+COPIED = "FROM p JOIN list1000 l ON p.one = l.one JOIN list100 m ON p.one = m.one"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"SELECT p.b AS k, COUNT(*) AS n {COPIED} GROUP BY p.b",
+        f"SELECT COUNT(DISTINCT p.b) AS n {COPIED}",
+        f"SELECT COUNT(*) AS n FROM (SELECT p.who, COUNT(DISTINCT p.b) AS d {COPIED} GROUP BY p.who) AS s WHERE d > 0",
+        f"SELECT COUNT(*) AS n FROM (SELECT p.who, p.b, COUNT(*) AS d {COPIED} GROUP BY p.who, p.b) AS s WHERE d > 0",
+    ],
+    ids=["key", "distinct", "distinct of a unit", "key of a unit"],
+)
+def test_what_a_hash_table_keeps_is_counted_where_nothing_is_computed(session: dp.Session, query: str) -> None:
+    """A column as it is makes no text, and still each of a hundred thousand copies brings one of ten thousand."""
+    with pytest.raises(dp.Refused, match="one row could make"):
+        session.sql(query, epsilon=1, delta="1e-6")
+    assert not session.spent.charges
+
+
+def nested(text: str, depth: int) -> str:
+    for place in range(depth):
+        text = f"{('UPPER', 'LOWER')[place % 2]}({text})"
+    return text
+
+
+def test_what_replacing_makes_of_a_short_text_is_long(session: dp.Session) -> None:
+    text = nested(f"REPLACE(LEFT(p.b, 100), 'a', '{'x' * 100}')", 10)
+    with pytest.raises(dp.Refused, match="one row could make"):
+        session.sql(f"SELECT COUNT(*) AS n FROM p JOIN list1000 l ON p.one = l.one WHERE {text} = 'X'", epsilon=1)
+    assert not session.spent.charges
+
+
+def test_a_private_text_may_be_long_whatever_is_declared_of_it() -> None:
+    """Values beyond the categories are there until they are read, so a list of short ones bounds nothing."""
+    declared = dp.Session(
+        tables(alice=True, people=20),
+        unit=dp.Unit("who", 1, 10),
+        columns={"p": {"b": dp.categories(["x", "y"])}},
+        budget=dp.Budget(epsilon=100),
+        ledger="memory",
+        dataset="people",
+        principal="ana",
+    )
+    with declared as session:
+        text = nested("p.b", 10)
+        with pytest.raises(dp.Refused, match="one row could make"):
+            session.sql(f"SELECT COUNT(*) AS n FROM p JOIN list1000 l ON p.one = l.one WHERE {text} = 'X'", epsilon=1)
+        assert not session.spent.charges
+
+
 def test_a_refusal_says_which_part_costs_most(session: dp.Session) -> None:
     with pytest.raises(dp.Refused, match=r"most of it is in aggregate 1 \(count\).*rows"):
         session.sql(concat(5000), epsilon=1)
