@@ -104,7 +104,7 @@ def test_another_kind_of_unit_is_refused(tmp_path: Path) -> None:
     other = plan_of(tmp_path / "other", running_of())
     (tmp_path / "other").mkdir()
     reals = pa.table({"patient": pa.array([1.5]), "admitted": pa.array([FIRST])})
-    with pytest.raises(Refused, match="kind real"):
+    with pytest.raises(Refused, match="neither whole numbers nor texts"):
         released(other, reals, 1)
 
 
