@@ -144,7 +144,7 @@ def test_invariants_that_contradict_each_other_are_refused_before_anything_is_ch
 
 
 def test_every_period_is_paid_by_itself_until_the_budget_is_used_up(tmp_path):
-    plan = world(tmp_path, ("epsilon = 40", "epsilon = 1.6"))
+    plan = world(tmp_path, ("epsilon = 40", "epsilon = 1.2"))
     first, second = (publish(plan, principal="ana", period=one) for one in (JANUARY, FEBRUARY))
     assert (first.name, second.name) == ("stays-2026-01", "stays-2026-02")
     with pytest.raises(dp.BudgetExceeded):
