@@ -102,6 +102,10 @@ class CandidateQuantile(_OfRank):
     def refusal(self, facts: Facts) -> str | None:
         return None if _is_small(facts.grid) else super().refusal(facts)
 
+    def margin(self, facts: Facts) -> float:
+        """Few of many grid points miss a value that many rows share: taken where all are there, or the other fails."""
+        return 1 if _is_small(facts.grid) or ExponentialQuantile(self.q).is_doubtful(facts) else math.inf
+
     def make(self, facts: Facts) -> QuantileAmong:
         return QuantileAmong(
             candidates=_candidates(facts, self.q),
