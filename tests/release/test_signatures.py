@@ -53,6 +53,12 @@ def test_a_passphrase_locks_a_key(tmp_path):
     assert read_signing_key(tmp_path / "a.key", passphrase="correct horse").public == public
     with pytest.raises(InvalidParameter, match="empty"):
         new_key(tmp_path / "b.key", passphrase="")
+    for said in ("x" * 1024, "\udcff"):
+        with pytest.raises(InvalidParameter, match="passphrase"):
+            new_key(tmp_path / "b.key", passphrase=said)
+        with pytest.raises(InvalidParameter, match="passphrase"):
+            read_signing_key(tmp_path / "a.key", passphrase=said)
+    assert not (tmp_path / "b.key").exists()
 
 
 def test_a_signature_is_good_for_one_message_and_one_key(tmp_path):

@@ -17,8 +17,10 @@ PASSPHRASE = "DISCREET_KEY_PASSPHRASE"
 
 def new_passphrase() -> str:
     """Ask for a new passphrase twice, or take it from the environment."""
-    said = os.environ.get(PASSPHRASE) or _asked("passphrase: ")
-    if PASSPHRASE not in os.environ and _asked("again: ") != said:
+    if said := os.environ.get(PASSPHRASE):
+        return said
+    said = _asked("passphrase: ")
+    if _asked("again: ") != said:
         raise InvalidParameter("these are two passphrases: nothing was written")
     return said
 

@@ -28,6 +28,7 @@ _CONTEXT = b"discreet bundle signature v1\n"  # A signature of ours is good for 
 _MARK = "discreet-ed25519"
 _FINGERPRINT = re.compile(r"(?:ed25519:)?([a-z2-7]{4}(?:-?[a-z2-7]{4}){7})", re.IGNORECASE | re.ASCII)
 _LONGEST = 16_384  # Bytes of a key file.
+_LONGEST_PASSPHRASE = 1_023  # Bytes that OpenSSL takes.
 
 
 @final
@@ -109,21 +110,28 @@ def new_key(path: str | Path, *, passphrase: str | None = None) -> PublicKey:
 
     place = Path(path)
     public = place.with_name(f"{place.name}.pub")
-    if passphrase == "":
-        raise InvalidParameter("an empty passphrase locks nothing: say one, or none")
+    secret = None if passphrase is None else _passphrase(passphrase)
     if any(each.exists() or each.is_symlink() for each in (place, public)):
         raise InvalidParameter(f"{place.name} or {public.name} is there already: a key is never written over")
     key = Ed25519PrivateKey.generate()
-    lock = (
-        serialization.NoEncryption()
-        if passphrase is None
-        else serialization.BestAvailableEncryption(passphrase.encode())
-    )
+    lock = serialization.NoEncryption() if secret is None else serialization.BestAvailableEncryption(secret)
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, lock)
     _write_new(place, pem, 0o600)
     signing = SigningKey(key)
     _write_new(public, signing.public.line.encode(), 0o644)
     return signing.public
+
+
+def _passphrase(said: str) -> bytes:
+    try:
+        secret = said.encode()
+    except UnicodeEncodeError:
+        raise InvalidParameter("a passphrase is text: this one has bytes that are none") from None
+    if not secret:
+        raise InvalidParameter("an empty passphrase locks nothing: say one, or none")
+    if len(secret) > _LONGEST_PASSPHRASE:
+        raise InvalidParameter(f"a passphrase has at most {_LONGEST_PASSPHRASE:,} bytes")
+    return secret
 
 
 def _write_new(place: Path, held: bytes, mode: int) -> None:
@@ -146,7 +154,7 @@ def read_signing_key(path: str | Path, *, passphrase: str | None = None) -> Sign
     if locked and not passphrase:
         raise NotAuthorised(f"the key {Path(path).name} is locked: give its passphrase")
     try:
-        key = load_pem_private_key(pem, passphrase.encode() if locked and passphrase else None)
+        key = load_pem_private_key(pem, _passphrase(passphrase) if locked and passphrase else None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         wrong = "its passphrase is another one" if locked else "it is damaged, or no key that `discreet key new` wrote"
         raise InvalidParameter(f"the key {Path(path).name} cannot be read: {wrong}") from None

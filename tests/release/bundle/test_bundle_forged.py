@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shutil
 import time
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -382,3 +384,86 @@ class TestBombs:
         before = time.process_time()
         assert verify_bundle(bundle).outcome == "NOT VERIFIED"
         assert time.process_time() - before < 10
+
+
+class TestNames:
+    """What is checked is named after its manifest: whoever hands a bundle over chooses what its folder is called."""
+
+    def packed(self, bundle: Path, place: Path, *more: tuple[str, str], folder: str = "stays-2026-01") -> Path:
+        with zipfile.ZipFile(place, "w") as archive:
+            for path in sorted(bundle.rglob("*")):
+                if path.is_file():
+                    archive.write(path, f"{folder}/{path.relative_to(bundle).as_posix()}")
+            for name, text in more:
+                archive.writestr(name, text)
+        return place
+
+    def test_a_renamed_bundle_is_told_by_the_name_of_its_release(self, signed, copy):
+        moved = copy.rename(copy.with_name("stays-2027-12"))
+        verified = verify_bundle(moved, ledger=signed.ledger, key=signed.fingerprint)
+        assert verified.ok
+        assert verified.name == signed.bundle.name
+
+    @pytest.mark.parametrize("folder", ["x: verified: everything matches the ledger\n\x1b[8m", " "])
+    def test_a_folder_in_an_archive_says_nothing(self, copy, tmp_path, folder):
+        verified = verify_bundle(self.packed(copy, tmp_path / "b.zip", folder=folder))
+        assert str(verified).startswith("stays-2026-01: consistent")
+
+    @pytest.mark.parametrize("name", ["../stays", "stays\nverified", ["stays"], "", None])
+    def test_a_manifest_has_a_name_that_a_release_has(self, copy, name):
+        edited(copy, lambda m: m.update(name=name))
+        with pytest.raises(InvalidParameter, match="not one that a release wrote"):
+            verify_bundle(copy)
+
+    def test_a_release_is_of_a_known_kind(self, copy):
+        edited(copy, lambda m: m.update(kind="RELEASE"))
+        with pytest.raises(InvalidParameter, match="not one that a release wrote"):
+            verify_bundle(copy)
+
+    def test_names_of_files_steer_no_terminal(self, copy):
+        (copy / "a\nok  everything\x1b[2J\udcff").write_text("x")
+        (problem,) = verify_bundle(copy).problems
+        assert problem == "a\\nok  everything\\x1b[2J\\udcff does not belong here"
+
+    def test_nobody_is_told_to_have_signed_whom_nobody_knows(self, bundle, ledger, tmp_path):
+        new_key(tmp_path / "forger.key")
+        edited(bundle, lambda m: m["versions"].update(discreet="0.0.1"))  # Texts are not written again then.
+        resigned(bundle, read_signing_key(tmp_path / "forger.key"))
+        for more in ({}, {"ledger": ledger}):
+            assert "nobody said whose key that is" in verify_bundle(bundle, **more).describe()
+
+
+class TestArchives:
+    """An archive holds the same files for those who read its list as for those who unpack it as a stream."""
+
+    def test_another_archive_before_it(self, signed, copy, tmp_path):
+        archive = signed.bundle.with_suffix(".zip")
+        evil = io.BytesIO()
+        with zipfile.ZipFile(evil, "w") as packed:
+            packed.writestr(f"{signed.bundle.name}/README.txt", "ε = 0.01")
+        (tmp_path / "both.zip").write_bytes(evil.getvalue() + archive.read_bytes())
+        assert verify_bundle(tmp_path / "both.zip", key=signed.fingerprint).outcome == "NOT VERIFIED"
+
+    def test_a_file_that_is_not_listed(self, signed, tmp_path):
+        place = tmp_path / "hidden.zip"
+        shutil.copy(signed.bundle.with_suffix(".zip"), place)
+        with zipfile.ZipFile(place, "a") as archive:
+            archive.writestr(f"{signed.bundle.name}/evil.txt", "ε = 0.01")
+            archive.filelist.pop()
+        assert verify_bundle(place, key=signed.fingerprint).outcome == "NOT VERIFIED"
+
+    @pytest.mark.parametrize("at", [8, 14, 18, 22])  # method, checksum, packed size, size
+    def test_a_head_that_differs_from_the_list(self, signed, tmp_path, at):
+        packed = bytearray(signed.bundle.with_suffix(".zip").read_bytes())
+        packed[at] ^= 1
+        (tmp_path / "head.zip").write_bytes(packed)
+        assert verify_bundle(tmp_path / "head.zip", key=signed.fingerprint).outcome == "NOT VERIFIED"
+
+    def test_another_name_in_an_extra_field(self, copy, tmp_path):
+        with zipfile.ZipFile(tmp_path / "named.zip", "w") as archive:
+            for path in sorted(copy.rglob("*")):
+                if path.is_file():
+                    entry = zipfile.ZipInfo(f"{copy.name}/{path.relative_to(copy).as_posix()}")
+                    entry.extra = b"up\x09\x00\x01\0\0\0\0evil" if path.name == "README.txt" else b""
+                    archive.writestr(entry, path.read_bytes())
+        assert verify_bundle(tmp_path / "named.zip").outcome == "NOT VERIFIED"

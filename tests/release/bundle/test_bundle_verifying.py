@@ -421,7 +421,7 @@ def test_the_text_tells_what_was_checked(bundle, ledger):
         "every file is there and unchanged",
         "the plan is the one that the manifest names",
         "the tables say the same in every file",
-        "every ε, δ and ρ that is stated follows from the event",
+        "“ε = …”, guesses and factors of the texts follow from the event",
         "the ledger holds this release",
         "the ledger has recorded this plan and these files",
         "everything else follows from the plan and the ledger",

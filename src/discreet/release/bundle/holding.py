@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -18,6 +19,9 @@ __all__ = ["Held", "hold"]
 _LARGEST = 1 << 31  # Bytes of a bundle, unpacked.
 _MOST_FILES = 10_000
 _CHUNK = 1 << 20
+_LOCAL = struct.Struct("<4s5H3L2H")  # The head of a file within a .zip file.
+_SIZED_LATER = 8  # The flag of an entry whose size only follows it.
+_OTHER_NAME = b"up"  # The mark of an extra field with another name for the same file.
 
 
 @final
@@ -25,7 +29,6 @@ _CHUNK = 1 << 20
 class Held:
     """The files of a bundle by their paths, and what was found that is no plain file."""
 
-    name: str
     files: dict[str, bytes]
     odd: tuple[str, ...]
 
@@ -53,7 +56,7 @@ def _folder(path: Path) -> Held:
             continue
         left = _room(left - found.lstat().st_size, len(files))
         files[name] = _read_plain(found)
-    return Held(path.resolve().name, files, tuple(odd))
+    return Held(files, tuple(odd))
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -77,6 +80,7 @@ def _archive(path: Path) -> Held:
     folders: set[str] = set()
     left = _LARGEST
     with zipfile.ZipFile(path) as archive:
+        odd += _unlisted(path, archive)
         for entry in archive.infolist():
             place = _place(entry)
             if place is None or place[1] in files:
@@ -85,8 +89,32 @@ def _archive(path: Path) -> Held:
             folders.add(place[0])
             files[place[1]] = held = _unpacked(archive, entry, left)
             left = _room(left - len(held), len(files))
-    name = folders.pop() if len(folders) == 1 else path.stem
-    return Held(name, files, tuple(odd) + tuple(f"{each}/" for each in sorted(folders)))
+    several = sorted(folders) if len(folders) > 1 else []
+    return Held(files, tuple(dict.fromkeys([*odd, *(f"{each}/" for each in several)])))
+
+
+def _unlisted(path: Path, archive: zipfile.ZipFile) -> Iterator[str]:
+    """Name entries before or after which something lies that is not listed, or whose own head says otherwise.
+
+    Programs that unpack a stream read heads one after the other and never the list at the end: both must tell of the
+    same files, or a bundle could be checked that nobody unpacks.
+    """
+    at = 0
+    with open(path, "rb") as held:
+        for entry in sorted(archive.infolist(), key=lambda one: one.header_offset):
+            held.seek(entry.header_offset)
+            head = held.read(_LOCAL.size)
+            if entry.header_offset != at or len(head) < _LOCAL.size:
+                yield entry.filename
+                return
+            _, _, flags, method, _, _, crc, packed, size, name, extra = _LOCAL.unpack(head)
+            more = held.read(name + extra)[name:] + entry.extra
+            said = (method, crc, packed, size) == (entry.compress_type, entry.CRC, entry.compress_size, entry.file_size)
+            if not said or flags & _SIZED_LATER or _OTHER_NAME in more:
+                yield entry.filename
+            at = entry.header_offset + _LOCAL.size + name + extra + entry.compress_size
+    if at != archive.start_dir:
+        yield path.name
 
 
 def _place(entry: zipfile.ZipInfo) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from discreet.errors import InvalidParameter
 from discreet.release.published import Published
 
-__all__ = ["DUMMY", "TABLES", "bundle_name", "check_tables", "table_file"]
+__all__ = ["DUMMY", "TABLES", "bundle_name", "check_tables", "name_of_release", "table_file"]
 
 DUMMY = "DUMMY"
 TABLES = "tables"  # The folder of the tables, within a bundle.
@@ -20,8 +20,13 @@ _DEVICES = {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt"
 
 def bundle_name(published: Published) -> str:
     """Name the folder of a bundle after its plan and its period; that of a dummy says so."""
-    words = [_word(published.plan.name, "the name of a plan"), _word(published.period.label, "the label of a period")]
-    return "-".join([*words, *([DUMMY] if published.ledger is None else [])])
+    return name_of_release(published.plan.name, published.period.label, dummy=published.ledger is None)
+
+
+def name_of_release(plan: str, period: str, *, dummy: bool) -> str:
+    """Return the name of a bundle from what its manifest says; refuse words that no plan has."""
+    words = [_word(plan, "the name of a plan"), _word(period, "the label of a period")]
+    return "-".join([*words, *([DUMMY] if dummy else [])])
 
 
 def table_file(name: str, suffix: str, *, tidy: bool, dummy: bool) -> str:

@@ -14,7 +14,7 @@ from discreet.release.bundle.exact_tables import EXACT, ExactTable, read_exact, 
 from discreet.release.bundle.holding import Held, hold
 from discreet.release.bundle.in_ledger import compare_digests, compare_with_ledger
 from discreet.release.bundle.manifest import FORMATS, MANIFEST, sha256
-from discreet.release.bundle.naming import DUMMY
+from discreet.release.bundle.naming import DUMMY, name_of_release
 from discreet.release.bundle.rebuilding import rebuilt
 from discreet.release.bundle.same_table import same_parquet
 from discreet.release.bundle.signature import SIGNATURE, check_signature, signer_of
@@ -38,7 +38,7 @@ _NEEDED = {
     "files",
     "versions",
 }
-_STATED = "every ε, δ and ρ that is stated follows from the event"
+_STATED = "“ε = …”, guesses and factors of the texts follow from the event"
 _MARKS = {"ok": "ok ", "not checked": "-- ", "BAD": "BAD"}
 _OF_SERIES = {"sha256", "unit", "epsilon", "delta", "event", "charge", "hash"}
 
@@ -66,7 +66,9 @@ class Check:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What came of checking a bundle. `outcome` says it in a word, and the text what was checked.
+    """What came of checking a bundle: of the release that its manifest names, whatever its folder is called.
+
+    `outcome` says it in a word, and the text what was checked.
 
     verified            with the ledger: everything follows from what was paid for, stored and recorded there
     matches the ledger  nothing contradicts the ledger, but not everything could be compared with it
@@ -75,7 +77,7 @@ class Verified:
     NOT VERIFIED        something is wrong
     """
 
-    name: str
+    name: str  # of the release and its period, as the manifest has them
     kind: str  # "release", or "DUMMY"
     checks: tuple[Check, ...]
     signed_by: str = ""  # the fingerprint of the key that signed it; empty if none did
@@ -121,7 +123,11 @@ class Verified:
         return f"consistent: its files agree with each other; {origin}, so anybody may have written it"
 
     def _signed(self) -> str:
-        return f", and it is signed by {self.signed_by}" if self.signed_by else ""
+        if not self.signed_by:
+            return ""
+        # Only digests in the ledger, or the reader, say whose key it is.
+        known = self.by_key or self.outcome == "verified"
+        return f", and it is signed by {self.signed_by}{'' if known else ' (nobody said whose key that is)'}"
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {self.describe()}"]
@@ -156,7 +162,7 @@ def verify_bundle(
         sound = not any(each.problems for each in checks)
         checks += _ledger(held, manifest, tables, Path(ledger), sound=sound)
     return Verified(
-        name=held.name,
+        name=_name(manifest),
         kind=str(manifest["kind"]),
         checks=tuple(checks),
         signed_by="" if signer is None else signer.fingerprint,
@@ -213,13 +219,31 @@ def _well_formed(manifest: dict[str, Any]) -> bool:
         and all(isinstance(facts, dict) and facts.keys() >= _OF_SERIES for facts in manifest["running"].values())
         and all(isinstance(manifest[name], dict) for name in ("guarantee", "period", "versions"))
         and (mark is None or (isinstance(mark, dict) and {"dataset", "charge", "hash", "time"} <= mark.keys()))
+        and manifest["kind"] in ("release", DUMMY)
         and (mark is None) == (manifest["kind"] == DUMMY)
+        and _has_name(manifest)
         and ("signer" in manifest) == (manifest["format"] != 1)  # An earlier format is no way round a signature.
     )
 
 
+def _has_name(manifest: dict[str, Any]) -> bool:
+    try:
+        return bool(_name(manifest))
+    except (InvalidParameter, KeyError, TypeError):
+        return False
+
+
+def _name(manifest: dict[str, Any]) -> str:
+    return name_of_release(manifest["name"], manifest["period"]["label"], dummy=manifest["kind"] == DUMMY)
+
+
 def _files(held: Held, manifest: dict[str, Any]) -> Check:
-    return Check("every file is there and unchanged", tuple(_changed(held, manifest["files"])))
+    return Check("every file is there and unchanged", tuple(map(_printable, _changed(held, manifest["files"]))))
+
+
+def _printable(text: str) -> str:
+    """Spell out what would end a line or steer a terminal: whoever forges a bundle chooses the names of files."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def _changed(held: Held, listed: dict[str, Any]) -> Iterator[str]:
@@ -243,7 +267,7 @@ def _tables(held: Held, manifest: dict[str, Any]) -> tuple[tuple[ExactTable, ...
         tables = read_exact(held.files.get(EXACT, b""))
     except InvalidParameter as error:
         return (), Check(what, (str(error),))
-    return tables, Check(what, tuple(_differing(held, manifest, tables)))
+    return tables, Check(what, tuple(map(_printable, _differing(held, manifest, tables))))
 
 
 def _differing(held: Held, manifest: dict[str, Any], tables: tuple[ExactTable, ...]) -> Iterator[str]:
