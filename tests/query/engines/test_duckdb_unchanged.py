@@ -18,7 +18,8 @@ import pytest
 import discreet as dp
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines import DuckDBEngine, unchanged
+from discreet.query.engines.tables import Schemas
 
 PEOPLE, EACH = 20, 100
 ROWS = pa.table(
@@ -217,3 +218,24 @@ def test_frames_of_every_kind_keep_the_types_they_were_opened_with() -> None:
     )
     with session_of({"t": frame}) as session:
         session.sql(COUNT, epsilon=1).release()
+
+
+class TwoFiles:
+    """A table in two files whose columns change while the files look the same, as right after they were written."""
+
+    paths = ("old.csv", "fresh.csv")
+    columns: Schemas = frozenset({frozenset({("id", "VARCHAR")})})
+
+    def columns_now(self, connection: object, name: str) -> Schemas:
+        return self.columns
+
+
+def test_columns_are_looked_at_again_as_long_as_any_file_is_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = {"old.csv": 0, "fresh.csv": time.time_ns()}
+    monkeypatch.setattr(unchanged, "_stat", lambda path: (1, 1, 1, written[path], written[path]))
+    held = TwoFiles()
+    table = unchanged.OpenedTable(held, "t", public=False)
+    assert table.begin(None) == 1
+    assert table.is_unchanged(None)
+    held.columns = frozenset({frozenset({("name", "VARCHAR")})})
+    assert not table.is_unchanged(None)
