@@ -200,6 +200,14 @@ class TestSignatures:
         (problem,) = self.problems(signed, copy)
         assert problem.startswith("it is signed by another key")
 
+    def test_another_key_however_the_right_one_is_named(self, signed, copy):
+        ways = (signed.fingerprint, signed.folder / "board.key.pub", signed.key().public)
+        assert {verify_bundle(copy, key=way).outcome for way in ways} == {"signed"}
+        resigned(copy, signed.key("other"))
+        for way in ways:
+            (problem,) = verify_bundle(copy, key=way).problems
+            assert problem.startswith("it is signed by another key")
+
     def test_the_key_of_the_manifest_with_the_signature_of_another(self, signed, copy):
         other = signed.key("other")
         (copy / "signature.json").write_bytes(signature_file((copy / "manifest.json").read_bytes(), other))
