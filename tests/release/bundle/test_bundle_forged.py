@@ -20,6 +20,9 @@ from discreet.cli.exits import Code
 from discreet.cli.running import run
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger import look
+from discreet.ledger.pricing import concentrated_price
+from discreet.privacy import Event, Relation, epsilon
+from discreet.privacy.events import from_json
 from discreet.release import SigningKey, new_key, publish, read_release_plan, read_signing_key, verify_bundle
 from discreet.release.bundle.manifest import json_bytes, sha256
 from discreet.release.bundle.signature import signature_file
@@ -62,6 +65,10 @@ def rewritten(bundle: Path, name: str, content: bytes) -> None:
     """Change a file and its hash, as a forger does."""
     (bundle / name).write_bytes(content)
     edited(bundle, lambda m: m["files"].update({name: {"sha256": sha256(content), "bytes": len(content)}}))
+
+
+def event_of(manifest: dict[str, Any]) -> Event:
+    return from_json(json.dumps(manifest["guarantee"]["event"]))
 
 
 def resigned(bundle: Path, key: SigningKey) -> None:
@@ -279,8 +286,24 @@ class TestNumbersOfTheTexts:
         rewritten(copy, "registry.json", json_bytes(entry))
         assert any(each.startswith("registry.json states another") for each in verify_bundle(copy).problems)
 
-    def test_a_manifest_that_states_less_than_its_event(self, copy):
-        edited(copy, lambda m: m["guarantee"].update(epsilon=m["guarantee"]["epsilon"] * 0.99))
+    @pytest.mark.parametrize("factor", [0.99, 1 - 1e-6])
+    def test_a_smaller_rho_in_the_registry(self, copy, factor):
+        event = event_of(json.loads((copy / "manifest.json").read_text()))
+        rho = float(concentrated_price(event, Relation.ADD_REMOVE).rho)
+        entry = json.loads((copy / "registry.json").read_text())
+        numbers = entry["deployment"]["privacy_loss"]["privacy_parameters"]
+        for said, found in ((rho, False), (rho * factor, True)):
+            numbers["rho"] = said
+            rewritten(copy, "registry.json", json_bytes(entry))
+            assert ("registry.json states a smaller ρ than the event has" in verify_bundle(copy).problems) is found
+
+    @pytest.mark.parametrize("factor", [0.99, 1 - 1e-6])
+    def test_a_manifest_that_states_less_than_its_event(self, copy, factor):
+        def forge(manifest):
+            said = manifest["guarantee"]
+            said["epsilon"] = factor * epsilon(event_of(manifest), said["delta"], relation=Relation(said["relation"]))
+
+        edited(copy, forge)
         (problem,) = (each for each in verify_bundle(copy).problems if "smaller ε" in each)
         assert problem.startswith("manifest.json")
 
@@ -297,6 +320,14 @@ class TestWithoutDigests:
         edited(bundle, change)
         problems = verify_bundle(bundle, ledger=ledger).problems
         assert "ε and δ are not those of the event that was charged" in problems
+
+    def test_another_relation_is_found_though_nothing_is_rebuilt(self, bundle, ledger):
+        def change(manifest):
+            manifest["versions"]["discreet"] = "0.0.1"
+            manifest["guarantee"]["relation"] = "replace-one"
+
+        edited(bundle, change)
+        assert "it was charged under another relation" in verify_bundle(bundle, ledger=ledger).problems
 
     def test_a_table_that_was_never_stored_is_found_though_nothing_is_rebuilt(self, bundle, ledger):
         tables = json.loads((bundle / "tables.json").read_text())
