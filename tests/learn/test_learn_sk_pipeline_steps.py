@@ -9,13 +9,15 @@ import pandas as pd
 import pytest
 from sk_purse import Purse
 from sklearn import decomposition
+from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector, make_column_transformer
-from sklearn.ensemble import StackingRegressor
+from sklearn.ensemble import BaggingClassifier, StackingRegressor, VotingClassifier
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression as PlainLine
 from sklearn.linear_model import LogisticRegression as PlainLogistic
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -101,7 +103,51 @@ LEARNING = [
     lambda end: make_pipeline(PlainScaler(), union(StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1))), Normalizer()),
     lambda end: OwnPipeline([("scale", PlainScaler()), ("end", end)]),
     lambda end: make_pipeline(PlainScaler(), Pipeline([("inner", end)])),
+    lambda end: make_pipeline(FunctionTransformer(np.frompyfunc(float, 1, 1)), end),
 ]
+
+
+class Wrapped(BaseEstimator):
+    """A model of somebody else, with a private one inside that no parameter shows."""
+
+    def fit(self, X: Any, y: Any) -> Wrapped:
+        bayes(None).fit(X, y)
+        return self
+
+
+class Connected(PlainScaler):
+    """A scaler of somebody else, with a session that pays for nothing."""
+
+    session = "https"
+
+
+HELD = [
+    lambda end: GridSearchCV(end, {"var_smoothing": [1e-4, 1]}, cv=2, error_score="raise"),
+    lambda end: OneVsRestClassifier(end),
+    lambda end: VotingClassifier([("end", end)]),
+    lambda end: BaggingClassifier(end, n_estimators=1, bootstrap=False),
+    lambda end: make_pipeline(Normalizer(), VotingClassifier([("inner", make_pipeline(end))])),
+    lambda _: Wrapped(),
+]
+
+
+@pytest.mark.parametrize("made", HELD)
+def test_a_private_estimator_within_another_is_found_behind_a_plain_step(made: Any) -> None:
+    """The epsilon that it reports would be false for all rows that the scaler has moved."""
+    with pytest.raises(dp.Refused, match="is fitted on the rows, and is not private"):
+        make_pipeline(PlainScaler(), made(bayes(None))).fit(X, Y)
+    make_pipeline(Normalizer(), made(bayes(None))).fit(X, Y)
+
+
+@pytest.mark.parametrize("paid", [True, False])
+def test_what_somebody_else_calls_a_session_pays_for_nothing(paid: bool) -> None:
+    with pytest.raises(dp.Refused, match=r"learns from the rows|fitted on the rows"):
+        make_pipeline(Connected(), bayes(Purse() if paid else None)).fit(X, Y)
+
+
+def test_rows_that_are_drawn_several_times_are_refused() -> None:
+    with pytest.raises(dp.Refused, match="several times"):
+        BaggingClassifier(bayes(None), n_estimators=1).fit(X, Y)
 
 
 @pytest.mark.parametrize("made", LEARNING)
@@ -233,7 +279,14 @@ class TestRowFunctions:
         assert np.isnan(found[7]).all()
         assert np.array_equal(np.delete(found, 7, axis=0), np.delete(table, 7, axis=0))
 
-    def test_names_are_kept_where_there_are_as_many(self) -> None:
+    @pytest.mark.parametrize("func", [lambda rows: rows[:, ::-1], lambda rows: rows + rows.sum(axis=1)[:, None]])
+    def test_names_of_columns_that_were_moved_or_mixed_are_not_kept(self, func: Any) -> None:
+        """Bounds by name would clamp one column to those of another."""
+        steps = make_pipeline(RowFunction(func), bayes(None, {"a": (0, 1), "b": (0, 9)})).set_output(transform="pandas")
+        with pytest.raises(dp.Refused, match="bounds does not fit the columns"):
+            steps.fit(pd.DataFrame(X, columns=["a", "b"]), Y)
+
+    def test_names_are_kept_where_each_column_is_made_from_its_own(self) -> None:
         table = pd.DataFrame(X, columns=["a", "b"])
         assert RowFunction(np.log1p).fit(table).get_feature_names_out().tolist() == ["a", "b"]
         wide = RowFunction(lambda rows: np.column_stack([rows, rows[:, 0]])).fit(table)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import OneToOneFeatureMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -35,14 +35,19 @@ def all_pay(step: Any) -> bool:
     """Tell whether a step, and every step within it, is charged to a session or learns nothing from values."""
     if isinstance(step, COMPOSED):
         return _picks_columns_by_names(step, has_session=True) and all(all_pay(part) for part in _parts(step))
-    return getattr(step, "session", None) is not None or _learns_nothing(step, has_session=True)
+    return (_is_private(step) and step.session is not None) or _learns_nothing(step, has_session=True)
 
 
-def learns_before_private(step: Any) -> bool:
-    """Tell whether a plain step learns from the rows that a private one behind it is handed, both within this one."""
+def learns_before_private(step: Any, *, at_work: bool = False) -> bool:
+    """Tell whether a plain step learns from the rows that a private one behind it is handed, both within this one.
+
+    One that is at work around a private estimator holds it, though no step may show it: its last step counts as private
+    then, for it may make one in its own fit.
+    """
     parts = list(_parts(step)) if isinstance(step, COMPOSED) else []
     if isinstance(step, Pipeline):
-        last = max((place for place, part in enumerate(parts) if _has_private(part)), default=0)
+        hidden = len(step.steps) - 1 if at_work else 0
+        last = max((place for place, part in enumerate(parts) if _has_private(part)), default=hidden)
         if not all(_is_private_or_plain_rows(part) for part in parts[:last]):
             return True
     if isinstance(step, ColumnTransformer) and _has_private(step) and not _picks_columns_by_names(step):
@@ -80,15 +85,22 @@ def _parts(step: Any) -> Iterator[Any]:
 
 
 def _has_private(step: Any) -> bool:
+    """Tell whether a step is private, or has one that is: in a search, a vote or whatever else takes estimators."""
     if isinstance(step, COMPOSED):
         return any(_has_private(part) for part in _parts(step))
-    return hasattr(step, "session")
+    inside = step.get_params().values() if isinstance(step, BaseEstimator) else ()
+    return _is_private(step) or any(map(_is_private, inside))
+
+
+def _is_private(step: Any) -> bool:
+    """Tell whether a step is one of ours that pays; others may call something else a session."""
+    return hasattr(step, "session") and any(kind.__module__.startswith("discreet.") for kind in type(step).__mro__)
 
 
 def _is_private_or_plain_rows(step: Any) -> bool:
     if isinstance(step, COMPOSED):
         return _picks_columns_by_names(step) and all(_is_private_or_plain_rows(part) for part in _parts(step))
-    return hasattr(step, "session") or _learns_nothing(step)
+    return _is_private(step) or _learns_nothing(step)
 
 
 def _picks_columns_by_names(step: Any, *, has_session: bool = False) -> bool:
@@ -124,7 +136,10 @@ def _has_declared_categories(encoder: Any, has_session: bool) -> bool:
 
 def _is_elementwise(step: Any, _: bool) -> bool:
     """Tell whether a function is none, or one of numpy's that works on each number by itself."""
-    return step.func is None or (isinstance(step.func, np.ufunc) and step.func.nin == 1 and not step.kw_args)
+    if not isinstance(step.func, np.ufunc):
+        return step.func is None
+    # One that knows objects only was made of a function of Python, which may remember what it has seen.
+    return step.func.nin == 1 and not step.kw_args and step.func.types != ["O->O"]
 
 
 def _fills_a_constant(step: Any, _: bool) -> bool:

@@ -61,6 +61,9 @@ class RowFunction(TransformerMixin, BaseEstimator):
                 reason="on made-up rows it gave another result in company: one person would move the rows of others",
                 way_out="use a function of single rows; means and spreads come from discreet.learn.sklearn scalers",
             )
+        self._keeps_columns = together.shape == made_up.shape and all(
+            _alike(self._called(_but_for(made_up, place))[:, place], together[:, place]) for place in range(columns)
+        )
         return int(together.shape[1])
 
     def _called(self, rows: Floats) -> Floats:
@@ -90,10 +93,10 @@ class RowFunction(TransformerMixin, BaseEstimator):
             return np.full((1, self.n_features_out_), np.nan)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the columns that come out: as they came in if there are as many, else by their places."""
+        """Name the columns that come out: as they came in if each is made from its own alone, else by their places."""
         check_is_fitted(self)
         given = getattr(self, "feature_names_in_", input_features)
-        if given is not None and len(given) == self.n_features_out_:
+        if given is not None and self._keeps_columns:
             return np.asarray(given, dtype=object)
         return np.array([f"row{place}" for place in range(self.n_features_out_)], dtype=object)
 
@@ -101,6 +104,13 @@ class RowFunction(TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _but_for(rows: Floats, place: int) -> Floats:
+    """Move all columns but one by some rows: what is made from that one stays as it is."""
+    moved: Floats = np.roll(rows, 3, axis=0)
+    moved[:, place] = rows[:, place]
+    return moved
 
 
 def _alike(one: Floats, other: Floats) -> bool:
