@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from discreet.query.engines.times import in_range
 from discreet.query.engines.writing import SQL_TYPES, Rule, WriteAs, Writer
-from discreet.query.expressions import Apply
-from discreet.query.facts import Kind
+from discreet.query.expressions import Apply, Expression, Literal
+from discreet.query.facts import LONGEST_TEXT, Kind
 from discreet.query.operators import Operator
 
 __all__ = ["CASTS", "by_format", "cast"]
@@ -118,11 +118,17 @@ _SPECIAL: Mapping[tuple[Kind, Kind], Callable[[str, Writer], str]] = {
 }
 
 
+def _cut(text: str, expression: Expression) -> str:
+    """Cut a text that is read: a long one takes long, and one row would decide whether that fails."""
+    return text if isinstance(expression, Literal) else f"left({text}, {LONGEST_TEXT})"
+
+
 def _to(kind: Kind) -> Rule:
     def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
         (argument,) = node.arguments
         here = argument.facts.kind
-        return cast(write_as(argument, here, writer), here, kind, writer)
+        value = write_as(argument, here, writer)
+        return cast(_cut(value, argument) if here is Kind.TEXT else value, here, kind, writer)
 
     return rule
 

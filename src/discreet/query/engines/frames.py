@@ -13,6 +13,7 @@ from discreet.query.engines.arrow import offered, safe_table
 __all__ = ["pandas_schema", "pandas_table", "polars_schema", "polars_table"]
 
 _DOUBLE = 8  # bytes
+_EXACT = 1 << 53  # Whole numbers up to here are doubles.
 _LARGEST_BITS = 1000  # Of a whole number that is written as a text.
 
 
@@ -120,12 +121,17 @@ def _text(value: object) -> str | None:
     if isinstance(value, (int, np.integer)):
         return str(value) if int(value).bit_length() <= _LARGEST_BITS else None
     if isinstance(value, (float, np.floating)):
-        return None if value != value else repr(float(value))
+        return None if value != value else _real(float(value))
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else None
     if isinstance(value, datetime):
         return _moment(value)
     return value.isoformat() if isinstance(value, date) else None
+
+
+def _real(value: float) -> str:
+    """Write a whole number as one: 7 and 7.0 are one person, as they are in a column of numbers."""
+    return str(int(value)) if value.is_integer() and abs(value) <= _EXACT else repr(value)
 
 
 def _valid(text: str) -> str | None:

@@ -69,6 +69,11 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     if kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.members is not None:
         double = cast(name, kind, Kind.REAL, writer)
         read_as = f"(CASE WHEN trunc({double}) = {double} THEN {read_as} END)"
+    elif kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.is_bounded:
+        # What no whole number can hold is at its bound, as it is where it is stored as a real.
+        double = cast(name, kind, Kind.REAL, writer)
+        beyond = f"WHEN {double} >= {_LARGEST} THEN {_LARGEST} WHEN {double} <= {-_LARGEST} THEN {-_LARGEST}"
+        read_as = f"coalesce({read_as}, CASE {beyond} END)"
     return stored, read_as, _clamped(_filled(name, facts.kind, column.missing), facts)
 
 
@@ -135,7 +140,10 @@ def _stored(value: str, sql_type: str, kind: Kind) -> str:
 def _time(value: str, sql_type: str, kind: Kind) -> str:
     """Leave out what lies beyond the years 1 to 9999, in the type it is stored in: a cast of it might fail."""
     if sql_type == "TIMESTAMP_NS":
-        return f"(CASE WHEN isfinite({value}) THEN CAST({value} AS TIMESTAMP) END)"
+        # Rounded down, as a text is: a cast rounds to the nearest, which may be the next day.
+        count = f"epoch_ns({value})"
+        micros = f"{count} // 1000 - CASE WHEN {count} % 1000 < 0 THEN 1 ELSE 0 END"
+        return f"(CASE WHEN isfinite({value}) THEN make_timestamp({micros}) END)"
     if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS"):
         low, high = (f"CAST('{text}' AS {sql_type})" for text in ("0001-01-01 00:00:00", "9999-12-31 23:59:59"))
         return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS TIMESTAMP) END)"

@@ -15,6 +15,7 @@ from discreet.query.policy import Declared, PublicTable, Unit
 
 __all__ = ["Columns", "Schemas", "build_catalogue", "nearest"]
 
+_EXACT = 1 << 53  # Whole numbers up to here are doubles.
 _FEW = 8  # Columns of a public table whose pairs are looked at.
 Columns = Mapping[str, Declared] | Mapping[str, Mapping[str, Declared]]
 
@@ -122,6 +123,8 @@ def _private_table(
     if not schema:
         raise InvalidParameter(f"table {name!r} has no column of a kind that can be asked")
     owner = None if unit.is_row else _unit_column(name, schema, declared, unit)
+    if inferred and owner is not None:
+        _check_unit_of_frame(name, owner, schema[owner])
     said = {column.casefold(): (column, declaration) for column, declaration in declared.items()}
     columns = {}
     for column, kind in schema.items():
@@ -146,6 +149,16 @@ def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, 
     return found
 
 
+def _check_unit_of_frame(table: str, column: str, stored: Kind) -> None:
+    """Refuse real numbers: pandas makes them of whole ones if one is missing, and then several people may be one."""
+    if stored is Kind.REAL:
+        raise InvalidParameter(
+            f"column {column!r} of table {table!r} tells units apart and is stored as real numbers in a pandas frame, "
+            "which makes them of whole ones if one is missing: beyond 2^53 several would be one. Have it read as "
+            f'"Int64" or text (frame.astype({{"{column}": "Int64"}}) if all are small), or hand over Arrow or polars'
+        )
+
+
 def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, inferred: bool) -> CatalogueColumn:
     """Describe a column. A type that was inferred from rows tells about them, and is not told."""
     stored = None if inferred else kind
@@ -158,6 +171,8 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
             f"column {name!r} of table {table!r} is stored as {kind.value} and cannot be declared as "
             f"{declaration.facts.kind.value}"
         )
+    if inferred:
+        _check_inferred(table, name, kind, declaration.stored_as(stored))
     if declaration.format is not None and kind is not Kind.TEXT:
         raise InvalidParameter(
             f"column {name!r} of table {table!r} is stored as {kind.value}: leave format out, which is for texts"
@@ -169,6 +184,35 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
         format=declaration.format,
         stored=stored,
     )
+
+
+def _check_inferred(table: str, name: str, stored: Kind, declared: Facts) -> None:
+    """Refuse what would read all values of a frame in another way if one of them changed the type of their column.
+
+    A number that is missing makes real numbers of whole ones, whose texts are others (1.0 for 1) and which are rounded
+    beyond 2^53; a text makes texts of all. A number is read alike from all of these, and so is a truth value or a time
+    from texts and from its own type; nothing else is.
+    """
+    number = "a number" if stored.is_number else stored.value
+    if stored is not Kind.TEXT and _family(stored) is not _family(declared.kind):
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r} is stored as {number} in a pandas frame and cannot be declared as "
+            f"{declared.kind.value}: one missing value would change how all others are read. Declare it as what it is, "
+            f'convert it before (as in frame.astype({{"{name}": "string"}})), or hand the table over as Arrow or polars'
+        )
+    ends = [abs(end) for end in (declared.low, declared.high) if end is not None]
+    if declared.kind is Kind.INTEGER and max(ends, default=0) > _EXACT:
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r}: whole numbers beyond 2^53 are rounded in a pandas frame as soon as "
+            "one is missing. Hand the table over as Arrow or polars, whose types are declared"
+        )
+
+
+def _family(kind: Kind) -> Kind:
+    """Return the one of several kinds that stands for all whose values are read alike."""
+    if kind.is_number:
+        return Kind.REAL
+    return Kind.TIMESTAMP if kind.is_time else kind
 
 
 def _can_become(stored: Kind, declared: Kind) -> bool:
