@@ -130,6 +130,35 @@ class TestMarks:
             is_seen = isinstance(choice, dict) and not choice.keys() & {"kind"}
             assert ("columns.salary" in draft.answered("columns.salary", choice).seen) is is_seen
 
+    def test_a_choice_beside_no_proposal_is_marked(self, tmp_path):
+        """Of a column that seems to name people nothing is proposed, and its values are offered all the same."""
+        table = people().rename_columns({"diagnosis": "surname"})
+        pq.write_table(table.append_column("ward_id", table["salary"]), tmp_path / "people.parquet")
+        draft = draft_plan(tmp_path / "people.parquet").value
+        for field in ("columns.surname", "columns.ward_id"):
+            assert draft[field].value is None
+            (choice, *_) = (one for one in draft[field].choices if one and not one.keys() & {"kind"})
+            assert field in draft.answered(field, choice).seen
+            assert field not in draft.answered(field, {"low": 0, "high": 7}).seen
+
+    def test_a_choice_that_is_made_again_is_marked(self, tmp_path):
+        pq.write_table(people(), tmp_path / "people.parquet")
+        draft = draft_plan(tmp_path / "people.parquet").value
+        for field in ("columns.diagnosis", "columns.salary"):
+            offered = draft[field].value
+            again = draft.answered(field, {"kind": "text"}).answered(field, offered)
+            assert field in again.seen
+            assert field in again.answered("unit.column", "row").seen
+        known = {name: draft["columns.salary"].value[name] for name in ("low", "high")}
+        assert "columns.salary" in draft.answered("columns.salary", known).seen, "what it is, is not what was read"
+
+    def test_numbers_are_told_as_the_plan_has_them(self, tmp_path):
+        table = people()
+        cost = pa.array([value / 8 for value in table["salary"].to_pylist()])
+        plan_of(tmp_path, table.append_column("cost", cost))
+        (fact,) = (one for one in read_release_plan(tmp_path / "plan.toml").from_data if one.field.endswith(".cost"))
+        assert re.fullmatch(r"\{ low = [\d.]+, high = [\d.]+ \}", fact.value)
+
     def test_a_mark_of_nothing_is_refused(self, tmp_path):
         text = plan_of(tmp_path, people()).replace('"unit.max_groups"', '"unit.max_group"')
         (tmp_path / "plan.toml").write_text(text)

@@ -15,7 +15,15 @@ from discreet.privacy.notprivate import NotPrivate
 from discreet.query import Kind
 from discreet.query.session.catalogue_building import nearest
 from discreet.release.drafting.looking import Look, SeenColumn, SeenUnit, looking
-from discreet.release.drafting.proposals import Proposal, by_name, declaration, limit, shows_rows, unit_why
+from discreet.release.drafting.proposals import (
+    Proposal,
+    by_name,
+    declaration,
+    limit,
+    shows_rows,
+    shows_same_rows,
+    unit_why,
+)
 from discreet.release.drafting.tables import first_groupings, first_measures
 
 __all__ = ["Draft", "draft_plan"]
@@ -57,8 +65,11 @@ class Draft:
             return self._looked_again(value)
         if field == "schedule.every" and value not in known.choices:
             raise InvalidParameter(f"{field} must be one of {', '.join(known.choices)}")
-        offered = known.from_data and shows_rows(value) and value in known.choices  # It was read from the rows as well.
-        changed = replace(known, value=value, why=_SAID, from_data=offered)
+        # What is offered beside a proposal was read from the rows as well, even where nothing is proposed.
+        offered = shows_rows(value) and any(shows_same_rows(value, one) for one in known.choices)
+        return self._with(known, replace(known, value=value, why=_SAID, from_data=offered))
+
+    def _with(self, known: Proposal, changed: Proposal) -> Draft:
         return replace(self, proposals=tuple(changed if one is known else one for one in self.proposals))
 
     def _looked_again(self, unit: str) -> Draft:
@@ -67,6 +78,8 @@ class Draft:
         for one in self.proposals:
             if one.why == _SAID and one.field in fields:
                 draft = draft.answered(one.field, one.value)
+                again = draft[one.field]  # What was offered in an earlier look may not be offered now.
+                draft = draft._with(again, replace(again, from_data=again.from_data or one.from_data))
         return draft
 
     @property

@@ -12,7 +12,7 @@ from discreet.query import Kind
 from discreet.release.drafting.looking import FEWEST, SeenColumn, SeenUnit
 from discreet.release.friendly import outwards
 
-__all__ = ["Declaration", "Proposal", "by_name", "declaration", "limit", "shows_rows", "unit_why"]
+__all__ = ["Declaration", "Proposal", "by_name", "declaration", "limit", "shows_rows", "shows_same_rows", "unit_why"]
 
 # What is declared of a column, as a plan file says it; None leaves it out.
 Declaration: TypeAlias = dict[str, Any] | None
@@ -72,7 +72,17 @@ def declaration(seen: SeenColumn) -> Proposal:
 
 def shows_rows(value: Any) -> bool:
     """Whether a declaration tells values of rows, rather than only what a column is."""
-    return isinstance(value, dict) and bool({"low", "high", "categories"} & value.keys())
+    return bool(_of_rows(value))
+
+
+def shows_same_rows(one: Any, other: Any) -> bool:
+    """Whether two declarations tell the same values of rows, however they say what the column is."""
+    return _of_rows(one) == _of_rows(other)
+
+
+def _of_rows(value: Any) -> dict[str, Any]:
+    names = ("low", "high", "categories")
+    return {name: value[name] for name in names if name in value} if isinstance(value, dict) else {}
 
 
 def _declared(seen: SeenColumn) -> tuple[Declaration, str]:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -118,6 +119,8 @@ def toml_value(value: Any) -> str:
             return value.isoformat()
         case Fraction():
             return _fraction(value)
+        case Decimal():
+            return str(value)
         case list() | tuple():
             return f"[{', '.join(map(toml_value, value))}]"
         case dict():
