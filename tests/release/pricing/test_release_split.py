@@ -120,6 +120,17 @@ def test_a_greedy_table_does_not_ruin_the_others(change, tmp_path):
     assert not any("would take more" in line for line in advice(evenly))
 
 
+@pytest.mark.parametrize("epsilon", [1, 8, 60])
+def test_laplace_noise_has_at_most_twice_the_scale_of_an_even_split_at_any_price(epsilon, tmp_path):
+    """Its scale is one over the amount. Its deviation is not: it falls faster where the scale is near one."""
+    content = (HEAD + "".join(map(table, EXPECTED)) + GREEDY).replace(PURE[0], f"epsilon = {epsilon}")
+    ours = price(read_release_plan(written(tmp_path, content)))
+    evenly = price(read_release_plan(written(tmp_path, content.replace("[schedule]", 'split = "even"\n[schedule]', 1))))
+    digits = 1 + Fraction(1, 10**5)  # Amounts are rounded down to six digits.
+    for one, other in zip(ours.tables, evenly.tables, strict=True):
+        assert 2 * one.amount * digits >= other.amount, one.name
+
+
 def test_an_even_split_gives_every_table_the_same(tmp_path):
     assert len({table.amount for table in priced(tmp_path, ("", "", ""), *even()).tables}) == 1
 

@@ -12,8 +12,9 @@ Proof       Such a c exists and is one number, for the sum grows with c from m f
             add up to R, so every other division has a table below its right side: it is below the floor, or errs by
             more than r.
             With Laplace noise the error is k_i / ε_i, and the same words give ε_i = max(E / 2m, c k_i).
-Corollary   Noise of no table has more than √2 times (Laplace: twice) the standard deviation that an even division of
-            the same total gives it.
+Corollary   Gaussian noise of no table has more than √2 times the standard deviation that an even division of the same
+            total gives it, and Laplace noise no more than twice the scale. The deviation of discrete Laplace noise
+            falls faster than its scale where that is near or below one, so it can be more than twice as large there.
 
 With Gaussian noise the whole release is one Gaussian whose ρ is the sum, so the largest R that fits (ε, δ) is the same
 for all divisions; where a table also chooses quantiles, or names an epsilon, R is found for the division at hand, by
