@@ -253,6 +253,17 @@ def test_a_question_that_is_almost_free_is_refused_before_the_charge(spent: dict
         assert not session.spent.charges
 
 
+@pytest.mark.parametrize("terms", [100, 150, 200, 300, 1000])
+def test_a_query_is_answered_or_refused_before_the_charge_however_deep_it_nests(terms: int) -> None:
+    with open_orders() as session:
+        charged = 1
+        try:
+            session.sql(f"SELECT COUNT(*) AS n FROM p WHERE {' + '.join(['who'] * terms)} > 3", rho="1e-3").release()
+        except dp.Refused:
+            charged = 0
+        assert session.spent.charges == charged
+
+
 def test_questions_together_are_looked_at_together() -> None:
     with open_orders() as session:
         parts = {

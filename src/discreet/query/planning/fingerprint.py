@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 
 __all__ = ["canonical", "fingerprint"]
 
@@ -19,8 +19,15 @@ _LONG = 32  # Items; a longer list is written once, and named by its digest wher
 
 
 def fingerprint(*parts: Any) -> str:
-    """Digest public values."""
-    return _digest("\n".join((_FORMAT, canonical(parts))))
+    """Digest public values. A query that nests too deep to be written is refused here, before it is charged."""
+    try:
+        return _digest("\n".join((_FORMAT, canonical(parts))))
+    except RecursionError:
+        raise Refused(
+            "this query nests too deep",
+            reason="it costs time before anything is paid",
+            way_out="split it, or put long lists into a public table",
+        ) from None
 
 
 def _digest(written: str) -> str:
