@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import traceback
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -131,3 +133,22 @@ def test_a_key_that_one_person_has_is_not_shown(both):
     for _ in range(20):
         answer = both[0].sql(query, epsilon=5, delta="1e-11").release()
         assert CANARY not in answer.to_json()
+
+
+@pytest.mark.parametrize(("operator", "operand"), [("+", "price"), ("||", "city")])
+def test_a_long_chain_is_answered_or_refused_before_the_charge(operator: str, operand: str, tmp_path: Path) -> None:
+    """Trees are walked by recursion, which must not end a question that is paid."""
+    session = opened(tmp_path)
+    outcomes = [chain_outcome(session, f" {operator} ".join([operand] * terms)) for terms in (20, 50, 90, 130, 300)]
+    assert outcomes == sorted(outcomes)
+    assert set(outcomes) == {"answered", "refused"}
+
+
+def chain_outcome(session: dp.Session, counted: str) -> str:
+    before, plan = charges(session), None
+    with suppress(dp.Refused):
+        plan = session.sql(f"SELECT COUNT({counted}) AS n FROM orders", epsilon="0.01")
+    if plan is not None:
+        plan.release()
+    assert charges(session) == before + (plan is not None)
+    return "refused" if plan is None else "answered"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue
@@ -17,6 +17,9 @@ from discreet.query.reading.scopes import Context, new_context
 from discreet.query.reading.tokens import lift, tokenize
 
 __all__ = ["Reading", "read"]
+
+_DEEPEST = 100  # Nodes below each other. What follows walks the tree by recursion, also where the charge is made.
+_FLAT = ("facts", "domain")  # What is known of a node: long lists of values, and nothing below them.
 
 
 @final
@@ -53,10 +56,32 @@ def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable
     except Refused as refused:
         raise script.point(refused, None) from None
     except RecursionError:
-        raise script.refuse(
-            None,
-            "this query nests too deep",
-            reason="it costs time before anything is paid",
-            way_out="split it, or put long lists into a public table",
-        ) from None
+        raise _too_deep(script) from None
+    if _depth(question) > _DEEPEST:
+        raise _too_deep(script)
     return Reading(question=question, options=lifted.options or Options())
+
+
+def _too_deep(script: Script) -> Refused:
+    return script.refuse(
+        None,
+        "this query nests too deep",
+        reason="it costs time before anything is paid",
+        way_out="split it, compute parts of a long chain in a sub-query, or put long lists into a public table",
+    )
+
+
+def _depth(question: Question) -> int:
+    """Return how many nodes stand below each other, without recursion."""
+    seen: dict[int, int] = {}
+    left: list[tuple[Any, int]] = [(question, 0)]
+    while left:
+        value, depth = left.pop()
+        if is_dataclass(value):
+            if seen.get(id(value), 0) > depth or depth > _DEEPEST:
+                continue
+            seen[id(value)] = depth + 1
+            left += [(getattr(value, field.name), depth + 1) for field in fields(value) if field.name not in _FLAT]
+        elif isinstance(value, tuple):
+            left += [(part, depth) for part in value]
+    return max(seen.values())
