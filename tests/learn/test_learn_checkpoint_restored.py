@@ -180,6 +180,16 @@ def test_nothing_is_drawn_when_the_ledger_cannot_keep_the_claim(tmp_path):
     assert max(journal.drawn.values()) == 1
 
 
+def test_what_the_ledger_knows_counts_where_the_folder_says_less(tmp_path):
+    journal, folder = Journal(), tmp_path / "run"
+    with ledger(tmp_path) as book:
+        trained(begun(folder, book, journal), 7)
+        claims = json.loads((folder / "claims.json").read_text())
+        (folder / "claims.json").write_text(json.dumps(claims | {"claimed": 3}))
+        begun(folder, book, journal).fit(progress=False).close()
+    assert max(journal.drawn.values()) == 1
+
+
 def test_claims_in_a_session_are_entries_and_as_many_as_blocks(tmp_path):
     (tmp_path / "people.csv").write_text("age\n30\n40\n")
     with dp.Session(
