@@ -203,6 +203,25 @@ class TestGroups:
         event = privacy.Grouped(ApproxDP("1e-9", "1e-15"), 10**9)
         assert privacy.epsilon(event, "1e-5") == pytest.approx(1, abs=1e-4)
 
+    @pytest.mark.parametrize(
+        ("one", "together"),
+        [
+            (privacy.PureDP("0.1"), privacy.PureDP("0.3")),
+            (privacy.BoundedRange("0.2"), privacy.BoundedRange("0.6")),
+            (privacy.GDP("0.5"), privacy.GDP("1.5")),
+            (privacy.ZCDP("0.1"), privacy.ZCDP("0.9")),
+            (privacy.Gaussian(6), privacy.Gaussian(2)),
+            (privacy.Laplace(6), privacy.Laplace(2)),
+            (privacy.DiscreteLaplace(5, 2), privacy.DiscreteLaplace(5, 6)),
+            (privacy.DiscreteGaussian(4, 1), privacy.DiscreteGaussian(4, 3)),
+        ],
+        ids=lambda event: type(event).__name__,
+    )
+    def test_three_people_move_an_answer_three_times_as_far(self, one: privacy.Event, together: privacy.Event) -> None:
+        """epsilon, its range, mu and the sensitivity grow with the size of a group, rho with its square."""
+        for delta in ("1e-3", "1e-9"):
+            assert privacy.epsilon(privacy.Grouped(one, 3), delta) == privacy.epsilon(together, delta)
+
     def test_renyi_rule_needs_enough_order(self) -> None:
         assert group.renyi(8, "0.1", 3) == (2, Fraction(9, 10))
         assert group.renyi(3, "0.1", 1) == (3, Fraction(1, 10))

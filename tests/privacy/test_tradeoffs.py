@@ -27,6 +27,7 @@ from discreet.privacy import (
     RandomizedResponse,
     Relation,
     Repeated,
+    SampledWithoutReplacement,
     best_tpr,
     delta,
     epsilon,
@@ -150,5 +151,7 @@ class TestMu:
     def test_infinite_where_no_gaussian_bound_is_proven(self) -> None:
         assert gdp_mu(ZCDP(1)) == gdp_mu(ApproxDP(1, "1e-9")) == math.inf
         assert gdp_mu(PoissonSampled(ZCDP(1), "0.1"), relation=AR) == math.inf
+        assert gdp_mu(PoissonSampled(ApproxDP("0.1", "1e-9"), "0.1"), relation=AR) == math.inf
+        assert gdp_mu(SampledWithoutReplacement(ApproxDP("0.1", "1e-9"), 1, 10), relation=RO) == math.inf
         assert gdp_mu(Grouped(PoissonSampled(Gaussian(1), "0.1"), 2), relation=AR) == math.inf
         assert gdp_mu(PureDP(0)) == 0
