@@ -22,7 +22,7 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import verify
+from discreet import privacy, verify
 from discreet.adaptive.memberships import Memberships
 from discreet.adaptive.thresholds import least_excess
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
@@ -36,6 +36,19 @@ from discreet.verify import worlds
 
 LAPLACE = {relation: TruncatedHistogram.laplace(3, "0.01", relation=relation) for relation in BOTH}
 GAUSSIAN = {relation: TruncatedHistogram.gaussian(4, "0.01", relation=relation) for relation in BOTH}
+
+
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize("bins", [1, 4])
+def test_noise_and_threshold_together_spend_what_is_asked(bins: int, relation: Any) -> None:
+    """One delta is for both: what the noise takes of it is not there for the threshold."""
+    for share in ("1/10", "1/2", "9/10"):
+        gaussian = TruncatedHistogram.gaussian(
+            1, "1e-6", relation=relation, bins_per_unit=bins, noise_share=Fraction(share)
+        )
+        assert privacy.epsilon(gaussian.event, "1e-6", relation=relation) <= 1 + 1e-5  # The account rounds up.
+    laplace = TruncatedHistogram.laplace(1, "1e-6", relation=relation, bins_per_unit=bins)
+    assert privacy.epsilon(laplace.event, "1e-6", relation=relation) <= 1
 
 
 @pytest.mark.parametrize("relation", BOTH)
