@@ -114,6 +114,16 @@ def _swallowed() -> Rows:
     return Rows(values)
 
 
+@pytest.mark.parametrize("size", [1, 3, 63, bounds.CHUNK, bounds.CHUNK + 1, 5 * bounds.CHUNK])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-22])
+def test_squared_norms_are_never_below_the_true_ones(size: int, scale: float) -> None:
+    """In exact arithmetic, row by row; squares below the range of float32 are there, too."""
+    values = torch.randn(ROWS, size) * scale
+    found = norms.squares_up(values).tolist()
+    exact = [sum((Fraction(one) ** 2 for one in row), Fraction(0)) for row in values.tolist()]
+    assert all(Fraction(above) >= true for above, true in zip(found, exact, strict=True))
+
+
 def test_norms_without_their_own_error_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _largest_excess(_swallowed(), Flat(CLIP)) <= 0
     monkeypatch.setattr(norms, "_up", lambda length: 1.0)

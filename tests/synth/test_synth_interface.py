@@ -20,11 +20,12 @@ from synth_hostile import belongs, columns, hostile
 from synth_toys import CANARY, Columns, ColumnsModel, ColumnsPlan, Guarded, Purse
 
 import discreet as dp
-from discreet.privacy import ApproxDP, PureDP, Relation
+from discreet.privacy import GDP, ApproxDP, Event, PureDP, Relation, epsilon
 from discreet.synth import Category, Domain, Images, Numeric, SyntheticModel
 from discreet.synth.choosing import choose_for_images, choose_for_table
 from discreet.synth.domain import Coder, TableRows
 from discreet.synth.method import Terms
+from discreet.synth.paying import pay
 from discreet.synth.possible import are_impossible
 from discreet.synth.promise import Promise
 from discreet.synth.tables import AIM, MST
@@ -261,6 +262,28 @@ def test_a_table_of_a_session_is_fitted_and_charged_to_its_ledger(tmp_path: Path
         assert [entry.kind for entry in session.history()] == ["open", "charge", "reading", "read"]
     assert model.domain.names == ("sex", "age")
     assert set(model.sample(50)["sex"]) <= {"f", "m", None}
+
+
+def test_what_is_charged_instead_of_an_event_has_its_epsilon_and_its_delta() -> None:
+    """A payer that holds no Gaussian event is charged for what it means at its delta."""
+
+    class Plain(Purse):
+        def affords(self, event: Event) -> bool:
+            return isinstance(event, ApproxDP)
+
+    promise = Promise.of(
+        GDP("0.1"),
+        method="aim",
+        relation=Relation.ADD_REMOVE,
+        delta=Fraction("1e-6"),
+        unit="row",
+        rows_per_unit=1,
+    )
+    purse = Plain()
+    pay(purse, promise)
+    ((charged, _, _, _),) = purse.charges
+    assert charged == ApproxDP(Fraction(promise.epsilon), promise.delta)
+    assert epsilon(charged, promise.delta) >= epsilon(promise.event, promise.delta)
 
 
 def test_a_single_fit_may_take_a_whole_budget(tmp_path: Path) -> None:
