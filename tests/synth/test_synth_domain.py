@@ -18,10 +18,12 @@ from hypothesis import strategies as st
 from synth_hostile import belongs, columns, hostile
 from synth_toys import CANARY
 
+import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric, TableRows
 from discreet.synth.domain.documents import domain_document, domain_restored
+from discreet.synth.domain.files import session_table
 from discreet.synth.domain.tables import table_of
 from discreet.synth.domain.units import kept_rows
 from discreet.synth.possible import are_impossible
@@ -240,3 +242,26 @@ def test_pictures_are_clamped_and_labels_placed() -> None:
     assert rows.pixels().tolist() == [[255, 0, 7, 255]]
     assert rows.labels().tolist() == [1]
     assert CANARY not in repr(Images(2, 2, classes=["a"]).rows(pictures, [CANARY]))
+
+
+@pytest.mark.parametrize(
+    "column", [Category(["1", "2", "true"]), Numeric(0, 10), Category([False, True])], ids=["texts", "numbers", "truth"]
+)
+@pytest.mark.parametrize("other", [None, "X"])
+def test_one_value_does_not_change_how_truth_values_of_a_frame_are_read(column: Any, other: Any) -> None:
+    """One missing value or text makes the whole column of a frame one of objects."""
+
+    def codes(values: list[Any]) -> list[int]:
+        frame = pd.DataFrame({"x": values, "who": [f"p{place}" for place in range(len(values))]})
+        with dp.Session(
+            frame,
+            unit=dp.Unit("who"),
+            budget=dp.Budget(epsilon=1),
+            columns={},
+            ledger="memory",
+            dataset="people",
+            principal="me",
+        ) as session:
+            return Coder(Domain({"x": column})).codes(session_table(session, "data")).ravel().tolist()[:4]
+
+    assert codes([True, False, True, False]) == codes([True, False, True, False, other])

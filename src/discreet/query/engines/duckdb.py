@@ -160,9 +160,14 @@ class DuckDBEngine:
         return Relation(self._relation(table), self._types[table])
 
     def _stored(self, table: str, column: str, *, number: bool) -> str:
-        is_text = number and self._types[table][column] == "VARCHAR"
-        read = cast(quote(column), Kind.TEXT, Kind.REAL, Writer())
-        return f"{read} AS {quote(column)}" if is_text else quote(column)
+        """Read truth values alike whether they are stored as such or as texts: one odd row of a frame decides that."""
+        name, sql_type = quote(column), self._types[table][column]
+        if sql_type not in ("VARCHAR", "BOOLEAN"):
+            return name
+        text = name if sql_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+        truth = f"CASE {text} WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+        read = f"coalesce({cast(text, Kind.TEXT, Kind.REAL, Writer())}, {truth})" if number else text
+        return f"{read} AS {name}"
 
     def _relation(self, table: str) -> str:
         return self._held[table].relation(self._names[table])
