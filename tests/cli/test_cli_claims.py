@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_folder import ASK, Ran
 
-from discreet.query.engines import DuckDBEngine
+from discreet.query.workers import WorkerEngine
 
 BY_ANA = ("--principal", "ana", "--max-epsilon", "1")
 OF = ("--policy", "policy.toml")
@@ -31,7 +31,7 @@ def test_failed_reads_are_listed_released_and_forgiven(
 
     asks = [(*ASK[:-1], epsilon, *BY_ANA) for epsilon in ("0.1", "0.2", "0.3")]
     with monkeypatch.context() as wrong:
-        wrong.setattr(DuckDBEngine, "run_all", fails)
+        wrong.setattr(WorkerEngine, "run_all", fails)
         for ask in asks:
             ran = discreet(*ask)
             assert ran.code == 3

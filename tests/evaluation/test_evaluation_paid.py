@@ -144,7 +144,7 @@ class _Units:
 
 
 def test_a_ledger_holds_the_charge_and_refuses_the_second():
-    account = Account("ward", "row", Relation.ADD_REMOVE, Budget("1.5", "1e-5"))
+    account = Account("ward", "row", Relation.ADD_REMOVE, Budget("1.1", "1e-5"))
     with Ledger.open("memory", account) as ledger:
         paid(ward(500), ledger)
         with pytest.raises(BudgetExceeded):

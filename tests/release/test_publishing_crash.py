@@ -173,7 +173,9 @@ def test_two_processes_at_once_of_which_one_dies_pay_once(step, nursery, tmp_pat
     plan, other = world(tmp_path / "both", *SMALLER), Nursery(tmp_path)
     other.begin(tmp_path / "both", "nowhere")
     nursery.run(tmp_path / "both", step)
-    assert other.ended()[0] == 0
+    code = other.ended()[0]
     other.close()
-    assert check_what_is_there(plan) == "all of it"
+    # Whose read was claimed by the one that died is told so: nothing is read twice under one charge.
+    assert code in ((0,) if step == "among the files" else (0, 1))
+    assert code or check_what_is_there(plan) == "all of it"
     check_resumed(plan)

@@ -38,7 +38,7 @@ def days_world(folder: Path, lifetime: int) -> ReleasePlan:
             "patient": f"p{number}",
             "district": "Hill",
             "sex": "f",
-            "cost": 1.0,
+            "cost": 1,
             "admitted": date(2026, 1, 1) + timedelta(days=number % 59),
             "urgent": False,
             "ward": "a",

@@ -136,7 +136,7 @@ BAD = [
     ("price = { low = 0, high = 99.5, step = 0.01 }", "price = { low = 5, high = 5 }", 23, "low must be below high"),
     ("price = { low = 0, high = 99.5, step = 0.01 }", "price = { low = 0 }", 23, "low and high"),
     ("price = { low = 0, high = 99.5, step = 0.01 }", "price = {}", 23, "low and high"),
-    ("price = { low = 0, high = 99.5, step = 0.01 }", 'price = "0..5"', 23, "in it: categories, high, kind"),
+    ("price = { low = 0, high = 99.5, step = 0.01 }", 'price = "0..5"', 23, "in it: categories, format, high, kind"),
     ("step = 0.01", "step = 0", 23, "above 0"),
     ("step = 0.01", "stop = 0.01", 23, "did you mean step"),
     ("missing = 40", "missing = 400", 24, "between low and high"),

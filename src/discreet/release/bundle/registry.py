@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from discreet.errors import UnsupportedEvent
+from discreet.ledger.pricing import concentrated_price
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
 from discreet.release.bundle.claims import Claim
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.telling import (
@@ -81,7 +85,7 @@ def _variant_name(claim: Claim) -> str:
 
 def _loss(published: Published, claim: Claim) -> dict[str, Any]:
     numbers = {"epsilon": claim.epsilon, "delta": float(claim.delta)}
-    if published.plan.allowance.rho is not None:
+    if published.plan.allowance.rho is not None and _is_concentrated(claim.event, published.relation):
         numbers["rho"] = float(published.plan.allowance.rho)
     return {
         "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.unit}-level, over all rows and tables",
@@ -90,6 +94,15 @@ def _loss(published: Published, claim: Claim) -> dict[str, Any]:
         "privacy_parameters": numbers,
         "privacy_parameters_details": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
     }
+
+
+def _is_concentrated(event: Event, relation: Relation) -> bool:
+    """Whether an event has a rho: one with a delta of its own, such as for groups that nobody listed, has none."""
+    try:
+        concentrated_price(event, relation)
+    except UnsupportedEvent:
+        return False
+    return True
 
 
 def _model(published: Published) -> dict[str, Any]:
