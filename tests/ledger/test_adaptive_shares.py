@@ -17,7 +17,7 @@ from discreet.ledger.budget import EXPECTED
 from discreet.ledger.filters import MixedFilter, filter_for, fitting
 from discreet.ledger.pricing import split_price
 from discreet.ledger.shares import Shares, caps, choose_shares
-from discreet.ledger.sums import UNIT, Sums
+from discreet.ledger.sums import UNIT, Sums, on_grid
 from discreet.privacy import (
     GDP,
     ApproxDP,
@@ -236,6 +236,21 @@ class TestFirstCharge:
                 with pytest.raises(BudgetExceeded):
                     charge(book, more)
             book.verify()
+
+    @pytest.mark.parametrize("delta", ["1/1000003", "1e-100"])
+    def test_a_delta_between_the_points_of_the_grid_is_taken_and_read_back(self, delta: str, tmp_path: object) -> None:
+        """Rounded up, the one charge would be above the budget, and the ledger would be refused ever after."""
+        path, account = f"{tmp_path}/ledger", Account("people", "row", ADD, Budget(3, delta))
+        assert on_grid(Fraction(delta)) > Fraction(delta)
+        with Ledger.open(path, account) as book:
+            charge(book, GDP(mu_squared=largest_mu_squared(3, Fraction(delta))))
+            book.verify()
+        with Ledger.open(path, account) as again:
+            assert again.spent().delta == Fraction(delta)
+            assert again.times_left(PureDP("1e-9")) == 0
+            again.raise_budget(Budget(4, 6 * Fraction(delta)), reason="more", principal="custodian")
+            charge(again, PureDP("0.01"))
+            again.verify()
 
     def test_it_is_for_unused_accounts_only(self) -> None:
         with opened(Budget(1, "1e-6")) as book:

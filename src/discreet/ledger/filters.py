@@ -8,7 +8,7 @@ docs/ledger.md. [RRUV16, FZ21, Lec21, WRRW23]
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Protocol, final
@@ -149,7 +149,7 @@ class MixedFilter:
         if asked not in self._prices_alone:
             if len(self._prices_alone) >= _MOST_PRICES:
                 self._prices_alone.clear()
-            self._prices_alone[asked] = self._read_curve(event, relation, self.budget.delta or Fraction(0))
+            self._prices_alone[asked] = self._read_alone(event, relation)
         return self._prices_alone[asked]
 
     def admits(self, sums: Sums) -> bool:
@@ -195,6 +195,14 @@ class MixedFilter:
         read = [self._read_curve(event, relation, self.delta_of_events * part) for part in _PARTS]
         found = [price for price in read if price is not None and self.times(unused, price) > 0]
         return max(found, key=lambda price: self.times(unused, price), default=None)
+
+    def _read_alone(self, event: Event, relation: Relation) -> Price | None:
+        """Return the price by the event's own curve at all of delta. What the grid rounds up is no part of it."""
+        epsilon, delta = self.budget.epsilon or Fraction(0), self.budget.delta or Fraction(0)
+        price = self._read_curve(event, relation, delta)
+        if price is None or price.epsilon is None:
+            return None
+        return replace(price, epsilon=min(price.epsilon, epsilon), delta=min(price.delta, delta))
 
     def _read_curve(self, event: Event, relation: Relation, delta: Fraction) -> Price | None:
         try:
