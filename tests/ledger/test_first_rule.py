@@ -81,6 +81,21 @@ def test_an_old_ledger_is_charged_raised_and_verified_by_its_own_rule(old: Path)
         again.verify()
 
 
+@pytest.mark.parametrize("said", [None, "1/2"])
+def test_an_old_quota_that_was_taken_away_comes_back_with_its_rule_and_its_sums(old: Path, said: str | None) -> None:
+    """However its share for events is said: its sums are those of its own orders, and mean nothing to another rule."""
+    with Ledger.open(old, PEOPLE) as people:
+        before = {event: people.times_left(event, principal="ann") for event in HELD}
+        people.set_quotas([], reason="none", principal="custodian")
+        assert people.times_left(Gaussian(100), principal="ann") > before[Gaussian(100)]
+        again = Quota(Budget("0.5", "1e-7", approximate=said), principal="*")
+        people.set_quotas([again], reason="again", principal="custodian")
+        assert {event: people.times_left(event, principal="ann") for event in HELD} == before
+        people.charge(Gaussian(100), relation=ADD, purpose="count", principal="ann")
+        assert people.times_left(Gaussian(100), principal="ann") == before[Gaussian(100)] - 1
+        people.verify()
+
+
 def test_an_unused_account_of_the_first_rule_has_no_first_charge_rule(old: Path) -> None:
     """Its quotas are unused for somebody new, and still refuse what is above the half of delta for events."""
     with Ledger.open(old, PEOPLE) as people:

@@ -6,6 +6,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, final
@@ -481,11 +482,12 @@ class Ledger:
             rows.set_account(self._dataset, raised.text())
 
     def set_quotas(self, quotas: Iterable[Quota], *, reason: str, principal: str) -> None:
-        """Replace the quotas: an entry of its own. A quota that was not there before starts with nothing spent."""
+        """Replace the quotas: an entry of its own. A quota that was never there before starts with nothing spent."""
         check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
-            changed = book.with_quotas(quotas_as_split(tuple(quotas), book))
+            ever = self._with_all_quotas(rows, book)
+            changed = ever.with_quotas(quotas_as_split(tuple(quotas), ever))
             check_quotas(book, changed)
             append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
             rows.set_account(self._dataset, changed.text())
@@ -544,6 +546,13 @@ class Ledger:
         if declared is None:
             raise Refused("this data set is not declared in this ledger")
         return Book.read(self._dataset, declared)
+
+    def _with_all_quotas(self, rows: Rows, book: Book) -> Book:
+        """Return the book with every quota that it ever had: the sums of one are kept, so its shares of delta are."""
+        entries = (Entry.read(body, head.hash) for head, body in rows.entries() if '"declared":' in body)
+        declared = [entry.content.get("declared") for entry in entries if entry.dataset == self._dataset]
+        books = [Book.read(self._dataset, canonical(each)) for each in declared if each is not None]
+        return replace(book, quotas=tuple({quota: rule for each in books for quota, rule in each.quotas}.items()))
 
     def _lifetime(self, rows: Rows, book: Book) -> Sums:
         return sums_of(rows, self._dataset, Scope(LIFETIME, book.rule, ""))
