@@ -350,6 +350,16 @@ def test_what_is_said_of_a_budget_is_a_share_and_a_number_never_unbounded() -> N
         assert "unbounded" not in book.describe()
 
 
+def test_a_refusal_says_how_much_of_delta_is_left_for_events_with_one() -> None:
+    """Else it would say that something does not fit into all of the budget."""
+    with opened(Budget(1, "1e-6")) as book:
+        charge(book, ApproxDP(0, "1.5e-7"))
+        with pytest.raises(BudgetExceeded, match="100 % of ε = 1, δ = 1e-06, with δ = 5e-08 of it for events with a δ"):
+            charge(book, ApproxDP("0.1", "1e-7"))
+        with pytest.raises(BudgetExceeded, match=r"1e-06 \(the lifetime budget\)$"):
+            charge(book, PureDP(2))
+
+
 def test_shares_in_a_ledger_that_are_more_than_the_whole_are_refused() -> None:
     budget = Budget(1, "1e-6")
     packed = choose_shares(budget).packed()

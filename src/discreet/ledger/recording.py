@@ -8,8 +8,9 @@ from typing import Any
 
 from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.ledger.book import LIFETIME, Scope
+from discreet.ledger.budget import readable
 from discreet.ledger.entry import Charge, Entry, written
-from discreet.ledger.filters import fitting
+from discreet.ledger.filters import Filter, fitting
 from discreet.ledger.spending import left_of
 from discreet.ledger.store import Rows
 from discreet.ledger.sums import Price, Sums
@@ -41,7 +42,7 @@ def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation:
         before = sums_of(rows, dataset, scope)
         price = fitting(scope.rule, before, event, relation)
         if price is None:
-            raise BudgetExceeded(asked=event, left=f"{left_of(scope.rule, before)} ({scope.text})")
+            raise BudgetExceeded(asked=event, left=f"{_left(scope.rule, before, event, relation)} ({scope.text})")
         if price.is_free:
             raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
         after[scope.name] = before.plus(price)
@@ -49,6 +50,14 @@ def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation:
     for name, sums in after.items():
         rows.set_sums(dataset, name, sums.text())
     return prices
+
+
+def _left(rule: Filter, sums: Sums, event: Event, relation: Relation) -> str:
+    """Say what is left, and how much of delta if that is too little for an event with a delta of its own."""
+    left = left_of(rule, sums)
+    if left.delta is None or rule.price(event, relation).delta <= left.delta:
+        return str(left)
+    return f"{left}, with δ = {readable(left.delta)} of it for events with a δ of their own"
 
 
 def sums_of(rows: Rows, dataset: str, scope: Scope) -> Sums:
