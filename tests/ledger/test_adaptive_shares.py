@@ -14,7 +14,7 @@ from adaptive_trees import Mechanism, gaussian, response, revealing, worst_delta
 from discreet.errors import BudgetExceeded, LedgerDamaged, UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger, Quota, restore
 from discreet.ledger.budget import EXPECTED
-from discreet.ledger.filters import MixedFilter, filter_for, fitting
+from discreet.ledger.filters import MixedFilter, filter_for, fitting, held
 from discreet.ledger.pricing import split_price
 from discreet.ledger.shares import Shares, caps, choose_shares
 from discreet.ledger.sums import UNIT, Sums, on_grid
@@ -348,6 +348,27 @@ def test_what_is_said_of_a_budget_is_a_share_and_a_number_never_unbounded() -> N
         assert str(book.spent()) == "3 charges: 1.2 % of ε = 4, δ = 1e-06"
         assert str(book.left()) == "98.8 % of ε = 4, δ = 1e-06: 265 more like the last charge"
         assert "unbounded" not in book.describe()
+
+
+def test_shares_stay_as_they_were_written_when_the_budget_is_raised_and_when_it_is_read(tmp_path: object) -> None:
+    """Sums are those of the orders in the first entry; for another budget others would be chosen today."""
+    path, low, high = f"{tmp_path}/ledger", Budget(1, "1e-6"), Budget(8, "1e-4")
+    written = choose_shares(low)
+    assert written.orders != choose_shares(high).orders
+    with Ledger.open(path, Account("people", "row", ADD, low)) as book:
+        charge(book, Gaussian(10))
+        book.raise_budget(high, reason="more", principal="custodian")
+        by_order = book.spent().renyi
+    with Ledger.open(path, Account("people", "row", ADD, high)) as again:
+        assert [entry.content["declared"]["shares"] for entry in again.history() if "declared" in entry.content] == [
+            written.packed()["shares"]
+        ] * 2
+        assert again.spent().renyi == by_order
+        assert [order for order, _ in by_order] == [order for order, _ in written.orders]
+        raised = filter_for(high, written)
+        sums = Sums.nothing(written.kept).plus(raised.price(Gaussian(10), ADD))
+        for event in (Gaussian(10), PureDP("0.01"), ApproxDP("0.01", "1e-7")):
+            assert again.times_left(event) == held(raised, sums, event, ADD)
 
 
 def test_a_refusal_says_how_much_of_delta_is_left_for_events_with_one() -> None:
