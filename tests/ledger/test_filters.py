@@ -318,6 +318,15 @@ def test_the_grid_rounds_up_and_hardly(value: Fraction) -> None:
     assert GRID % rounded.denominator == 0
 
 
+@pytest.mark.parametrize("event", [Gaussian(10**11), PureDP("1e-11"), Laplace(10**11)], ids=lambda e: type(e).__name__)
+def test_what_is_less_than_a_unit_costs_a_unit_of_every_sum(event: Event) -> None:
+    """Rounded down it would cost nothing, and any number of them would fit."""
+    price = rule_of(Budget(1, "1e-6")).price(event, ADD)
+    assert price.kept
+    assert all(units is not None and units >= 1 for units in price.kept)
+    assert price.kept[0] == 1
+
+
 def test_sums_stay_short_whatever_is_charged() -> None:
     """The size of a sum is what makes a charge O(1)."""
     rule = rule_of(Budget(10, "1e-6"))
