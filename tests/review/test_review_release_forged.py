@@ -11,6 +11,7 @@ from typing import Any
 import bundle_worlds as worlds
 import pytest
 
+from discreet.errors import InvalidParameter
 from discreet.release import verify_bundle, write_bundle
 
 
@@ -40,7 +41,6 @@ def test_what_was_released_is_verified(written: tuple[Path, Path], tmp_path: Pat
     [
         {"period": {"label": "2026-02", "first": "2026-02-01", "end": "2026-03-01"}},
         {"name": "other"},
-        {"period": {"first": "2026-01-01"}},
     ],
 )
 def test_numbers_of_another_period_or_plan_are_found(
@@ -49,6 +49,12 @@ def test_numbers_of_another_period_or_plan_are_found(
     bundle, ledger = written
     problems = verify_bundle(forged(bundle, tmp_path, **changes), ledger=ledger).problems
     assert "the charge is of another release, or of another period" in problems
+
+
+def test_a_manifest_without_the_name_of_its_period_is_refused(written: tuple[Path, Path], tmp_path: Path) -> None:
+    bundle, ledger = written
+    with pytest.raises(InvalidParameter, match="is not one that a release wrote"):
+        verify_bundle(forged(bundle, tmp_path, period={"first": "2026-01-01"}), ledger=ledger)
 
 
 PUBLIC = """
