@@ -11,11 +11,13 @@ from sk_purse import Purse
 from sklearn import decomposition
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector, make_column_transformer
-from sklearn.ensemble import BaggingClassifier, StackingRegressor, VotingClassifier
+from sklearn.ensemble import AdaBoostRegressor, BaggingClassifier, StackingRegressor, VotingClassifier
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - it makes the next line possible
 from sklearn.feature_selection import SelectKBest
-from sklearn.impute import SimpleImputer
+from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.linear_model import LinearRegression as PlainLine
 from sklearn.linear_model import LogisticRegression as PlainLogistic
+from sklearn.linear_model import RANSACRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
@@ -44,6 +46,10 @@ COLOURS = [["blue", "red"]]
 
 def bayes(session: Any, bounds: Any = (-3, 3)) -> GaussianNB:
     return GaussianNB(epsilon=1, delta=1e-6, bounds=bounds, classes=[0, 1], session=session)
+
+
+def line() -> LinearRegression:
+    return LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))
 
 
 def union(*steps: Any, **more: Any) -> FeatureUnion:
@@ -148,6 +154,16 @@ def test_what_somebody_else_calls_a_session_pays_for_nothing(paid: bool) -> None
 def test_rows_that_are_drawn_several_times_are_refused() -> None:
     with pytest.raises(dp.Refused, match="several times"):
         BaggingClassifier(bayes(None), n_estimators=1).fit(X, Y)
+    with pytest.raises(dp.Refused, match="several times"):
+        AdaBoostRegressor(line(), n_estimators=1).fit(X, X[:, 0])
+
+
+def test_rows_that_others_fill_in_or_choose_are_refused() -> None:
+    """RANSAC keeps the rows within a spread that all of them tell; an imputer begins with the means of columns."""
+    with pytest.raises(dp.Refused, match="fitted on the rows"):
+        RANSACRegressor(line(), min_samples=50).fit(X, X[:, 0])
+    with pytest.raises(dp.Refused, match="fitted on the rows"):
+        IterativeImputer(line()).fit(np.where(X < 0.1, np.nan, X))
 
 
 @pytest.mark.parametrize("made", LEARNING)
@@ -162,14 +178,13 @@ def test_a_plain_step_that_learns_from_rows_is_refused_before_any_charge(made: A
 @pytest.mark.parametrize(
     "made",
     [
-        lambda line: TransformedTargetRegressor(line, transformer=PlainScaler()),
-        lambda line: StackingRegressor([("plain", PlainLine())], final_estimator=line),
+        lambda end: TransformedTargetRegressor(end, transformer=PlainScaler()),
+        lambda end: StackingRegressor([("plain", PlainLine())], final_estimator=end),
     ],
 )
 def test_targets_and_predictions_of_plain_models_are_refused_without_a_session_too(made: Any) -> None:
-    line = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))
     with pytest.raises(dp.Refused, match="fitted on the rows"):
-        made(line).fit(X, X[:, 0])
+        made(line()).fit(X, X[:, 0])
 
 
 def test_model_selection_around_such_a_pipeline_fails() -> None:
@@ -251,6 +266,11 @@ class TestRowFunctions:
             lambda rows: rows + np.arange(len(rows))[:, None],
             lambda rows: rows.ravel(),
             lambda rows: np.roll(rows, 1, axis=0),
+            lambda rows: np.where(np.isnan(rows), np.nanmean(rows, axis=0), rows),
+            lambda rows: SimpleImputer(strategy="median").fit_transform(rows),
+            lambda rows: pd.DataFrame(rows).ffill().to_numpy(),
+            lambda rows: np.nan_to_num(rows, posinf=rows[np.isfinite(rows)].max(initial=0)),
+            lambda rows: np.column_stack([rows, pd.DataFrame(rows).duplicated()]),
         ],
     )
     def test_functions_in_which_rows_meet_are_refused_before_any_charge(self, func: Any) -> None:
@@ -261,7 +281,12 @@ class TestRowFunctions:
 
     @pytest.mark.parametrize(
         "func",
-        [np.log1p, lambda rows: rows[:, :1] * rows[:, 1:], lambda rows: np.column_stack([rows, rows.sum(axis=1)])],
+        [
+            np.log1p,
+            np.nan_to_num,
+            lambda rows: rows[:, :1] * rows[:, 1:],
+            lambda rows: np.column_stack([rows, rows.sum(axis=1)]),
+        ],
     )
     def test_functions_of_single_rows_are_applied(self, func: Any) -> None:
         found = RowFunction(func).fit(X).transform(X)

@@ -17,7 +17,14 @@ from types import FrameType
 from typing import Any
 
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import BaggingClassifier, BaggingRegressor, StackingClassifier, StackingRegressor
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+)
+from sklearn.linear_model import RANSACRegressor
 
 from discreet.errors import Refused
 from discreet.learn.sklearn.pipeline_steps import COMPOSED, all_pay, learns_before_private, moves_columns_before
@@ -31,8 +38,9 @@ _ALLOWED = (
     "sklearn.utils",
     "sklearn.callback",
 )
-_LEARNING = (TransformedTargetRegressor, StackingClassifier, StackingRegressor)
-_DRAWING = (BaggingClassifier, BaggingRegressor)
+_LEARNING = (TransformedTargetRegressor, StackingClassifier, StackingRegressor, RANSACRegressor)
+_FILLING = "sklearn.impute."  # Its imputers begin with plain means, whichever estimator they go on with.
+_DRAWING = (BaggingClassifier, BaggingRegressor, AdaBoostRegressor)
 _WORKERS = "joblib."
 _SEARCH = "discreet.learn.sklearn.search"
 _INNER = ("_plan", "_fitted")  # Where a search quotes and fits its candidates; its own charge is checked by itself.
@@ -64,14 +72,15 @@ def refuse_unpaid_looks() -> None:
 
 def refuse_plain_steps() -> None:
     """Without a session, raise if our rows were made by a step that learnt from all of them and is not private."""
-    for _, owner in _above():
-        if issubclass(type(owner), _DRAWING) and owner.bootstrap:
+    for name, owner in _above():
+        if issubclass(type(owner), _DRAWING) and getattr(owner, "bootstrap", True):
             raise Refused(
-                "bagging hands over some rows several times",
+                "bagging and boosting hand over some rows several times",
                 reason="whoever is drawn three times loses three times the epsilon that is reported here",
-                way_out="say bootstrap=False, which draws every row once at most",
+                way_out="use bagging with bootstrap=False, which draws every row once at most",
             )
-        if issubclass(type(owner), _LEARNING) or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
+        learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING)
+        if learns or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
             raise Refused(
                 "a step before this estimator is fitted on the rows, and is not private",
                 reason="one row would move all others after it, so the epsilon that is reported here would not hold",

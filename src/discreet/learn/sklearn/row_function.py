@@ -27,8 +27,9 @@ class RowFunction(TransformerMixin, BaseEstimator):
 
     `func` takes an array of floats with one row for each record and returns one row for each, made from that row
     alone. You declare that by using this class, as nobody can read it off a function; that it holds is tried at every
-    fit on made-up rows, which must come out alike to the last bit alone, in company and in another order. A function
-    that scales by the mean of a column, ranks or drops rows is refused before any charge.
+    fit on made-up rows, which must come out alike to the last bit alone, in company and in another order, with numbers
+    that are missing or infinite and rows that come twice. A function that scales by the mean of a column or fills it
+    in, ranks or drops rows is refused before any charge.
 
     What is no number reaches the function as NaN, and rows that it fails on come out as NaN, so that no value ends in
     an error.
@@ -55,7 +56,8 @@ class RowFunction(TransformerMixin, BaseEstimator):
         few = self._called(made_up[:5])
         same = together.shape[1:] == alone[0].shape[1:] and together.ndim == 2 and len(together) == _ROWS
         same = same and all(len(row) == 1 and _alike(row[0], whole) for row, whole in zip(alone, together, strict=True))
-        if not (same and _alike(shuffled, together[order]) and _alike(few, together[:5])):
+        same = same and _alike(shuffled, together[order]) and _alike(few, together[:5])
+        if not (same and all(self._keeps_apart(rows, together.shape[1]) for rows in _odd(made_up))):
             raise Refused(
                 "this function does not make each row from that row alone",
                 reason="on made-up rows it gave another result in company: one person would move the rows of others",
@@ -66,6 +68,10 @@ class RowFunction(TransformerMixin, BaseEstimator):
         )
         return int(together.shape[1])
 
+    def _keeps_apart(self, rows: Floats, width: int) -> bool:
+        """Tell whether rows that a function may fail on become in company what they become alone."""
+        return _alike(self._applied(rows, width), np.concatenate([self._or_missing(row, width) for row in rows]))
+
     def _called(self, rows: Floats) -> Floats:
         with np.errstate(all="ignore"):
             return np.asarray(self.func(rows.copy()), dtype=np.float64)
@@ -74,23 +80,25 @@ class RowFunction(TransformerMixin, BaseEstimator):
         """Apply the function. Rows stay as private as they were."""
         check_is_fitted(self)
         validate_data(self, X, skip_check_array=True, reset=False)
-        rows = np.stack([floats(column) for column in split(X)], axis=1)
-        try:
-            return self._shaped(rows)
-        except Exception:  # noqa: BLE001 - whatever one row makes the function raise must not end the fit of all
-            return np.concatenate([self._or_missing(row[None, :]) for row in rows])
+        return self._applied(np.stack([floats(column) for column in split(X)], axis=1), self.n_features_out_)
 
-    def _shaped(self, rows: Floats) -> Floats:
+    def _applied(self, rows: Floats, width: int) -> Floats:
+        try:
+            return self._shaped(rows, width)
+        except Exception:  # noqa: BLE001 - whatever one row makes the function raise must not end the fit of all
+            return np.concatenate([self._or_missing(row, width) for row in rows])
+
+    def _shaped(self, rows: Floats, width: int) -> Floats:
         found = self._called(rows)
-        if found.shape != (len(rows), self.n_features_out_):
+        if found.shape != (len(rows), width):
             raise ValueError("not one row for each")
         return found
 
-    def _or_missing(self, row: Floats) -> Floats:
+    def _or_missing(self, row: Floats, width: int) -> Floats:
         try:
-            return self._shaped(row)
+            return self._shaped(row[None, :], width)
         except Exception:  # noqa: BLE001 - see above
-            return np.full((1, self.n_features_out_), np.nan)
+            return np.full((1, width), np.nan)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Name the columns that come out: as they came in if each is made from its own alone, else by their places."""
@@ -106,6 +114,13 @@ class RowFunction(TransformerMixin, BaseEstimator):
         return tags
 
 
+def _odd(rows: Floats) -> list[Floats]:
+    """Make rows of which some lack numbers, have infinite ones, or come twice."""
+    row, column = np.indices(rows.shape)
+    some = (2 * row + 3 * column) % 5 == 0
+    return [*(np.where(some, odd, rows) for odd in (np.nan, np.inf, -np.inf)), np.concatenate([rows[:7], rows[:7]])]
+
+
 def _but_for(rows: Floats, place: int) -> Floats:
     """Move all columns but one by some rows: what is made from that one stays as it is."""
     moved: Floats = np.roll(rows, 3, axis=0)
@@ -114,5 +129,9 @@ def _but_for(rows: Floats, place: int) -> Floats:
 
 
 def _alike(one: Floats, other: Floats) -> bool:
-    """Tell whether two tables are the same to the last bit."""
-    return one.shape == other.shape and one.tobytes() == other.tobytes()
+    """Tell whether two tables are the same to the last bit; a missing number has none."""
+    return one.shape == other.shape and _spelled(one) == _spelled(other)
+
+
+def _spelled(rows: Floats) -> bytes:
+    return np.where(np.isnan(rows), np.nan, rows).tobytes()
