@@ -483,6 +483,13 @@ class TestArchives:
         (tmp_path / "both.zip").write_bytes(evil.getvalue() + archive.read_bytes())
         assert verify_bundle(tmp_path / "both.zip", key=signed.fingerprint).outcome == "NOT VERIFIED"
 
+    @pytest.mark.parametrize("remark", [0, 4])
+    def test_something_after_it(self, signed, tmp_path, remark):
+        """Other programs may look for another archive there."""
+        packed = signed.bundle.with_suffix(".zip").read_bytes()
+        (tmp_path / "more.zip").write_bytes(packed[:-2] + remark.to_bytes(2, "little") + b"more")
+        assert verify_bundle(tmp_path / "more.zip", key=signed.fingerprint).outcome == "NOT VERIFIED"
+
     def test_a_file_that_is_not_listed(self, signed, tmp_path):
         place = tmp_path / "hidden.zip"
         shutil.copy(signed.bundle.with_suffix(".zip"), place)

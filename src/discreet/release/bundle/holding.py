@@ -20,6 +20,7 @@ _LARGEST = 1 << 31  # Bytes of a bundle, unpacked.
 _MOST_FILES = 10_000
 _CHUNK = 1 << 20
 _LOCAL = struct.Struct("<4s5H3L2H")  # The head of a file within a .zip file.
+_END, _END_SIZE = b"PK\5\6", 22  # The end of a .zip file without a remark.
 _SIZED_LATER = 8  # The flag of an entry whose size only follows it.
 _OTHER_NAME = b"up"  # The mark of an extra field with another name for the same file.
 
@@ -113,8 +114,9 @@ def _unlisted(path: Path, archive: zipfile.ZipFile) -> Iterator[str]:
             if not said or flags & _SIZED_LATER or _OTHER_NAME in more:
                 yield entry.filename
             at = entry.header_offset + _LOCAL.size + name + extra + entry.compress_size
-    if at != archive.start_dir:
-        yield path.name
+        held.seek(-_END_SIZE, os.SEEK_END)
+        if at != archive.start_dir or held.read(len(_END)) != _END:  # Nothing may follow the list either.
+            yield path.name
 
 
 def _place(entry: zipfile.ZipInfo) -> tuple[str, str] | None:
