@@ -93,6 +93,16 @@ def test_every_aggregate_of_every_number_type_is_that_of_the_real_values(
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_numbers_of_single_precision_equal_what_they_are_written_as(form: str, tmp_path: Path) -> None:
+    """In double precision 0.1 of single precision is 0.10000000149011612, and 0.9 is below 0.9."""
+    tenths = pa.table({"x": pa.array([number % 10 / 10 for number in range(1000)], pa.float32())})
+    with opened(FORMS[form](tenths, tmp_path), x=dp.between(0, 1)) as session:
+        for condition, expected in (("x = 0.1", 100), ("x >= 0.9", 100), ("x IN (0.1, 0.3)", 200), ("x <= 0.7", 800)):
+            answer = session.sql(f"SELECT COUNT(*) AS n FROM orders WHERE {condition}", epsilon=50).release()
+            assert abs(value(answer, "n") - expected) < 5
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_a_column_that_is_said_to_be_whole_is_rounded_and_can_be_a_key(form: str, tmp_path: Path) -> None:
     table = pa.table({"x": [0.6, 1.0, 1.4, 2.5, 9.0]})
     with opened(FORMS[form](table, tmp_path), x=dp.between(0, 3, whole=True)) as session:

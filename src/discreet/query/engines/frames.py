@@ -13,6 +13,7 @@ from discreet.query.engines.arrow import offered, safe_table
 __all__ = ["pandas_schema", "pandas_table", "polars_schema", "polars_table"]
 
 _DOUBLE = 8  # bytes
+_SINGLE = 4  # bytes
 _EXACT = 1 << 53  # Whole numbers up to here are doubles.
 _LARGEST_BITS = 1000  # Of a whole number that is written as a text.
 
@@ -48,6 +49,8 @@ def _pandas_type(dtype: Any) -> str | None:
         "T": "VARCHAR",
     }
     kind = getattr(dtype, "kind", "")
+    if kind == "f" and dtype.itemsize == _SINGLE:
+        return "FLOAT"
     return None if kind == "f" and dtype.itemsize > _DOUBLE else kinds.get(kind)  # A longer one would be rounded.
 
 
@@ -91,7 +94,13 @@ def _pandas_column(series: Any, sql_type: str) -> Any:
     if sql_type == "VARCHAR":
         return texts(series.tolist())
     missing = series.isna().to_numpy(dtype=bool)
-    plain_type = {"BOOLEAN": np.bool_, "BIGINT": np.int64, "UBIGINT": np.uint64, "DOUBLE": np.float64}[sql_type]
+    plain_type = {
+        "BOOLEAN": np.bool_,
+        "BIGINT": np.int64,
+        "UBIGINT": np.uint64,
+        "FLOAT": np.float32,
+        "DOUBLE": np.float64,
+    }[sql_type]
     if isinstance(series.dtype, np.dtype):
         return pa.array(series.to_numpy().astype(plain_type), mask=missing)
     return pa.array(series.to_numpy(dtype=plain_type, na_value=0), mask=missing)
@@ -121,7 +130,8 @@ def _text(value: object) -> str | None:
     if isinstance(value, (int, np.integer)):
         return str(value) if int(value).bit_length() <= _LARGEST_BITS else None
     if isinstance(value, (float, np.floating)):
-        return None if value != value else _real(float(value))
+        # One of single precision is the number that it is written as, as it is in a column of its kind.
+        return None if value != value else _real(float(str(value) if isinstance(value, np.float32) else value))
     if isinstance(value, Decimal):
         return str(value) if value.is_finite() else None
     if isinstance(value, datetime):

@@ -86,7 +86,7 @@ def _inside(read: str, sql_type: str, facts: Facts) -> str:
     """Read a number within its bounds at once: most values pass the first test, and nothing else is done to them."""
     assert facts.low is not None
     assert facts.high is not None
-    value = read if sql_type in ("DOUBLE", *_WHOLE) else f"CAST({read} AS {SQL_TYPES[facts.kind]})"
+    value = read if sql_type in _WHOLE else _double(read, sql_type)
     low, high = _number(facts.low, facts.kind), _number(facts.high, facts.kind)
     inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
     if facts.members is not None:
@@ -123,12 +123,22 @@ def _whole(value: str) -> str:
     return f"TRY_CAST({value} AS BIGINT)"
 
 
+def _double(value: str, sql_type: str) -> str:
+    """Write a real in double precision: one of single precision as the number that it is written as.
+
+    Cast by itself 0.1 becomes 0.10000000149011612, and v = 0.1 counts nobody.
+    """
+    if sql_type == "FLOAT":
+        return f"CAST(CAST({value} AS VARCHAR) AS DOUBLE)"
+    return value if sql_type == "DOUBLE" else f"CAST({value} AS DOUBLE)"
+
+
 def _stored(value: str, sql_type: str, kind: Kind) -> str:
     if sql_type in _WIDE or (kind is Kind.INTEGER and sql_type.startswith("DECIMAL")):
         above, below = f"WHEN {value} > {_LARGEST} THEN {_LARGEST}", f"WHEN {value} < {-_LARGEST} THEN {-_LARGEST}"
         return f"(CASE {above} {below} ELSE TRY_CAST({value} AS BIGINT) END)"
     if kind is Kind.REAL:
-        double = value if sql_type == "DOUBLE" else f"CAST({value} AS DOUBLE)"
+        double = _double(value, sql_type)
         return f"(CASE WHEN isfinite({double}) THEN {double} END)"
     if kind.is_time:
         return _time(value, sql_type, kind)
