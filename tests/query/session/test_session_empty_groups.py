@@ -69,3 +69,18 @@ def test_a_pick_without_a_count_says_that_it_may_be_arbitrary(measure: str) -> N
     for written in (str(table), table.to_json(), table._repr_html_()):
         assert "of a group without values it is arbitrary" in written
     assert any("arbitrary value: ask for a COUNT" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("measure", "count", "arbitrary"),
+    [
+        ("MEDIAN(CASE WHEN x > 60 THEN x END)", "COUNT(*)", True),
+        ("MODE(k)", "COUNT(*)", True),
+        ("MEDIAN(x)", "COUNT(x)", False),
+        ("MEDIAN(COALESCE(x, 0))", "COUNT(*)", False),
+    ],
+)
+def test_a_count_of_rows_does_not_tell_whether_they_have_values(measure: str, count: str, arbitrary: bool) -> None:
+    table = released(measure, f", {count} AS n", "row")
+    assert ("where all values of its rows are NULL it is arbitrary" in str(table)) is arbitrary
+    assert any("COUNT the same values" in note for note in table.notes) is arbitrary

@@ -93,7 +93,13 @@ def _in_years(value: str, kind: Kind) -> str:
 def by_format(value: str, kind: Kind, pattern: str, writer: Writer) -> str:
     """Write a text that is read by a declared strptime format as a date or timestamp; NULL where it is none."""
     read = f"try_strptime({_trimmed(value)}, CAST({writer.bind(pattern)} AS VARCHAR))"
-    return writer.let(f"CAST({read} AS TIMESTAMP)", lambda v: _in_years(v, kind))
+
+    def checked(moment: str) -> str:
+        # The engine takes 25 for the year 25 where four digits are declared; bounds would clamp it, and nobody notice.
+        inside = _in_years(moment, kind)
+        return f"(CASE WHEN year({moment}) >= 1000 THEN {inside} END)" if "%Y" in pattern else inside
+
+    return writer.let(f"CAST({read} AS TIMESTAMP)", checked)
 
 
 def _real_to_text(value: str, _: Writer) -> str:

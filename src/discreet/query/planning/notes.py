@@ -9,7 +9,7 @@ from discreet.query.expressions import Field
 from discreet.query.facts import Kind
 from discreet.query.planning.draft import Draft, Picked
 from discreet.query.planning.measurements import plain_value
-from discreet.query.planning.picking import counted_beside
+from discreet.query.planning.picking import counted_beside, counts_its_values
 from discreet.query.question import Measure, Statistic
 from discreet.query.sources import column_names
 from discreet.query.stage import StageColumn
@@ -109,6 +109,8 @@ def _picked(draft: Draft, measure: Measure, recipe: Picked) -> Iterator[str]:
         yield f"{_called(measure)} of a group without values is an arbitrary value: ask for a COUNT beside it"
     else:
         yield f"{_called(measure)} is NULL where the released count does not rule out that a group is empty"
+        if not counts_its_values(draft, recipe.pick):
+            yield f"{_called(measure)} of rows whose values are all NULL is arbitrary: COUNT the same values beside it"
 
 
 def _called(measure: Measure) -> str:

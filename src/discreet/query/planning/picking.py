@@ -21,7 +21,7 @@ from discreet.query.planning.noises import Chooser
 from discreet.query.results.columns import Values
 from discreet.query.results.numbers import Numbers
 
-__all__ = ["counted_beside", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
+__all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
 
 
 def quantile_of(draft: Draft, pick: QuantilePick, chooser: Chooser) -> Quantile:
@@ -94,13 +94,21 @@ def counted_beside(draft: Draft, place: int) -> int | None:
     return min(((found, at) for found, at in ranked if found is not None), default=(0, None))[1]
 
 
+def counts_its_values(draft: Draft, place: int) -> bool:
+    """Tell whether the count beside a choice counts its values, and not rows whose value may be NULL."""
+    at = counted_beside(draft, place)
+    values = draft.columns[draft.picks[place].column].expression
+    return at is not None and (draft.numbers[at].tallying is Tallying.COUNT or not values.facts.nullable)
+
+
 def _of_nothing(draft: Draft, place: int) -> str:
     if counted_beside(draft, place) is None:
         return (
             "of a group without values it is arbitrary, which nothing here tells: ask for a COUNT beside it, and it is "
             "NULL where the group may be empty"
         )
-    return "it is NULL where the count beside it does not tell that the group has rows"
+    said = "it is NULL where the count beside it does not tell that the group has rows"
+    return said if counts_its_values(draft, place) else f"{said}; where all values of its rows are NULL it is arbitrary"
 
 
 def _error(draft: Draft, place: int) -> str:
