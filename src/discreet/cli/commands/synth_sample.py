@@ -23,7 +23,7 @@ def add_to(synth: typer.Typer) -> None:
 
 
 def sample(model: _Model, rows: _Rows = None, out: _Out = Path("synthetic.csv"), as_json: AsJson = False) -> None:
-    """Draw made-up rows. That costs nothing, however often and however many: the model knows nobody."""
+    """Draw made-up rows. That costs nothing, however often and however many: the model was paid for."""
     from discreet.cli.synthesizing import sampled
 
     show(sampled(model, rows, out), as_json=as_json)
