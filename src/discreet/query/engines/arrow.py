@@ -20,6 +20,7 @@ _LAST = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
 _DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
 _PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}
 _MOST_DIGITS = 38  # of a decimal
+_FEW = 1024  # Texts that are looked at one by one if any of them is invalid.
 _PLAIN = {
     "bool": "BOOLEAN",
     "int8": "TINYINT",
@@ -80,6 +81,8 @@ def _safe(column: Any) -> Any:
     kind = column.type
     if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
         return _safe(pa.chunked_array([_decoded(chunk) for chunk in column.chunks], kind.value_type))
+    if _is_text(kind):
+        return pa.chunked_array([piece for chunk in column.chunks for piece in _texts(chunk)], kind)
     make = _maker(kind)
     return (
         column if make is None else pa.chunked_array([make(chunk) for chunk in column.chunks] or [make(_empty(kind))])
@@ -98,8 +101,6 @@ def _maker(kind: Any) -> Any:
     types = pa.types
     if types.is_dictionary(kind):
         return _text_dictionary
-    if _is_text(kind):
-        return _text
     if types.is_timestamp(kind) and kind.unit == "ns":
         return lambda chunk: chunk.view(pa.int64()).view(pa.timestamp("ns"))
     if types.is_timestamp(kind):
@@ -123,18 +124,25 @@ def _decoded(chunk: Any) -> Any:
     return chunk.dictionary.take(chunk.indices)
 
 
-def _text(chunk: Any) -> Any:
-    """Return texts as they are, those with invalid characters as NULL."""
+def _texts(chunk: Any) -> list[Any]:
+    """Return texts as they are, those with invalid characters as NULL, in pieces.
+
+    A piece that is valid is not copied, and an invalid one is halved until it is small: one odd row must not make
+    objects of all the others, which takes many times the memory.
+    """
     import pyarrow as pa
 
     try:
         chunk.validate(full=True)
     except pa.ArrowInvalid:
+        if len(chunk) > _FEW:
+            half = len(chunk) // 2
+            return [*_texts(chunk.slice(0, half)), *_texts(chunk.slice(half))]
         parts = (
             chunk.cast(pa.large_binary()) if not pa.types.is_string_view(chunk.type) else chunk.cast(pa.binary_view())
         )
-        return pa.array([_decoded_text(part) for part in parts.to_pylist()], pa.large_string()).cast(chunk.type)
-    return chunk
+        return [pa.array([_decoded_text(part) for part in parts.to_pylist()], pa.large_string()).cast(chunk.type)]
+    return [chunk]
 
 
 def _decoded_text(part: bytes | None) -> str | None:
@@ -148,9 +156,11 @@ def _text_dictionary(chunk: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values, indices = _text(chunk.dictionary), chunk.indices.cast(pa.int32())
+    pieces, indices = _texts(chunk.dictionary), chunk.indices.cast(pa.int32())
+    values = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
     if values.null_count:
-        indices = pc.if_else(values.take(indices).is_null(), pa.scalar(None, pa.int32()), indices)
+        # Not the texts themselves are taken: they are there once, however many rows have them.
+        indices = pc.if_else(values.is_null().take(indices), pa.scalar(None, pa.int32()), indices)
         values = values.fill_null("")
     return pa.DictionaryArray.from_arrays(indices, values)
 

@@ -10,7 +10,7 @@ from discreet.query.expressions import Apply, Expression, Literal
 from discreet.query.facts import LONGEST_TEXT, Kind
 from discreet.query.operators import Operator
 
-__all__ = ["CASTS", "by_format", "cast"]
+__all__ = ["CASTS", "by_format", "cast", "shortened"]
 
 # What a text may look like to be a number, a date or a timestamp: ISO 8601 and decimals, with white space around them.
 # `reading.evaluation` and `reading.calendar` say the same in Python.
@@ -33,6 +33,11 @@ def cast(value: str, kind: Kind, to: Kind, writer: Writer) -> str:
     if kind.is_time and to is not Kind.TEXT and not to.is_time:
         return f"CAST(NULL AS {SQL_TYPES[to]})"
     return f"TRY_CAST({value} AS {SQL_TYPES[to]})"
+
+
+def shortened(text: str) -> str:
+    """Write no more of a stored text than is read as something else; most pass at once."""
+    return f"(CASE WHEN strlen({text}) <= {LONGEST_TEXT} THEN {text} ELSE left({text}, {LONGEST_TEXT}) END)"
 
 
 def _text_to_integer(value: str, writer: Writer) -> str:

@@ -11,7 +11,7 @@ from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import Deadline, Tallied
 from discreet.query.engines.bounded import Resources, run_bounded
 from discreet.query.engines.cage import Cage, Progress, default_threads, watched
-from discreet.query.engines.casts import cast
+from discreet.query.engines.casts import cast, shortened
 from discreet.query.engines.first_days import first_groups
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
@@ -165,9 +165,11 @@ class DuckDBEngine:
         if sql_type not in ("VARCHAR", "BOOLEAN"):
             return name
         text = name if sql_type == "VARCHAR" else f"CAST({name} AS VARCHAR)"
+        if not number:
+            return f"{text} AS {name}"
+        text = shortened(text)
         truth = f"CASE {text} WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-        read = f"coalesce({cast(text, Kind.TEXT, Kind.REAL, Writer())}, {truth})" if number else text
-        return f"{read} AS {name}"
+        return f"coalesce({cast(text, Kind.TEXT, Kind.REAL, Writer())}, {truth}) AS {name}"
 
     def _relation(self, table: str) -> str:
         return self._held[table].relation(self._names[table])

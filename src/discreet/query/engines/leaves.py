@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.query.engines.casts import by_format, cast
+from discreet.query.engines.casts import by_format, cast, shortened
 from discreet.query.engines.times import in_range
 from discreet.query.engines.writing import SQL_TYPES, Writer, binary, quote, real
 from discreet.query.facts import Facts, Kind
@@ -58,6 +58,8 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     if kind is facts.kind and facts.is_bounded and (kind is Kind.REAL or sql_type in _WHOLE):
         return _filled(_inside(read, sql_type, facts), kind, column.missing), name, name
     stored = _stored(read, sql_type, kind)
+    if kind is Kind.TEXT and facts.kind is not Kind.TEXT:
+        stored = shortened(stored)
     if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
         # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
         bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
