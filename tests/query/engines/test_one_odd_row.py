@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from engine_trees import computed, field, table
@@ -78,3 +79,12 @@ def test_texts_are_read_as_something_else_as_far_as_a_cast_reads_them(kind: Kind
     assert found[0] == found[1] == found[3]
     # Its last character is not looked at.
     assert found[2] is None or found[2] != found[0]
+
+
+@pytest.mark.parametrize("values", [[1.0, 2.0, 3.0], [1.0, np.nan, 3.0]])
+def test_sparse_columns_of_a_frame_are_read_as_others_are(values: list[float]) -> None:
+    frame = pd.DataFrame({"who": range(3), "x": pd.arrays.SparseArray(values)})
+    who, x = field("who", Kind.INTEGER), field("x", Kind.REAL)
+    engine = DuckDBEngine({"t": frame})
+    found = [row[0] for _, row in sorted(computed(engine, table("t", who, x, unit="who"), who, [x]).items())]
+    assert found == [None if value != value else value for value in values]

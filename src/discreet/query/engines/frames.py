@@ -49,9 +49,10 @@ def _pandas_type(dtype: Any) -> str | None:
         "T": "VARCHAR",
     }
     kind = getattr(dtype, "kind", "")
-    if kind == "f" and dtype.itemsize == _SINGLE:
+    size = getattr(getattr(dtype, "subtype", dtype), "itemsize", 0)  # A sparse column has one type within another.
+    if kind == "f" and size == _SINGLE:
         return "FLOAT"
-    return None if kind == "f" and dtype.itemsize > _DOUBLE else kinds.get(kind)  # A longer one would be rounded.
+    return None if kind == "f" and size > _DOUBLE else kinds.get(kind)  # A longer one would be rounded.
 
 
 def _unit_of(dtype: Any) -> str:
