@@ -20,7 +20,7 @@ from discreet.errors import UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger
 from discreet.ledger.filters import Filter, MixedFilter, filter_for, fitting
 from discreet.ledger.shares import MOST_ORDERS, caps, choose_shares
-from discreet.ledger.sums import GRID, UNIT, Price, Sums, on_grid
+from discreet.ledger.sums import GRID, UNIT, Price, Sums, on_grid, units_up
 from discreet.privacy import (
     GDP,
     ZCDP,
@@ -325,6 +325,13 @@ def test_what_is_less_than_a_unit_costs_a_unit_of_every_sum(event: Event) -> Non
     assert price.kept
     assert all(units is not None and units >= 1 for units in price.kept)
     assert price.kept[0] == 1
+
+
+@given(value=st.floats(0, 1e300))
+def test_what_is_kept_beside_the_grid_rounds_up_and_hardly(value: float) -> None:
+    kept = units_up(value)
+    assert kept is not None
+    assert 0 <= kept - Fraction(value) * UNIT < 1
 
 
 def test_sums_stay_short_whatever_is_charged() -> None:

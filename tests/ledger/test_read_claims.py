@@ -119,6 +119,20 @@ def test_a_claim_whose_time_is_over_has_failed_although_nobody_said_so(book: Led
     assert isinstance(claim(book, "k"), StoredAnswer)
 
 
+def test_a_claim_that_failed_takes_no_answer_any_more(book: Ledger) -> None:
+    """Else a failure that somebody saw would count no more, and be followed by others without end."""
+    keyed, unkeyed = claimed(book, "k"), claimed(book)
+    for failed in (keyed, unkeyed):
+        book.fail(failed)
+    with pytest.raises(Refused, match="has ended"):
+        book.store(keyed, lambda: "42")
+    with pytest.raises(Refused, match="has ended"):
+        book.finish(unkeyed)
+    assert [one.is_failed and one.counts for one in book.claims()] == [True, True]
+    with pytest.raises(AnswerFailed):
+        claim(book, "k")
+
+
 def test_a_claim_of_a_process_that_was_killed_has_failed_at_once(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
     child = os.fork()
@@ -294,6 +308,16 @@ def test_a_question_without_a_key_goes_on_under_the_charge_that_was_released(boo
     assert book.spent().charges == 1
 
 
+def test_a_question_at_another_price_is_paid_again(book: Ledger) -> None:
+    """Else a read for little noise would go on under a charge for much of it."""
+    dear, facts = PureDP("0.5"), {"principal": "ann", "plan": "p", "version": "v"}
+    cheap = book.charge(SMALL, relation=ADD, purpose="question", **facts)
+    found = book.claim(dear, relation=ADD, purpose="question", seconds=LONG, **facts)
+    assert isinstance(found, ReadClaim)
+    assert found.charge != cheap
+    assert book.spent().epsilon == dear.epsilon + SMALL.epsilon
+
+
 def test_what_may_still_be_answered_is_not_released(book: Ledger) -> None:
     with pytest.raises(Refused, match="may still be answered"):
         book.release_claim(claimed(book, "k").charge, reason="impatience", principal="custodian")
@@ -333,6 +357,10 @@ def test_a_refused_claim_writes_nothing(book: Ledger) -> None:
         book.claim(PureDP(2), relation=ADD, purpose="too much", seconds=LONG)
     with pytest.raises(InvalidParameter):
         book.claim(SMALL, relation=ADD, purpose="no time", seconds=0)
+    with pytest.raises(InvalidParameter, match="accounted under ADD_REMOVE"):
+        book.claim(SMALL, relation=Relation.REPLACE_ONE, purpose="other neighbours", seconds=LONG)
+    with pytest.raises(Refused, match="protects everybody who shares a row"):
+        book.claim(SMALL, relation=ADD, purpose="other units", unit="person", seconds=LONG)
     assert kinds(book) == before
 
 

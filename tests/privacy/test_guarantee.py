@@ -255,6 +255,14 @@ class TestGroups:
         assert epsilon_bounds(group.event, "1e-3", relation=AR)[0] <= low <= high == found[0]
         assert high <= epsilon(group, "5e-4", relation=AR) + epsilon(other, "5e-4", relation=AR) + 1e-9
 
+    def test_a_delta_is_found_in_a_composition_however_it_is_nested(self) -> None:
+        """Part by part the group would have less: a delta may stand for what goes wrong in the other parts."""
+        split, other = ApproxDP("0.5", "1e-3"), PureDP("0.5")
+        plain = Grouped(Composed([split, other]), 2)
+        for nested in (Repeated(split, 1), Composed([split]), Grouped(split, 1), Grouped(Repeated(split, 1), 1)):
+            whole = Grouped(Composed([nested, other]), 2)
+            assert epsilon(whole, "5e-3", relation=AR) == epsilon(plain, "5e-3", relation=AR)
+
     def test_groups_of_one_size_are_bounded_as_one_group(self) -> None:
         sampled, plain = Repeated(PoissonSampled(Gaussian(3), "0.05"), 10), Gaussian(5)
         parts = Composed([Repeated(Grouped(sampled, 2), 2), Grouped(plain, 2)])
