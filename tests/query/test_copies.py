@@ -40,6 +40,13 @@ def test_a_join_that_multiplies_a_row_beyond_measure_is_refused_before_it_is_pai
     assert not session.history()[1:]
 
 
+def test_copies_are_counted_on_both_sides_of_a_join(session: dp.Session) -> None:
+    copied = "SELECT q.id FROM people q JOIN days d ON q.city = d.city JOIN days e ON q.city = e.city"
+    with pytest.raises(dp.Refused, match="400,000,000 rows of one"):
+        session.sql(f"SELECT COUNT(*) AS n FROM people p JOIN ({copied}) AS s ON p.id = s.id", epsilon=1)
+    assert not session.history()[1:]
+
+
 def test_a_row_counts_once_for_each_part_of_a_union(session: dp.Session) -> None:
     parts = " UNION ALL ".join(["SELECT id, name, city FROM people"] * 600)
     with pytest.raises(dp.Refused, match="1,200,000 rows of one"):

@@ -90,6 +90,22 @@ def test_what_replacing_makes_of_a_short_text_is_long(session: dp.Session) -> No
     assert not session.spent.charges
 
 
+def test_what_a_join_compares_is_made_for_every_copy_of_the_row(session: dp.Session) -> None:
+    joins = f"JOIN list1000 l ON p.one = l.one JOIN list10 m ON {nested('p.b', 10)} = m.x"
+    with pytest.raises(dp.Refused, match=r"most of it is in join columns: .* for each of 1,000 rows"):
+        session.sql(f"SELECT COUNT(*) AS n FROM p {joins}", epsilon=1)
+    assert not session.spent.charges
+
+
+def test_a_choice_of_a_text_makes_the_text(session: dp.Session) -> None:
+    text = "p.b"
+    for place in range(10):
+        text = f"CASE WHEN p.one = {place} THEN p.name ELSE {text} END"
+    with pytest.raises(dp.Refused, match="one row could make"):
+        session.sql(f"SELECT COUNT(*) AS n FROM p JOIN list1000 l ON p.one = l.one WHERE LENGTH({text}) > 5", epsilon=1)
+    assert not session.spent.charges
+
+
 def test_a_private_text_may_be_long_whatever_is_declared_of_it() -> None:
     """Values beyond the categories are there until they are read, so a list of short ones bounds nothing."""
     declared = dp.Session(

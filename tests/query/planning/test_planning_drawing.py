@@ -265,6 +265,14 @@ def test_groups_that_are_not_public_are_hidden_or_shown_by_their_units() -> None
     assert len(made.draw(tallied(made.stage, ()))) == 0
 
 
+def test_a_group_of_many_rows_of_one_unit_is_hidden() -> None:
+    """However many rows it may have: it is shown with a chance of delta, which is that of a false alarm here."""
+    made = priced(EVERY["rows"], keys="unknown", limits=(1, 1000), epsilon=ONE, delta=Fraction(1, 10**9))
+    found = tallied(made.stage, ((("b", 4),) * 1000,))
+    assert found.tally.rows.tolist() == [1000]
+    assert len(made.draw(found)) == 0
+
+
 def released(**more: Any) -> Any:
     """A table of three known cities with 300, 200 and 100 rows and little noise, the same one every time."""
     crowd = tuple(((city, 4),) for city, times in zip("abc", (300, 200, 100), strict=True) for _ in range(times))
