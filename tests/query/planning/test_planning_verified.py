@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
 
 from discreet.balls import ball, precision
 from discreet.privacy.events import DiscreteLaplace
+from discreet.query.planning import Priced
 from discreet.query.question import Measure, Statistic
 from discreet.verify import check
 
@@ -59,6 +61,15 @@ def test_the_charge_of_pure_noise_is_reached(name: str) -> None:
     assert claim is not None
     assert check(mechanism, worlds, claim=claim).holds
     assert check(mechanism, worlds, claim=claim * Fraction(9, 10)).violated
+
+
+def test_the_rows_of_a_unit_share_what_a_median_spends() -> None:
+    """The wrong neighbour: a choice that forgets that three rows move a rank three times as far."""
+    plan = priced(MEDIAN, limits=(1, 3), epsilon=Fraction(2))
+    others = ((("a", 2),) * 3,) * 2
+    worlds = [others, ((("a", 0),) * 3, *others)]
+    assert check(Planned(plan), worlds).holds
+    assert check(Planned(Priced(replace(plan.draft, max_rows=1))), worlds).violated
 
 
 def coverage_once_shown(mechanism: Planned, count: int) -> float:
