@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
+from discreet.query.facts import Kind
 
 MOMENT, EARLY = pd.Timestamp("2024-01-01 23:59:59.9999996"), pd.Timestamp("1969-12-31 23:59:59.9999996")
 ZONED = pd.Timestamp("2024-01-01 23:30:00-02:00")
@@ -89,6 +91,15 @@ def test_a_frame_tells_nothing_about_one_unit_by_the_type_of_its_column() -> Non
         assert len({told(session, query) for session in sessions}) == 1
     for session in sessions:
         session.close()
+
+
+def test_a_unit_is_of_no_kind_in_any_table_beside_a_frame() -> None:
+    """It is one and the same in all tables, and rows of the frame decided which."""
+    rows = {"uid": [1, 2, 3]}
+    with opened({"data": pd.DataFrame(rows), "stored": pa.table(rows)}, UNIT) as session:
+        assert {table.columns["uid"].facts.kind for table in session.catalogue.tables.values()} == {Kind.IDENTITY}
+        with pytest.raises(Refused, match="of a pandas frame"):
+            session.sql("SELECT COUNT(*) AS n FROM stored WHERE uid = 1", epsilon=1)
 
 
 @pytest.mark.parametrize("pair", PAIRS)
