@@ -258,7 +258,8 @@ def test_the_filter_refuses_what_is_named_and_allows_the_rest(machine: str, monk
 OUTSIDE = re.compile(
     r"socket|connect|bind|listen|accept|v?fork|exec|t?kill$|rt_(tg)?sigqueueinfo|pidfd_|ptrace|process_vm_|kcmp"
     r"|u?mount|move_mount|pivot_root|chroot|unshare|setns|open_tree|open_by_handle|fs(open|config|mount|pick)"
-    r"|io_uring_|bpf|perf_event|userfaultfd|(add|request)_key|keyctl|setrlimit"
+    r"|io_uring_|bpf|perf_event|userfaultfd|(add|request)_key|keyctl|setrlimit|process_mrelease"
+    r"|(shm|msg|sem)(?!dt)|mq_open|(f?init|delete)_module|kexec|reboot"
 )
 
 
