@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+_SLOW = 2.0
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -50,9 +51,12 @@ def _apart(do: str, family: str, full: Path | None) -> int:
 def _done(do: str, family: str, full: Path | None) -> int:
     from goldens.keeping import differences, kept, outputs, write
 
-    found = {}
+    found: dict[str, dict[str, str]] = {}
+    slow, before = [], _seconds()
     for name, texts in outputs(family):
         found[name] = texts
+        used, before = _seconds() - before, _seconds()
+        slow += [f"  {name} took {used:.1f} CPU seconds"] if used > _SLOW else []
         if sys.stderr.isatty():
             print(f"\r{family}: {len(found)}", end="", file=sys.stderr)
         if full is not None:
@@ -62,7 +66,7 @@ def _done(do: str, family: str, full: Path | None) -> int:
     if do == "record":
         write(new, family)
     print(f"\r{family}: {len(found)} flows, {_seconds():.1f} CPU seconds, {len(lines)} differ", flush=True)
-    print(*lines, sep="\n", end="\n" if lines else "", flush=True)
+    print(*slow, *lines, sep="\n", end="\n" if slow + lines else "", flush=True)
     return int(bool(lines))
 
 
