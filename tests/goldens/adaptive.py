@@ -117,7 +117,8 @@ def _tested(word: str, relation: dp.Relation) -> Iterator[Flow]:
     if relation is _REPLACE:
         yield Flow("propose quantile", lambda: _A.propose_quantile("0.9", bound=10, **both, **size).release(AGES))
         yield Flow(
-            "propose trimmed mean", lambda: _A.propose_trimmed_mean(trimmed=80, bound="0.1", **both, **size).release(AGES)
+            "propose trimmed mean",
+            lambda: _A.propose_trimmed_mean(trimmed=80, bound="0.1", **both, **size).release(AGES),
         )
         yield Flow(
             "propose interquartile range",
@@ -138,9 +139,7 @@ def _stable(word: str, relation: dp.Relation) -> Iterator[Flow]:
     yield Flow(f"stable mode unlisted, {word}", lambda: _A.StableMode(domain=None, **at).release(CITIES))
     yield Flow(f"stable selection, {word}", lambda: _selected(at, scores))
     yield Flow(f"point function, {word}", lambda: _learned(at))
-    yield Flow(
-        f"choosing, {word}", lambda: _A.Choosing(growth=1, **at).release({"a": 90, "b": 3, "c": 40})
-    )
+    yield Flow(f"choosing, {word}", lambda: _A.Choosing(growth=1, **at).release({"a": 90, "b": 3, "c": 40}))
 
 
 def _selected(at: dict[str, Any], scores: list[int]) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 import discreet as dp
 
-__all__ = ["canonical", "plain"]
+__all__ = ["canonical", "plain", "wordless"]
 
 _DIGITS = 7
 
@@ -30,7 +30,7 @@ def canonical(value: object, *, rounded: bool = False) -> str:
 
 def plain(value: Any, *, rounded: bool = False) -> Any:
     """Turn a value into what JSON holds: dataclasses become the list of their public fields, without names."""
-    if value is None or isinstance(value, bool | int | str) and not isinstance(value, enum.Enum):
+    if value is None or (isinstance(value, bool | int | str) and not isinstance(value, enum.Enum)):
         return value
     if isinstance(value, float | np.floating):
         return _float(float(value), rounded)
@@ -41,6 +41,22 @@ def plain(value: Any, *, rounded: bool = False) -> Any:
     if isinstance(value, Sequence | np.ndarray) and not isinstance(value, bytes):
         return [plain(part, rounded=rounded) for part in value]
     return _thing(value, rounded)
+
+
+def wordless(text: str) -> Any:
+    """Read JSON and leave out its sentences, which may change apart from numbers; what is no JSON is all words."""
+    try:
+        return _unsaid(json.loads(text))
+    except json.JSONDecodeError:
+        return ""
+
+
+def _unsaid(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _unsaid(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_unsaid(part) for part in value]
+    return "…" if isinstance(value, str) and " " in value.strip() else value
 
 
 def _float(value: float, rounded: bool) -> str:

@@ -52,7 +52,6 @@ def _lines(at: dict[str, Any]) -> Iterator[_Case]:
 def _classes(at: dict[str, Any]) -> Iterator[_Case]:
     yield "LogisticRegression", lambda: _S.LogisticRegression(classes=[0, 1], **_IN, **at), _CLASSES
     yield "GaussianNB", lambda: _bayes(at), _CLASSES
-    yield "GaussianNB pure", lambda: _S.GaussianNB(epsilon=2, bounds=(-1, 1), classes=[0, 1], **at), _CLASSES
     yield (
         "PrivateSearch",
         lambda: _S.PrivateSearch(
@@ -70,7 +69,7 @@ def _shapes(at: dict[str, Any]) -> Iterator[_Case]:
     yield "PCA", lambda: _S.PCA(2, **_IN, **at), None
     yield "KMeans", lambda: _S.KMeans(3, **_IN, **at), None
     yield "StandardScaler", lambda: _S.StandardScaler(**_IN, **at), None
-    yield "MinMaxScaler", lambda: _S.MinMaxScaler(epsilon=2, bounds=(-9, 9), coverage=0.9, **at), None
+    yield "MinMaxScaler", lambda: _S.MinMaxScaler(epsilon=2, bounds=(-9, 9), coverage=0.8, **at), None
 
 
 def _fitted(model: Any, target: Any) -> Said:
@@ -92,7 +91,7 @@ def _has(model: Any, name: str) -> bool:
 def _array(model: Any, name: str) -> Any:
     """Return a learned number or array, and nothing of what else a model remembers."""
     value = getattr(model, name)
-    numbers = isinstance(value, int | float | str) or isinstance(value, np.ndarray) and value.dtype.kind in "fiubU"
+    numbers = isinstance(value, int | float | str) or (isinstance(value, np.ndarray) and value.dtype.kind in "fiubU")
     return value if numbers and not name.startswith("_") else None
 
 

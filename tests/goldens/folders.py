@@ -62,7 +62,6 @@ reason = "published in the annual report"
 _HASH = re.compile(r"\b[0-9a-f]{64}\b")
 _VERSIONS = re.compile(r'"versions": \{[^}]*\}')
 _SIZES = re.compile(r'"bytes": \d+')
-_WORDS = {".html", ".md", ".txt"}
 
 
 @contextmanager
@@ -81,11 +80,10 @@ def masked(text: str, where: Path | None = None) -> str:
 
 
 def bundle(path: Path) -> Said:
-    """Hash each file of a bundle: tables apart from what is for people."""
+    """Hash each file of a bundle: tables apart from what is told about them."""
     files = {str(file.relative_to(path)): _hash(file) for file in sorted(path.rglob("*")) if file.is_file()}
-    words = {name for name in files if Path(name).suffix in _WORDS}
-    numbers = {name: files[name] for name in files if name not in words}
-    return Said(numbers, {name: files[name] for name in sorted(words)})
+    tables = {name: found for name, found in files.items() if name.startswith("tables/")}
+    return Said(tables, {name: found for name, found in files.items() if name not in tables})
 
 
 def _hash(file: Path) -> str:

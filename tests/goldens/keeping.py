@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
-from .flow import ran
+from .flow import Flow, ran
 
-__all__ = ["FAMILIES", "QUICK", "Kept", "differences", "kept", "outputs", "read", "write"]
+__all__ = ["FAMILIES", "HERE", "QUICK", "Kept", "differences", "exact_flows", "kept", "outputs", "read", "write"]
 
 Kept: TypeAlias = dict[str, dict[str, str]]  # Names and what is kept of each text, for "numbers" and "texts".
 
@@ -45,6 +45,11 @@ def outputs(family: str) -> Iterator[tuple[str, dict[str, str]]]:
         yield flow.name, ran(flow, family)
 
 
+def exact_flows(family: str) -> Iterator[Flow]:
+    """The flows of a family that add no floats; they may run in part."""
+    return (flow for flow in import_module(f"{__package__}.{family}").flows() if not flow.rounded)
+
+
 def kept(found: Mapping[str, Mapping[str, str]], family: str) -> Kept:
     """Shorten what came out of a family to what is kept of it."""
     shortened: Kept = {"numbers": {}, "texts": {}}
@@ -74,11 +79,14 @@ def write(new: Kept, family: str) -> None:
         (HERE / f"{kind}.json").write_text(text + "\n", "utf-8")
 
 
-def differences(new: Kept, family: str) -> list[str]:
-    """Say what differs from the goldens of a family."""
+def differences(new: Kept, family: str, *, only: Iterable[str] | None = None) -> list[str]:
+    """Say what differs from the goldens of a family, or of some of its flows."""
     lines = []
+    asked = None if only is None else {f"{family}/{name}" for name in only}
     for kind, old in read().items():
         before = {name: text for name, text in old.items() if name.startswith(f"{family}/")}
+        if asked is not None:
+            before = {name: text for name, text in before.items() if name in asked}
         for name in sorted(before.keys() | new[kind].keys()):
             was, now = before.get(name, "nothing"), new[kind].get(name, "nothing")
             if was != now:

@@ -66,7 +66,8 @@ def _choices() -> Iterator[Flow]:
             ],
         )
         yield Flow(
-            f"permute_and_flip {factor}", lambda f=factor: [dp.noise.permute_and_flip(scores, factor=f) for _ in range(9)]
+            f"permute_and_flip {factor}",
+            lambda f=factor: [dp.noise.permute_and_flip(scores, factor=f) for _ in range(9)],
         )
     for count in (0, 1, 2, 10, 500):
         yield Flow(f"permutation {count}", lambda count=count: dp.noise.permutation(count))

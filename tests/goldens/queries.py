@@ -83,12 +83,14 @@ def _answered(paying: dp.Session, asking: dp.Session, query: str, offer: _Offer)
 def _told() -> Iterator[Flow]:
     with closing(opened(_FOUR, _BOTH)) as session:
         yield Flow("describe", lambda: Said("", str(session.describe())))
-        yield Flow("bounds", lambda: _found(dp.private_bounds(session, "cost", within=(0, 9999), epsilon=2, table="stays")))
         yield Flow(
-            "keys", lambda: _found(dp.private_keys(session, "country", epsilon=2, delta="1e-7", table="people"))
+            "bounds", lambda: _found(dp.private_bounds(session, "cost", within=(0, 9999), epsilon=2, table="stays"))
         )
+        yield Flow("keys", lambda: _found(dp.private_keys(session, "country", epsilon=2, delta="1e-7", table="people")))
         yield Flow("limit", lambda: _found(dp.private_limit(session, most=10, epsilon=2, table="stays")))
-        yield Flow("dummy", lambda: session.sql("SELECT city, COUNT(*) AS n FROM people GROUP BY city", epsilon=1).dummy())
+        yield Flow(
+            "dummy", lambda: session.sql("SELECT city, COUNT(*) AS n FROM people GROUP BY city", epsilon=1).dummy()
+        )
         yield Flow("listed keys", lambda: _listed(session))
         yield Flow("in Python", lambda: _worded(session))
 

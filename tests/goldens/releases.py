@@ -9,6 +9,7 @@ from typing import Any
 
 import discreet as dp
 
+from .canonical import wordless
 from .flow import Flow, Said
 from .folders import PLAN, bundle, folder, masked
 
@@ -81,12 +82,14 @@ def _once() -> Iterator[Flow]:
     yield Flow("verify", lambda: _verified(None))
     yield Flow("verify by the ledger", lambda: _verified("visits.ledger"))
     yield Flow("tables", lambda: _tables("published/visits-once/tables"))
-    yield Flow("schema", lambda: _R.release_plan_schema())
+    yield Flow("schema", lambda: Said("", _R.release_plan_schema()))
 
 
 def _priced(plan: Any) -> Said:
     priced = _R.price(plan)
-    return Said([priced.event, priced.epsilon, priced.delta, priced.total, priced.lifetime], [str(priced), priced.to_json()])
+    return Said(
+        [priced.event, priced.epsilon, priced.delta, priced.total, priced.lifetime], [str(priced), priced.to_json()]
+    )
 
 
 def _changed(old: str, new: str) -> Any:
@@ -106,7 +109,7 @@ def _tables(path: str) -> dict[str, str]:
 
 def _mistakes() -> Iterator[Flow]:
     wrong = {
-        "an unknown table": ("from = \"visits\"", "from = \"visitors\""),
+        "an unknown table": ('from = "visits"', 'from = "visitors"'),
         "an unknown column": ("AVG(wait_minutes)", "AVG(wait)"),
         "a budget that is too small": ("epsilon = 8", "epsilon = 0.5"),
         "an unknown word": ("publisher =", "editor ="),
@@ -161,7 +164,7 @@ def _profiled(*, only_plan: bool) -> Said:
             return Said([plan.event, plan.epsilon, plan.delta], str(plan))
         found = plan.release()
     found.write("profile.html")
-    return Said(found.to_json(), [str(found), Path("profile.html").read_text("utf-8")])
+    return Said(wordless(found.to_json()), [found.to_json(), str(found), Path("profile.html").read_text("utf-8")])
 
 
 def _drafted() -> Said:

@@ -48,7 +48,7 @@ def _walk(word: str, session: dp.Session, offer: dict[str, Any]) -> Iterator[Flo
     yield Flow(f"{word}: a function pays", lambda: _count(session, offer))
     yield Flow(f"{word}: joint explained", lambda: Said("", _joint(session, offer, "later").explain()))
     yield Flow(f"{word}: joint dummy", lambda: _tables(_joint(session, offer, "later").dummy()))
-    yield Flow(f"{word}: too dear", lambda: session.sql(_CITIES, **{name: 50 for name in offer}).release())
+    yield Flow(f"{word}: too dear", lambda: session.sql(_CITIES, **dict.fromkeys(offer, 50)).release())
     yield Flow(f"{word}: told", lambda: _told(session))
     yield Flow(f"{word}: history", lambda: [entry.event for entry in session.history()])
     yield Flow(f"{word}: raised", lambda: _raised(session, offer))

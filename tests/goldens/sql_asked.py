@@ -1,5 +1,7 @@
 """Queries over the made-up tables: what is answered, and what is refused."""
 
+# ruff: noqa: E501  # A query is one line.
+
 from __future__ import annotations
 
 __all__ = ["BY_PERSON", "BY_ROW", "REFUSED"]
@@ -166,5 +168,5 @@ def _lines(*parts: str) -> tuple[str, ...]:
 
 
 BY_ROW = _lines(_COUNTS, _NUMBERS, _TEXTS, _CHOICES, _DATES, _AFTER, _SHAPES, _UNKNOWN)
-BY_PERSON = _lines(BY_ROW and "\n".join(BY_ROW), _STAYS)
+BY_PERSON = (*BY_ROW, *_lines(_STAYS))
 REFUSED = _lines(_REFUSED)

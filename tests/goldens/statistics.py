@@ -64,9 +64,7 @@ def _chosen(word: str, relation: dp.Relation) -> Iterator[Flow]:
     yield Flow(f"mode unlisted, {word}", lambda: dp.mode(CITIES, delta="1e-6", **at))
     yield Flow(f"top_k, {word}", lambda: dp.top_k(CITIES, 2, candidates=_PLACES, **at))
     yield Flow(f"select, {word}", lambda: dp.select("abc", [3, 9, 4], sensitivity=1, **at))
-    yield Flow(
-        f"select monotone, {word}", lambda: dp.select("abc", [3, 9, 4], sensitivity="1/2", monotone=True, **at)
-    )
+    yield Flow(f"select monotone, {word}", lambda: dp.select("abc", [3, 9, 4], sensitivity="1/2", monotone=True, **at))
     yield Flow(f"randomized_response, {word}", lambda: dp.randomized_response(CITIES, categories=_PLACES, **at))
     for method in ("auto", "refined", "adassp", "tukey"):
         yield Flow(f"regression {method}, {word}", lambda method=method: _line(relation, method), rounded=True)

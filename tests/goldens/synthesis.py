@@ -34,7 +34,9 @@ def flows() -> Iterator[Flow]:
     torch.set_num_threads(1)
     for method in ("independent", "mst", "aim", "auto"):
         yield Flow(f"table {method}", lambda method=method: _table(method), rounded=True)
-    yield Flow("table replace-one", lambda: _table("mst", relation=dp.Relation.REPLACE_ONE, public_rows=2000), rounded=True)
+    yield Flow(
+        "table replace-one", lambda: _table("mst", relation=dp.Relation.REPLACE_ONE, public_rows=2000), rounded=True
+    )
     yield Flow("table of a unit", lambda: _table("mst", unit="patient", rows_per_unit=2), rounded=True)
     yield Flow("table of found columns", lambda: _found(), rounded=True)
     yield Flow("plan", lambda: _planned())

@@ -100,7 +100,9 @@ def _learned(private: Any, model: nn.Module) -> Said:
     weights = [parameter.detach().numpy() for parameter in model.parameters()]
     with TemporaryDirectory() as folder:
         promise = private.export(Path(folder) / "model.safetensors")
-    return Said([weights, private.spent.event, private.epsilon], [str(private.spent), str(private.report), str(promise)])
+    return Said(
+        [weights, private.spent.event, private.epsilon], [str(private.spent), str(private.report), str(promise)]
+    )
 
 
 def _stepped() -> Said:
