@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check slow bench docs format clean
+.PHONY: demo test check slow goldens bench docs format clean
 
 # What the package needs, so that the demo starts soon; then what its tests and docs need.
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -23,6 +23,9 @@ test: $(VENV)/.ready  ## The tests, on two cores.
 
 slow: $(VENV)/.ready  ## The nightly sizes.
 	$(BIN)/python -m pytest -q -n 2 -m "slow" -s
+
+goldens: $(VENV)/.ready  ## Outputs under recorded bytes are what they were. DO=record writes them anew, ONLY=… names families.
+	$(BIN)/python scripts/goldens.py $(or $(DO),compare) $(ONLY)
 
 check: $(VENV)/.ready  ## Format, lint, types.
 	$(BIN)/ruff format --check .

@@ -38,6 +38,7 @@ _COUNTRIES = {"code": ["CH", "DE", "FR"], "region": ["middle", "north", "west"],
 _ONE = dp.Unit("uid")
 _FOUR = dp.Unit("uid", max_groups=2, max_rows_per_group=3)
 _BOTH = {"epsilon": 1000, "delta": "1e-3"}
+_OF_THE_MACHINE = ("SQRT(", "LN(", "EXP(", "POWER(")  # Its mathematical library rounds them.
 _Offer = dict[str, Any]
 
 
@@ -70,7 +71,8 @@ def _asked(world: str, unit: Any, budget: _Offer, queries: tuple[str, ...], offe
     """Ask each query once; a session that never pays explains all of them."""
     with closing(opened(unit, budget)) as paying, closing(opened(unit, budget)) as asking:
         for query in queries:
-            yield Flow(f"{world}: {query}", lambda query=query: _answered(paying, asking, query, offer))
+            floats = any(word in query for word in _OF_THE_MACHINE)
+            yield Flow(f"{world}: {query}", lambda query=query: _answered(paying, asking, query, offer), rounded=floats)
 
 
 def _answered(paying: dp.Session, asking: dp.Session, query: str, offer: _Offer) -> Said:

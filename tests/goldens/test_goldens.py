@@ -12,7 +12,7 @@ import pytest
 from .flow import Flow, ran
 from .keeping import FAMILIES, HERE, QUICK, differences, exact_flows, kept, read
 
-MOST = 130  # Flows of a family, so that this takes a few seconds.
+MOST = 80  # Flows of a family, so that this takes a few seconds.
 
 
 @pytest.mark.parametrize("family", QUICK)
