@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 _SLOW = 2.0
+_BACK = "\r" if sys.stderr.isatty() else ""
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -58,14 +59,14 @@ def _done(do: str, family: str, full: Path | None) -> int:
         used, before = _seconds() - before, _seconds()
         slow += [f"  {name} took {used:.1f} CPU seconds"] if used > _SLOW else []
         if sys.stderr.isatty():
-            print(f"\r{family}: {len(found)}", end="", file=sys.stderr)
+            print(f"{_BACK}{family}: {len(found)}", end="", file=sys.stderr)
         if full is not None:
             _keep(full / family, name, texts)
     new = kept(found, family)
     lines = [] if do == "record" else differences(new, family)
     if do == "record":
         write(new, family)
-    print(f"\r{family}: {len(found)} flows, {_seconds():.1f} CPU seconds, {len(lines)} differ", flush=True)
+    print(f"{_BACK}{family}: {len(found)} flows, {_seconds():.1f} CPU seconds, {len(lines)} differ", flush=True)
     print(*slow, *lines, sep="\n", end="\n" if slow + lines else "", flush=True)
     return int(bool(lines))
 
