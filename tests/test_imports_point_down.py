@@ -15,6 +15,7 @@ FLOORS = {
     "errors": 0,
     "custodian_debug": 0,
     "exact": 0,
+    "stored_names": 0,
     "data": 1,
     "kernel_rules": 1,
     "balls": 1,

@@ -3,19 +3,107 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from datetime import date
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.privacy.relation import Relation
+from discreet.query.expressions import Apply, Case, Field, Literal
+from discreet.query.facts import Facts, Kind
+from discreet.query.operators import Operator
+from discreet.query.planning.noises import Bundle, Noising, NumberNoise
+from discreet.query.question import (
+    Answer,
+    Choose,
+    Combine,
+    End,
+    Key,
+    KeyValue,
+    Limit,
+    Measure,
+    Order,
+    Output,
+    Question,
+    Side,
+    Statistic,
+)
+from discreet.query.sources import (
+    Filter,
+    Join,
+    JoinKind,
+    Named,
+    PerUnit,
+    Project,
+    Table,
+    TableColumn,
+    UnionAll,
+    UnitStatistic,
+    UnitTotal,
+)
+from discreet.stored_names import StoredName, stored_names
 
 __all__ = ["canonical", "fingerprint"]
 
 _FORMAT = "discreet plan 1"  # Another one where the meaning of a plan or of its answer changes.
-_LATER = frozenset({("TableColumn", "format")})  # Came later: left out where it says nothing, as plans were before.
 _LONG = 32  # Items; a longer list is written once, and named by its digest where it stands.
+# These names are hashed into the fingerprints of paid answers, and never change: see discreet.stored_names.
+_NAMES = stored_names(
+    {
+        Question: "Question: source keys measures outputs having order limit",
+        Key: "Key: name expression domain",
+        Measure: "Measure: statistic argument quantile sample called",
+        Output: "Output: name value",
+        Order: "Order: value descending",
+        Limit: "Limit: count offset",
+        Answer: "Answer: measure",
+        End: "End: measure side",
+        KeyValue: "KeyValue: key",
+        Combine: "Combine: operator arguments",
+        Choose: "Choose: branches otherwise",
+        Table: "Table: table private columns unit",
+        TableColumn: "TableColumn: column field missing format?",
+        Filter: "Filter: source condition",
+        Project: "Project: source columns unit",
+        Named: "Named: field expression",
+        Join: "Join: left right kind pairs",
+        PerUnit: "PerUnit: source unit keys totals",
+        UnitTotal: "UnitTotal: field statistic argument step",
+        UnionAll: "UnionAll: sources columns unit",
+        Field: "Field: name facts",
+        Literal: "Literal: value facts",
+        Apply: "Apply: operator arguments facts",
+        Case: "Case: branches otherwise facts",
+        Facts: "Facts: kind low high step members nullable",
+        Noising: "Noising: gaussian numbers bundles selection max_groups",
+        NumberNoise: "NumberNoise: law change unit",
+        Bundle: "Bundle: noises",
+        DiscreteLaplaceLaw: "DiscreteLaplaceLaw: scale",
+        RoundedGaussianLaw: "RoundedGaussianLaw: variance",
+        LaplaceNoise: "LaplaceNoise: epsilon",
+        GaussianNoise: "GaussianNoise: squared_multiplier delta",
+        Relation: "Relation: ADD_REMOVE REPLACE_ONE",
+        Kind: "Kind: BOOLEAN INTEGER REAL TEXT DATE TIMESTAMP UNDECLARED IDENTITY",
+        JoinKind: "JoinKind: INNER LEFT",
+        Side: "Side: LOW HIGH",
+        Statistic: "Statistic: ROWS UNITS COUNT DISTINCT SUM MEAN VARIANCE DEVIATION QUANTILE MODE",
+        UnitStatistic: "UnitStatistic: ROWS COUNT DISTINCT SUM MEAN LEAST GREATEST",
+        Operator: (
+            "Operator: ADD SUBTRACT MULTIPLY DIVIDE FLOOR_DIVIDE MODULO NEGATE ABSOLUTE SIGN FLOOR CEILING "
+            "ROUND SQUARE_ROOT LOGARITHM EXPONENTIAL POWER LEAST GREATEST EQUAL NOT_EQUAL LESS LESS_OR_EQUAL "
+            "GREATER GREATER_OR_EQUAL IS_NULL IN AND OR NOT COALESCE LOWER UPPER LENGTH TRIM SUBSTRING "
+            "CONCAT LIKE LIKE_ANY_CASE STARTS_WITH REPLACE YEAR QUARTER MONTH WEEK DAY WEEKDAY DAY_OF_YEAR "
+            "HOUR MINUTE SECOND TRUNCATE_TIME ADD_DAYS ADD_MONTHS DAYS_BETWEEN TO_INTEGER TO_REAL TO_TEXT "
+            "TO_DATE TO_TIMESTAMP TO_BOOLEAN"
+        ),
+    }
+)
 
 
 def fingerprint(*parts: Any) -> str:
@@ -41,22 +129,33 @@ def canonical(value: Any) -> str:
 
 def _written(value: Any, known: dict[int, str]) -> str:
     """Write a value; `known` are long lists by identity: they live as long as the whole."""
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = (
-            f"{field.name}={_written(getattr(value, field.name), known)}"
-            for field in fields(value)
-            if (type(value).__name__, field.name) not in _LATER or getattr(value, field.name) is not None
-        )
-        return f"{type(value).__name__}({','.join(parts)})"
-    if isinstance(value, Enum):
-        return f"{type(value).__name__}.{value.name}"
+    name = _name_of(value)
+    if name is not None and isinstance(value, Enum):
+        return f"{name.tag}.{name.member(value)}"
+    if name is not None:  # Not in a function of its own: a query may nest as deep as Python's stack goes.
+        return f"{name.tag}({','.join(f'{part}={_written(held, known)}' for part, held in name.values(value))})"
+    if isinstance(value, Enum) and isinstance(value, (str, int)):
+        return f"{type(value).__name__}.{value.name}"  # A member of a domain; the class is that of whoever declared it.
     if isinstance(value, str):
         return f"s{len(value)}:{value}"
     if value is None or isinstance(value, (bool, int, float, Fraction, date)):
-        return f"{type(value).__name__}:{value!r}"
+        return f"{type(value).__name__}:{value!r}"  # Python's own classes, or those of whoever declared a domain.
     if isinstance(value, tuple):
         return _listed(value, known)
     raise InvalidParameter(f"a plan cannot hold a {type(value).__name__}")
+
+
+def _name_of(value: Any) -> StoredName | None:
+    name = _NAMES.get(type(value))
+    return _of_selection().get(type(value)) if name is None and is_dataclass(value) else name
+
+
+@cache
+def _of_selection() -> Mapping[type[Any], StoredName]:
+    """The rest of the names, for plans that choose groups."""
+    from discreet.adaptive.truncated_histogram import TruncatedHistogram  # It brings all of that floor along.
+
+    return stored_names({TruncatedHistogram: "TruncatedHistogram: noise delta relation bins_per_unit contribution"})
 
 
 def _listed(values: tuple[Any, ...], known: dict[int, str]) -> str:
