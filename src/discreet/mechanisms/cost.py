@@ -17,6 +17,7 @@ from discreet.privacy.events import (
     Gaussian,
     PureDP,
     RandomizedResponse,
+    event_name,
 )
 from discreet.privacy.leaves import leaves
 from discreet.privacy.relation import Relation
@@ -64,7 +65,7 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
         return f"ε = {written}, δ = {significant_up(delta)}"
     rhos = [(zcdp_rho(leaf), times) for leaf, times in counted.items() if pure_epsilon(leaf) is None]
     if any(rho is None for rho, _ in rhos):
-        return type(event).__name__
+        return event_name(event)
     parts = [f"ρ = {significant_up(_total(rhos))}"]
     if any(epsilon is not None for epsilon, _ in epsilons):
         parts.append(f"ε = {significant_up(_total(epsilons))}")

@@ -9,8 +9,8 @@ Every event is a statement about all pairs of neighbours under the relation of t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Self, final
 
@@ -23,6 +23,7 @@ from discreet.exact import (
     positive_integer,
     probability,
 )
+from discreet.stored_names import StoredName, stored_names
 
 __all__ = [
     "GDP",
@@ -42,10 +43,10 @@ __all__ = [
     "RandomizedResponse",
     "Repeated",
     "SampledWithoutReplacement",
+    "event_name",
     "from_json",
 ]
 
-_registry: dict[tuple[str, int], type[Event]] = {}
 _DEEPEST = 32  # Nested events; deeper ones come from a mistake or an attack.
 
 
@@ -58,7 +59,6 @@ class Event:
     __match_args__: ClassVar[tuple[str, ...]]  # the names of the fields, from the dataclass
 
     def __init_subclass__(cls) -> None:
-        _registry[cls.__name__, cls.version] = cls
         cls.__hash__ = Event.__hash__  # type: ignore[method-assign]  # A dataclass keeps the one it finds.
 
     def __hash__(self) -> int:
@@ -83,7 +83,7 @@ class Event:
         """Read an event that `to_json` wrote; one of another class is refused."""
         event = from_json(text)
         if not isinstance(event, cls):
-            raise InvalidParameter(f"this is a {type(event).__name__}, not a {cls.__name__}")
+            raise InvalidParameter(f"this is a {event_name(event)}, not a {cls.__name__}")
         return event
 
 
@@ -96,10 +96,22 @@ def from_json(text: str) -> Event:
     return _unpack(packed, depth=0)
 
 
+def event_name(event: Event) -> str:
+    """Return the name under which an event is stored."""
+    return _name_of(event).tag
+
+
+def _name_of(event: Event) -> StoredName:
+    name = _NAMES.get(type(event))
+    if name is None:
+        raise InvalidParameter(f"{type(event).__name__} is no event that can be stored")
+    return name
+
+
 def _pack(value: object) -> Any:
     if isinstance(value, Event):
-        packed = {field.name: _pack(getattr(value, field.name)) for field in fields(value)}  # type: ignore[arg-type]
-        return {"name": type(value).__name__, "version": value.version} | packed
+        name = _name_of(value)
+        return {"name": name.tag, "version": value.version} | {key: _pack(held) for key, held in name.values(value)}
     if isinstance(value, tuple):
         return [_pack(item) for item in value]
     return str(value) if isinstance(value, Fraction) else value
@@ -110,7 +122,7 @@ def _unpack(packed: Any, depth: int) -> Event:
         raise InvalidParameter("an event must be a JSON object, not nested too deeply")
     values = dict(packed)
     key = (values.pop("name", None), values.pop("version", None))
-    event = _registry.get(key) if all(isinstance(part, (str, int)) for part in key) else None
+    event = _KINDS.get(key) if all(isinstance(part, (str, int)) for part in key) else None
     if event is None:
         raise InvalidParameter("this event name and version are unknown to this release")
     for name, value in values.items():
@@ -118,10 +130,11 @@ def _unpack(packed: Any, depth: int) -> Event:
             values[name] = _unpack(value, depth + 1)
         elif isinstance(value, list):
             values[name] = tuple(_unpack(item, depth + 1) for item in value)
+    name = _NAMES[event]
     try:
-        return event(**values)
+        return event(**{name.parts.get(key, key): value for key, value in values.items()})
     except TypeError:
-        raise InvalidParameter(f"the fields of this {event.__name__} are not the ones it has") from None
+        raise InvalidParameter(f"the fields of this {name.tag} are not the ones it has") from None
 
 
 def _event(value: object, name: str) -> Event:
@@ -415,3 +428,28 @@ class Grouped(Event):
 
     def __init__(self, event: Event, size: int) -> None:
         self._set(event=_event(event, "event"), size=positive_integer(size, name="size"))
+
+
+# Stored in ledgers, bundles, answers and models, and hashed into their chains: these names never change. A new meaning
+# is a new class under a new name, or the same name under a higher version.
+_NAMES = stored_names(
+    {
+        PureDP: "PureDP: epsilon",
+        ApproxDP: "ApproxDP: epsilon delta",
+        ZCDP: "ZCDP: rho",
+        GDP: "GDP: mu_squared",
+        Laplace: "Laplace: noise_multiplier",
+        DiscreteLaplace: "DiscreteLaplace: scale sensitivity",
+        Gaussian: "Gaussian: variance squared_sensitivity",
+        DiscreteGaussian: "DiscreteGaussian: variance squared_sensitivity dimension",
+        RandomizedResponse: "RandomizedResponse: epsilon categories",
+        BoundedRange: "BoundedRange: epsilon",
+        PoissonSampled: "PoissonSampled: event probability",
+        SampledWithoutReplacement: "SampledWithoutReplacement: event sample_size population",
+        Repeated: "Repeated: event times",
+        Composed: "Composed: events",
+        Parallel: "Parallel: events",
+        Grouped: "Grouped: event size",
+    }
+)
+_KINDS: Mapping[tuple[Any, Any], type[Event]] = {(name.tag, kind.version): kind for kind, name in _NAMES.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
@@ -21,6 +21,7 @@ from discreet.ledger.placing import place
 from discreet.mechanisms.text import significant_up
 from discreet.privacy import Composed, Event, Relation
 from discreet.privacy import epsilon as privacy_epsilon
+from discreet.stored_names import stored_names
 
 __all__ = ["Promise", "export_weights", "load_weights"]
 
@@ -65,6 +66,12 @@ class Promise:
         )
 
 
+# Stored in the heads of weights: these names never change.
+_STORED = stored_names(
+    {Promise: "Promise: name guarantee epsilon delta relation unit averaged plan"},
+)[Promise]
+
+
 def _together(plan: RunPlan, earlier: tuple[Event, ...]) -> float:
     if not earlier:
         return plan.epsilon(plan.delta)
@@ -74,7 +81,7 @@ def _together(plan: RunPlan, earlier: tuple[Event, ...]) -> float:
 def export_weights(path: Path, weights: Mapping[str, Tensor], promise: Promise) -> None:
     """Write weights and promise as one safetensors file, all of it or nothing."""
     own = {name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in weights.items()}
-    place(path, save(own, {_HEAD: json.dumps(asdict(promise), ensure_ascii=False)}))
+    place(path, save(own, {_HEAD: json.dumps(dict(_STORED.values(promise)), ensure_ascii=False)}))
 
 
 def load_weights(model: nn.Module, path: str | Path) -> Promise:
@@ -83,8 +90,8 @@ def load_weights(model: nn.Module, path: str | Path) -> Promise:
         with safe_open(str(path), framework="pt") as file:
             told: dict[str, Any] = json.loads((file.metadata() or {})[_HEAD])
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
-        promise = Promise(**told)
-    except (SafetensorError, KeyError, ValueError, TypeError):
+        promise = Promise(**_STORED.arguments(told) or {})
+    except (SafetensorError, KeyError, ValueError, TypeError, AttributeError):
         raise Refused("this file holds no weights that private.export wrote") from None
     try:
         model.load_state_dict(weights)

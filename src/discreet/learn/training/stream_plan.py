@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Self, final
@@ -18,6 +18,7 @@ from discreet.learn.training.writing import pack, read_object, unpack_clip
 from discreet.mechanisms.fields import check_noise_variance, settle, small_delta
 from discreet.mechanisms.text import plain, significant_up
 from discreet.privacy import Event, Gaussian, PureDP, Relation, calibrate, epsilon
+from discreet.stored_names import stored_names
 
 __all__ = ["StreamPlan", "plan_stream"]
 
@@ -140,15 +141,22 @@ class StreamPlan:
 
     def to_json(self) -> str:
         """Write the plan; `from_json` reads it back equal. Nothing in it is private."""
-        return json.dumps({"stream": _FORMAT} | {field.name: pack(getattr(self, field.name)) for field in fields(self)})
+        return json.dumps({"stream": _FORMAT} | {name: pack(value) for name, value in _STORED.values(self)})
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read a plan that `to_json` wrote, with all its checks."""
         values = read_object(text)
-        if values.pop("stream", None) != _FORMAT or values.keys() != {field.name for field in fields(cls)}:
+        version, arguments = values.pop("stream", None), _STORED.arguments(values)
+        if version != _FORMAT or arguments is None:
             raise InvalidParameter("this is not a plan of a stream that this release can read")
-        return cls(**{**values, "clip": unpack_clip(values["clip"])})
+        return cls(**{**arguments, "clip": unpack_clip(arguments["clip"])})
+
+
+# Stored in checkpoints and in the heads of weights: these names never change.
+_STORED = stored_names(
+    {StreamPlan: "StreamPlan: steps period band clip noise_multiplier divisor delta parameters physical_batch slack"}
+)[StreamPlan]
 
 
 def plan_stream(

@@ -3,35 +3,44 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat, PerLayer
+from discreet.stored_names import stored_names
 
 __all__ = ["pack", "read_object", "unpack_clip"]
 
-_RULES: dict[str, type[Flat] | type[Automatic] | type[PerLayer] | type[AdaptiveClip]] = {
-    rule.__name__: rule for rule in (Flat, Automatic, PerLayer, AdaptiveClip)
-}
+# Stored in plans of training, in checkpoints and in the heads of weights: these names never change.
+_RULES = stored_names(
+    {
+        Flat: "Flat: clip",
+        Automatic: "Automatic: clip gamma",
+        PerLayer: "PerLayer: clip",
+        AdaptiveClip: "AdaptiveClip: initial quantile rate count_noise",
+    }
+)
 
 
 def pack(value: object) -> Any:
     """Return what JSON can hold: fractions as text, a clipping rule by its name."""
-    if isinstance(value, Flat | Automatic | PerLayer | AdaptiveClip):
-        named = {field.name: pack(getattr(value, field.name)) for field in fields(value)}
-        return {"rule": type(value).__name__} | named
+    name = _RULES.get(type(value))
+    if name is not None:
+        return {"rule": name.tag} | {part: pack(held) for part, held in name.values(value)}
     return str(value) if isinstance(value, Fraction) else value
 
 
 def unpack_clip(packed: Any) -> Clip:
     """Read a clipping rule that `pack` wrote."""
     values = dict(packed) if isinstance(packed, dict) else {}
-    rule = _RULES.get(str(values.pop("rule", "")))
-    if rule is None or values.keys() != {field.name for field in fields(rule)}:
-        raise InvalidParameter("this is not a clipping rule that this release can read")
-    return rule(**values)
+    tag = values.pop("rule", "")
+    for rule, name in _RULES.items():
+        arguments = name.arguments(values) if name.tag == tag else None
+        if arguments is not None:
+            made: Clip = rule(**arguments)
+            return made
+    raise InvalidParameter("this is not a clipping rule that this release can read")
 
 
 def read_object(text: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from discreet.ledger.restoring import whole
 from discreet.ledger.sums import Sums
 from discreet.mechanisms.text import decimal_up, significant_up
 from discreet.privacy import Relation, delta, epsilon
-from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated
+from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated, event_name
 from discreet.release.plan import SeenFact
 from discreet.release.published import Published
 
@@ -132,7 +132,7 @@ def _leaves(event: Event) -> list[str]:
             return [name for part in event.events for name in _leaves(part)]
         case Repeated() | Grouped() | PoissonSampled():
             return _leaves(event.event)
-    return [type(event).__name__]
+    return [event_name(event)]
 
 
 def _factor(level: float) -> Fraction | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self, final
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.stored_names import StoredName, stored_names
 from discreet.synth.diffusion.coordinates import Coordinates
 from discreet.synth.diffusion.options import Convolutional, Ddim, Heun, Linear, Network, Sampler
 from discreet.synth.diffusion.start import Start
@@ -20,8 +22,11 @@ from discreet.synth.method import Document
 __all__ = ["DiffusionModel"]
 
 _FORMAT = 1
-_NETWORKS = {"linear": Linear, "convolutional": Convolutional}
-_SAMPLERS = {"heun": Heun, "ddim": Ddim}
+# Stored in files of models: these names never change.
+_NETWORKS = stored_names({Linear: "linear: hidden blocks", Convolutional: "convolutional: channels factors blocks"})
+_SAMPLERS = stored_names(
+    {Heun: "heun: steps churn churn_from churn_to guidance", Ddim: "ddim: steps stochastic guidance"}
+)
 _AT_ONCE = 4096  # Pictures that are drawn at once.
 _FINEST = 1 << 20  # Chances of classes are whole numbers of this part.
 
@@ -129,12 +134,13 @@ def _coordinates(arrays: dict[str, NDArray[Any]], classes: int, pixels: int) -> 
     return Coordinates(axes=axes, centres=centres, scale=scale, frames=frames, spreads=spreads, rest=rest)
 
 
-def _said(option: Any, kinds: dict[str, type[Any]]) -> dict[str, Any]:
-    name = next(name for name, kind in kinds.items() if isinstance(option, kind))
-    return {"kind": name} | asdict(option)
+def _said(option: Any, kinds: Mapping[type[Any], StoredName]) -> dict[str, Any]:
+    name = kinds[type(option)]
+    return {"kind": name.tag} | dict(name.values(option))
 
 
-def _made(said: dict[str, Any], kinds: dict[str, type[Any]]) -> Any:
+def _made(said: dict[str, Any], kinds: Mapping[type[Any], StoredName]) -> Any:
     """Make options again; their own checks refuse what is out of range."""
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in said.items()}
-    return kinds[str(values.pop("kind"))](**values)
+    kind, name = {name.tag: (kind, name) for kind, name in kinds.items()}[str(values.pop("kind"))]
+    return kind(**{name.parts[part]: value for part, value in values.items()})

@@ -58,7 +58,7 @@ class LedgerClaims:
 
     def add(self, claim: Claim) -> None:
         """Commit a claim durably; refuse if somebody else has claimed in the meantime."""
-        text, number = canonical(claim._asdict()), len(self._texts)
+        text, number = canonical({"steps": claim.steps, "token": claim.token}), len(self._texts)
         if self._is_series:
             kept = self._ledger.store_part(self._receipt, number, lambda: text)
         else:
@@ -86,7 +86,8 @@ class LedgerClaims:
 
 
 def _read(text: str) -> Claim:
-    return Claim(**json.loads(text))
+    stored = json.loads(text)
+    return Claim(stored["steps"], stored["token"])
 
 
 def new_token() -> str:
