@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, final
 
-__all__ = ["StoredName", "stored_names"]
+__all__ = ["StoredName", "stored_definitions", "stored_names"]
 
 
 @final
@@ -68,3 +68,26 @@ def _attributes(kind: type[Any]) -> list[str]:
     if issubclass(kind, Enum):
         return list(kind.__members__)
     return list(getattr(kind, "_fields", ()))  # of a named tuple
+
+
+def stored_definitions(schema: dict[str, Any], names: Mapping[type[Any], str]) -> dict[str, Any]:
+    """Call the definitions of a JSON Schema what they are called where it is published, in the order of these names."""
+    known = {kind.__name__: name for kind, name in names.items()}
+    found = schema.get("$defs", {})
+    if not found.keys() <= known.keys():
+        raise TypeError(f"definitions without a published name: {sorted(found.keys() - known.keys())}")
+    title = {"title": known.get(schema["title"], schema["title"])} if "title" in schema else {}
+    named = _pointed({**schema, **title}, known)
+    listed = {known[key]: {**part, "title": known[key]} for key, part in named.get("$defs", {}).items()}
+    return {**named, "$defs": dict(sorted(listed.items()))} if listed else named
+
+
+def _pointed(part: Any, known: Mapping[str, str]) -> Any:
+    """Write all references to definitions anew."""
+    if isinstance(part, list):
+        return [_pointed(item, known) for item in part]
+    if not isinstance(part, dict):
+        return part
+    head, _, key = str(part.get("$ref", "")).rpartition("/")
+    inside = {name: _pointed(value, known) for name, value in part.items()}
+    return {**inside, "$ref": f"{head}/{known[key]}"} if "$ref" in part else inside

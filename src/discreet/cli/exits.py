@@ -23,7 +23,7 @@ from discreet.errors import (
     UnsupportedEvent,
 )
 
-__all__ = ["EXITS", "MEANINGS", "Code", "code_of"]
+__all__ = ["EXITS", "KINDS", "MEANINGS", "Code", "code_of", "kind_of"]
 
 
 @final
@@ -42,8 +42,20 @@ class Code(IntEnum):
     @property
     def word(self) -> str:
         """How people call it."""
-        return self.name.lower().replace("_", " ")
+        return _WORDS[self]
 
+
+# Shown before messages, and as the kind of an error that is not ours, in JSON: these words never change.
+_WORDS: Mapping[Code, str] = {
+    Code.OK: "ok",
+    Code.USAGE: "usage",
+    Code.REFUSED: "refused",
+    Code.EXHAUSTED: "exhausted",
+    Code.NOT_AUTHORISED: "not authorised",
+    Code.NOT_CHECKED: "not checked",
+    Code.BUG: "bug",
+    Code.INTERRUPTED: "interrupted",
+}
 
 MEANINGS: Mapping[Code, str] = {
     Code.OK: "done",
@@ -83,3 +95,24 @@ EXITS: Mapping[type[BaseException], Code] = {
 def code_of(error: BaseException) -> Code:
     """Return the exit code of an error: that of the nearest class which has one; anything unknown is a bug."""
     return next((EXITS[kind] for kind in type(error).__mro__ if kind in EXITS), Code.BUG)
+
+
+# The kind of an error of ours in JSON, which scripts compare: these words never change.
+KINDS: Mapping[type[BaseException], str] = {
+    DiscreetError: "DiscreetError",
+    InvalidParameter: "InvalidParameter",
+    UnsupportedEvent: "UnsupportedEvent",
+    MissingLibrary: "MissingLibrary",
+    Refused: "Refused",
+    BudgetExceeded: "BudgetExceeded",
+    AnswerFailed: "AnswerFailed",
+    LedgerDamaged: "LedgerDamaged",
+    LedgerUnavailable: "LedgerUnavailable",
+    NotAuthorised: "NotAuthorised",
+    NoiseOverflow: "NoiseOverflow",
+}
+
+
+def kind_of(error: BaseException) -> str:
+    """Return what an error is called in JSON: its nearest class of ours, or the word of its exit code."""
+    return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), code_of(error).word)

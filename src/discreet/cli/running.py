@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from discreet.cli.answers.failures import Failure, Reason
-from discreet.cli.exits import Code, code_of
+from discreet.cli.exits import Code, code_of, kind_of
 from discreet.cli.output import printable, quiet, written
 from discreet.errors import BudgetExceeded, DiscreetError, Refused
 
@@ -56,7 +56,7 @@ def _ended(returned: object) -> int:
 def _failed(error: BaseException, *, as_json: bool) -> int:
     code, place = code_of(error), error if isinstance(error, Refused) else None
     reason = Reason(
-        kind=type(error).__name__ if isinstance(error, DiscreetError) else code.word,
+        kind=kind_of(error),
         code=int(code),
         message=told(error),
         line=None if place is None else place.line,

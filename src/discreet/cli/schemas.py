@@ -7,28 +7,32 @@ from typing import Any
 
 from discreet.cli.answers.accounting import Calibrated, Composed, Converted
 from discreet.cli.answers.attack_attributes import AttributesAnswer
-from discreet.cli.answers.attack_counts import AveragingAnswer, RowsAnswer, SecretsAnswer, TracingAnswer
+from discreet.cli.answers.attack_counts import AveragingAnswer, RowsAnswer, SecretsAnswer, TracedAt, TracingAnswer
 from discreet.cli.answers.attack_differencing import DifferencingAnswer
 from discreet.cli.answers.attack_floating_point import FloatingPointAnswer
 from discreet.cli.answers.attack_linkage import LinkageAnswer
-from discreet.cli.answers.attack_membership import MembershipAnswer
-from discreet.cli.answers.attack_scoreboard import ScoreboardAnswer
-from discreet.cli.answers.attack_sticky import StickyAnswer
-from discreet.cli.answers.attack_uniqueness import SingledOutAnswer, UniquenessAnswer
-from discreet.cli.answers.audits import AuditAnswer, SelfAuditAnswer
-from discreet.cli.answers.budgets import BudgetNow
-from discreet.cli.answers.bundles import VerifiedBundle
+from discreet.cli.answers.attack_membership import AttackerAnswer, MembershipAnswer
+from discreet.cli.answers.attack_membership import FoundAnswer as FoundMember
+from discreet.cli.answers.attack_scoreboard import ItemCountsAnswer, ScoreboardAnswer, TrialAnswer
+from discreet.cli.answers.attack_sticky import MethodAnswer, StickyAnswer
+from discreet.cli.answers.attack_uniqueness import CombinationAnswer, SingledOutAnswer, UniquenessAnswer
+from discreet.cli.answers.attacks import Share
+from discreet.cli.answers.audits import AuditAnswer, AuditedRow, SelfAuditAnswer
+from discreet.cli.answers.budgets import Amount, BudgetNow, QuotaNow
+from discreet.cli.answers.bundles import BundleCheck, VerifiedBundle
 from discreet.cli.answers.demos import DemoAnswer
-from discreet.cli.answers.failures import Failure
+from discreet.cli.answers.failures import Failure, Reason
 from discreet.cli.answers.keys import KeyAnswer
-from discreet.cli.answers.machine import Health, Version
-from discreet.cli.answers.meanings import MeaningAnswer
-from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, Written
+from discreet.cli.answers.machine import Check, Health, Version
+from discreet.cli.answers.meanings import BeliefAnswer, DeploymentAnswer, MeaningAnswer
+from discreet.cli.answers.meanings import FoundAnswer as FoundMeaning
+from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
 from discreet.cli.answers.profiles import ProfileAnswer
-from discreet.cli.answers.records import Claims, Exported, History, VerifiedLedger
-from discreet.cli.answers.sets import Copied, Sets
+from discreet.cli.answers.records import ClaimedRead, Claims, Exported, History, Recorded, VerifiedLedger
+from discreet.cli.answers.sets import Copied, SetFacts, SetFile, Sets
 from discreet.cli.answers.synth import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
-from discreet.cli.answers.tables import Explained, TableAnswer
+from discreet.cli.answers.tables import ColumnFacts, Explained, TableAnswer
+from discreet.stored_names import stored_definitions
 
 __all__ = ["ANSWERS", "schema_of"]
 
@@ -85,12 +89,40 @@ ANSWERS: Mapping[str, Any] = {
     "version": Version,
 }
 
+# What parts of answers are called in docs/schema/cli, which others may have made code from: these names never change.
+_DEFINITIONS: Mapping[type[Any], str] = {
+    Amount: "Amount",
+    AttackerAnswer: "AttackerAnswer",
+    AuditedRow: "AuditedRow",
+    BeliefAnswer: "BeliefAnswer",
+    BundleCheck: "BundleCheck",
+    Check: "Check",
+    ClaimedRead: "ClaimedRead",
+    ColumnFacts: "ColumnFacts",
+    CombinationAnswer: "CombinationAnswer",
+    DeploymentAnswer: "DeploymentAnswer",
+    FoundMeaning: "FoundAnswer",
+    FoundMember: "FoundAnswer",
+    ItemCountsAnswer: "ItemCountsAnswer",
+    MethodAnswer: "MethodAnswer",
+    QuotaNow: "QuotaNow",
+    Reason: "Reason",
+    Recorded: "Recorded",
+    SetFacts: "SetFacts",
+    SetFile: "SetFile",
+    Share: "Share",
+    TablePrice: "TablePrice",
+    Total: "Total",
+    TracedAt: "TracedAt",
+    TrialAnswer: "TrialAnswer",
+}
+
 
 def schema_of(name: str) -> dict[str, Any]:
     """Return the JSON Schema of a command's answer. Nothing that it does not name may stand in it."""
     from pydantic import TypeAdapter
 
-    found = TypeAdapter(ANSWERS[name]).json_schema()
+    found = stored_definitions(TypeAdapter(ANSWERS[name]).json_schema(), _DEFINITIONS)
     title = "discreet: an error" if name == "error" else f"discreet {name} --json"
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **_closed(found), "title": title}
 

@@ -14,6 +14,7 @@ from discreet.query.policy import Declared, Unit, between, boolean, categories, 
 from discreet.query.session.catalogue_building import nearest
 from discreet.query.session.resources import Resources
 from discreet.query.session.toml_document import Document
+from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:
     from discreet.query.session.policy_model import ColumnModel, PolicyModel, QuotaModel
@@ -60,9 +61,9 @@ class Policy:
 
 def policy_schema() -> dict[str, Any]:
     """Return the JSON Schema of policy files."""
-    from discreet.query.session.policy_model import PolicyModel
+    from discreet.query.session.policy_model import POLICY_DEFINITIONS, PolicyModel
 
-    schema = PolicyModel.model_json_schema()
+    schema = stored_definitions(PolicyModel.model_json_schema(), POLICY_DEFINITIONS)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Discreet policy"} | schema
 
 

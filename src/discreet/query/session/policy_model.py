@@ -5,6 +5,7 @@ Numbers stay as they were written, so that 0.1 means one tenth, and whether a bo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
@@ -15,6 +16,7 @@ from discreet.privacy.relation import Relation
 from discreet.query.session.refusals import ONLY_ADD_REMOVE
 
 __all__ = [
+    "POLICY_DEFINITIONS",
     "BudgetModel",
     "ColumnModel",
     "PolicyModel",
@@ -175,3 +177,15 @@ class PolicyModel(Strict):
     quotas: list[QuotaModel] = Field(default_factory=list)
     resources: ResourcesModel = Field(default_factory=ResourcesModel)
     tables: dict[str, TableModel] = Field(min_length=1)
+
+
+# What they are called in docs/schema/policy.schema.json, which editors and others rely on: these names never change.
+POLICY_DEFINITIONS: Mapping[type[Any], str] = {
+    PolicyModel: "PolicyModel",
+    BudgetModel: "BudgetModel",
+    ColumnModel: "ColumnModel",
+    QuotaModel: "QuotaModel",
+    ResourcesModel: "ResourcesModel",
+    TableModel: "TableModel",
+    UnitModel: "UnitModel",
+}

@@ -22,6 +22,7 @@ from discreet.release.reading.parts import (
     table_of,
     title_of,
 )
+from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:
     from discreet.release.reading.plan_model import LevelModel, PlanModel
@@ -34,9 +35,9 @@ _LONGEST_SHOWN = 300
 
 def release_plan_schema() -> dict[str, Any]:
     """Return the JSON Schema of plan files."""
-    from discreet.release.reading.plan_model import PlanModel
+    from discreet.release.reading.plan_model import PLAN_DEFINITIONS, PlanModel
 
-    schema = PlanModel.model_json_schema()
+    schema = stored_definitions(PlanModel.model_json_schema(), PLAN_DEFINITIONS)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Discreet release plan"} | schema
 
 

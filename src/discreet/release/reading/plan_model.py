@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from discreet.exact import exact
-from discreet.query.session.policy_model import Count, Member, Name, Number, PolicyModel, Positive, Strict
+from discreet.query.session.policy_model import (
+    POLICY_DEFINITIONS,
+    Count,
+    Member,
+    Name,
+    Number,
+    PolicyModel,
+    Positive,
+    Strict,
+)
 
 __all__ = [
+    "PLAN_DEFINITIONS",
     "AllowanceModel",
     "InvariantModel",
     "LevelModel",
@@ -211,3 +222,17 @@ class PlanModel(PolicyModel):
     invariants: list[InvariantModel] = Field(default_factory=list)
     running: list[RunningModel] = Field(default_factory=list)
     """Totals so far, day by day."""
+
+
+# What they are called in docs/schema/release-plan.schema.json, which editors and others rely on: they never change.
+PLAN_DEFINITIONS: Mapping[type[Any], str] = {
+    **POLICY_DEFINITIONS,
+    PlanModel: "PlanModel",
+    AllowanceModel: "AllowanceModel",
+    InvariantModel: "InvariantModel",
+    LevelModel: "LevelModel",
+    OutputModel: "OutputModel",
+    PublishModel: "PublishModel",
+    RunningModel: "RunningModel",
+    ScheduleModel: "ScheduleModel",
+}
