@@ -21,6 +21,7 @@ from discreet.learn.sklearn.cross_validation import (
     refuse_plain_steps,
     refuse_unpaid_looks,
 )
+from discreet.learn.sklearn.pipeline_steps import Paying
 from discreet.learn.sklearn.spent import PrivacySpent
 from discreet.learn.sklearn.validation import split
 from discreet.mechanisms.budget import GaussianNoise
@@ -75,7 +76,7 @@ class Table:
         return class_codes(self._y, classes)
 
 
-class PrivateEstimator:
+class PrivateEstimator(Paying):
     """A mixin that stands before those of scikit-learn: `class PCA(PrivateEstimator, TransformerMixin, BaseEstimator)`.
 
     `fit` of an estimator asks `_table` for the public facts, makes its mechanism from them, calls `_pay` with its event
@@ -166,8 +167,15 @@ class PrivateEstimator:
             refuse_plain_steps()
         else:
             refuse_unpaid_looks()
-            self.session.charge(event, relation=relation, purpose=f"fit of {type(self).__name__}")
+            self.session.charge(event, relation=relation, purpose=self._purpose())
         self.privacy_spent_ = PrivacySpent(event=event, relation=relation, delta=delta)
+
+    def _purpose(self) -> str:
+        """Say what the ledger keeps of a fit: `_stored_as` of a class never changes, whatever the class is called.
+
+        A class that somebody derives from one of ours is called by its own name.
+        """
+        return f"fit of {vars(type(self)).get('_stored_as', type(self).__name__)}"
 
     def _seen(self, X: Any) -> NDArray[np.float64]:
         """Check a table that is to be predicted, and return it clamped and moved to [-1, 1]."""

@@ -6,15 +6,16 @@ not known is refused. Without a session nothing is charged and scores are the ca
 still be true: a plain step that is fitted on the rows before a private one is refused as well.
 
 scikit-learn does not tell a step which pipeline it is in, and what comes out of a plain scaler is an array like any
-other. So what is at work is read off the stack: objects by their type, functions by the module they are in.
+other. So what is at work is read off the stack: objects by their type, functions of scikit-learn and joblib by the
+module they are in, and a search of ours by the very function through which it fits.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.ensemble import (
@@ -29,7 +30,7 @@ from sklearn.linear_model import RANSACRegressor
 from discreet.errors import Refused
 from discreet.learn.sklearn.pipeline_steps import COMPOSED, all_pay, learns_before_private, moves_columns_before
 
-__all__ = ["refuse_moved_columns", "refuse_plain_steps", "refuse_unpaid_looks"]
+__all__ = ["answered_for", "refuse_moved_columns", "refuse_plain_steps", "refuse_unpaid_looks"]
 
 _ALLOWED = (
     "sklearn.base",
@@ -42,8 +43,12 @@ _LEARNING = (TransformedTargetRegressor, StackingClassifier, StackingRegressor, 
 _FILLING = "sklearn.impute."  # Its imputers begin with plain means, whichever estimator they go on with.
 _DRAWING = (BaggingClassifier, BaggingRegressor, AdaBoostRegressor)
 _WORKERS = "joblib."
-_SEARCH = "discreet.learn.sklearn.search"
-_INNER = ("_plan", "_fitted")  # Where a search quotes and fits its candidates; its own charge is checked by itself.
+T = TypeVar("T")
+
+
+def answered_for(work: Callable[[], T]) -> T:
+    """Let a search quote or fit its candidates: its own charge is checked by itself, with all that stands above it."""
+    return work()
 
 
 def refuse_unpaid_looks() -> None:
@@ -116,9 +121,9 @@ def _above() -> Iterator[tuple[str, Any]]:
     """List what of scikit-learn or made like it is at work above us: its module, and the object if there is one."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        name = frame.f_globals.get("__name__", "")
-        if name == _SEARCH and frame.f_code.co_name in _INNER:
+        if frame.f_code is answered_for.__code__:
             return
+        name = frame.f_globals.get("__name__", "")
         owner = frame.f_locals.get("self")
         if name.startswith(("sklearn.", _WORKERS)) or _is_composed(owner):
             yield name, owner

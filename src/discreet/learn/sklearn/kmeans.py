@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isqrt
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,8 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
     Utility     noise of about 1.5 sqrt(columns) / mu on each sum, in halves of the bounds; mu is about epsilon / 4.
                 Clusters begin where they are if they have more than some 3 / mu rows in a cell of the grid.
     """
+
+    _stored_as: ClassVar[str] = "KMeans"
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -44,6 +44,8 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
     may decline, and then predicts the middle of the target's bounds. A tenth of the budget goes into intervals unless
     `inference=False`; "adassp" and "tukey" have none.
     """
+
+    _stored_as: ClassVar[str] = "LinearRegression"
 
     def __init__(
         self,
@@ -104,6 +106,8 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
     As in scikit-learn the intercept is not penalised. Intervals are for the penalised coefficients, not for those of
     least squares.
     """
+
+    _stored_as: ClassVar[str] = "Ridge"
 
     def __init__(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     Theorem     See `discreet.learn.convex.calibrated`, and `Curvature` and `Scores` for "newton".
     Utility     noise of about 1 / mu on the gradient in units of the longest row; mu is about epsilon / 4.
     """
+
+    _stored_as: ClassVar[str] = "LogisticRegression"
 
     keeps_rows_alone = True
     classes_: NDArray[Any]

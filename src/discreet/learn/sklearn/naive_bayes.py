@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isqrt
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
     Theorem     See `ClassMoments`: one row is in one class, so the classes cost no more than one of them.
     Utility     noise of about sqrt(columns) / mu on each sum, in halves of the bounds; mu is about epsilon / 4.
     """
+
+    _stored_as: ClassVar[str] = "GaussianNB"
 
     keeps_rows_alone = True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -63,7 +63,7 @@ class _Network(PrivatePredictor):
             epochs=self.epochs,
             clip=self.clip,
             session=self.session,
-            name=f"fit of {type(self).__name__}",
+            name=self._purpose(),
         ) as private:
             plan = private.plan
             rows.copy_(torch.from_numpy(table.steps() / HALF))
@@ -140,6 +140,8 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
     Utility     grows with rows more than with epochs; a batch of a sixteenth of the rows is a good start.
     """
 
+    _stored_as: ClassVar[str] = "DPClassifier"
+
     def __init__(
         self,
         module: Any = None,
@@ -209,6 +211,8 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
     Theorem     See `make_private`. [ACGMMTZ16]
     Utility     grows with rows more than with epochs; a batch of a sixteenth of the rows is a good start.
     """
+
+    _stored_as: ClassVar[str] = "DPRegressor"
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     Theorem     See `RowMoments` and `Centring`. What is done with a noisy matrix is free.
     Utility     noise of about sqrt(2 columns) radius^2 / (mu rows) on each variance; mu is about epsilon / 4.
     """
+
+    _stored_as: ClassVar[str] = "PCA"
 
     def __init__(
         self,

@@ -26,9 +26,13 @@ from sklearn.preprocessing import (
 
 from discreet.learn.sklearn.row_function import RowFunction
 
-__all__ = ["COMPOSED", "all_pay", "learns_before_private", "moves_columns_before"]
+__all__ = ["COMPOSED", "Paying", "all_pay", "learns_before_private", "moves_columns_before"]
 
 COMPOSED = (Pipeline, FeatureUnion, ColumnTransformer)
+
+
+class Paying:
+    """What every estimator of ours is that may be charged to a session."""
 
 
 def all_pay(step: Any) -> bool:
@@ -94,7 +98,7 @@ def _has_private(step: Any) -> bool:
 
 def _is_private(step: Any) -> bool:
     """Tell whether a step is one of ours that pays; others may call something else a session."""
-    return hasattr(step, "session") and any(kind.__module__.startswith("discreet.") for kind in type(step).__mro__)
+    return issubclass(type(step), Paying) and hasattr(step, "session")
 
 
 def _is_private_or_plain_rows(step: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
@@ -35,6 +35,8 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
     privately if it is not public. "newton" takes few steps; "gradient_descent" takes `iterations` of them and needs
     `public_size`. It needs more people than least squares does, and is for targets with outliers.
     """
+
+    _stored_as: ClassVar[str] = "RobustRegressor"
 
     def __init__(
         self,

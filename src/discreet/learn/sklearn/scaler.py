@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isqrt
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,8 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
     Theorem     See `ClassMoments`, of one class, and `PrivateRanges`.
     Utility     means are off by about sqrt(columns) / (mu rows) times half the bounds; mu is about epsilon / 4.
     """
+
+    _stored_as: ClassVar[str] = "StandardScaler"
 
     def __init__(
         self,
@@ -140,6 +142,8 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
     Theorem     See `PrivateRanges`.
     Utility     bounds are off by about (4 columns / epsilon) ln(points of the grid) ranks, far less with delta.
     """
+
+    _stored_as: ClassVar[str] = "MinMaxScaler"
 
     def __init__(
         self,

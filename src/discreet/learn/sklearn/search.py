@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Self, TypeAlias, final
+from typing import Any, ClassVar, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from discreet.exact import Number, positive_integer
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.classes import FOUND_IN_Y, read_classes
+from discreet.learn.sklearn.cross_validation import answered_for
 from discreet.learn.sklearn.quotes import Prepaid, prepared, private_parameters, quote, together
 from discreet.learn.sklearn.validation import BEST, floats, named, nearness, rightness, split
 from discreet.mechanisms.fields import read_share
@@ -80,6 +81,8 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
                 1 - b; each fit has about 1 / sqrt(candidates) of the budget, so few candidates are better than many.
     """
 
+    _stored_as: ClassVar[str] = "PrivateSearch"
+
     def __init__(
         self,
         estimator: Any,
@@ -113,9 +116,9 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         within = None if is_classifier(self.estimator) else self._within()
         found = read_classes(FOUND_IN_Y, y, has_session=False).tolist() if self._finds_classes() else None
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
-        plan = self._plan(settings, rows=int(len(X) - aside.sum()), classes=found)
+        plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found))
         self._pay(plan.event, delta=self._delta_or_none() or Fraction(0))
-        fits = self._fitted(plan, X, y, aside)
+        fits = answered_for(lambda: self._fitted(plan, X, y, aside))
         self.best_index_ = plan.chooser.release(self._scores(fits, X, y, aside, within)).value
         self.best_params_ = settings[self.best_index_]
         self.best_estimator_ = self._ours(fits[self.best_index_])
