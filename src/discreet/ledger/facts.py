@@ -28,10 +28,29 @@ _LONGEST = 10_000  # Characters of a purpose, a key, a plan or a name.
 _IDENTITY = ("principal", "project", "plan", "version")
 
 
-def facts_of(event: Event, relation: Relation, **said: str | None) -> dict[str, Any]:
+def facts_of(
+    event: Event,
+    relation: Relation,
+    *,
+    purpose: str,
+    principal: str,
+    project: str,
+    key: str | None,
+    plan: str | None,
+    version: str | None,
+) -> dict[str, Any]:
     """Collect what is written about a charge; what was not said is left out."""
     if not isinstance(relation, Relation):
         raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
+    # Names in entries are hashed into the chain and looked up by later releases: they never change.
+    said = {
+        "purpose": purpose,
+        "principal": principal,
+        "project": project,
+        "key": key,
+        "plan": plan,
+        "version": version,
+    }
     check_texts(**said)
     facts = {"event": packed_event(event), "relation": relation.value}
     return facts | {name: value for name, value in said.items() if value is not None}
