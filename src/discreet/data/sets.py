@@ -80,7 +80,7 @@ def bundled() -> tuple[Bundled, ...]:
 @contextmanager
 def folder(name: str) -> Iterator[Path]:
     """Give the folder of a set, to be read only, for as long as the context lasts."""
-    with as_file(files("discreet").joinpath("data", *_PLACES[_find(name).name])) as path:
+    with as_file(files(__package__).joinpath(*_PLACES[_find(name).name])) as path:
         yield path
 
 

@@ -36,7 +36,7 @@ def deployments() -> tuple[Deployment, ...]:
     import tomllib
     from importlib.resources import files
 
-    listed = tomllib.loads(files("discreet.privacy").joinpath("deployments.toml").read_text(encoding="utf-8"))
+    listed = tomllib.loads(files(__package__).joinpath("deployments.toml").read_text(encoding="utf-8"))
     lines = [_line(line, listed["source"]) for line in listed["deployment"]]
     return tuple(sorted(lines, key=lambda line: line.epsilon))
 

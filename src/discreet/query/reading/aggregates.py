@@ -83,6 +83,8 @@ def _bounded(aggregate: Aggregate, bounds: Bounds) -> Aggregate:
     return replace(aggregate, argument=clamp(aggregate.argument, bounds.low, bounds.high))
 
 
+_O = Operator
+_CASTS = frozenset({_O.TO_INTEGER, _O.TO_REAL, _O.TO_TEXT, _O.TO_DATE, _O.TO_TIMESTAMP, _O.TO_BOOLEAN})
 _NUMERIC = frozenset({_S.SUM, _S.MEAN, _S.VARIANCE, _S.DEVIATION, _S.QUANTILE})
 
 
@@ -113,8 +115,9 @@ def _of_something(argument: Expression) -> Expression:
 def _is_always_null(argument: Expression) -> bool:
     if isinstance(argument, Case):
         return all(map(_is_always_null, (*(value for _, value in argument.branches), argument.otherwise)))
-    casts = isinstance(argument, Apply) and argument.operator.name.startswith("TO_")
-    return is_null(argument) or (casts and isinstance(argument, Apply) and _is_always_null(argument.arguments[0]))
+    if isinstance(argument, Apply) and argument.operator in _CASTS:
+        return is_null(argument) or _is_always_null(argument.arguments[0])
+    return is_null(argument)
 
 
 def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:

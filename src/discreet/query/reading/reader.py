@@ -8,7 +8,8 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue
-from discreet.query.question import Question
+from discreet.query.facts import Facts
+from discreet.query.question import Key, Question
 from discreet.query.reading.options import Options
 from discreet.query.reading.parse import parse
 from discreet.query.reading.questions import read_question
@@ -19,7 +20,6 @@ from discreet.query.reading.tokens import lift, tokenize
 __all__ = ["Reading", "read"]
 
 _DEEPEST = 100  # Nodes below each other. What follows walks the tree by recursion, also where the charge is made.
-_FLAT = ("facts", "domain")  # What is known of a node: long lists of values, and nothing below them.
 
 
 @final
@@ -81,7 +81,14 @@ def _depth(question: Question) -> int:
             if seen.get(id(value), 0) > depth or depth > _DEEPEST:
                 continue
             seen[id(value)] = depth + 1
-            left += [(getattr(value, field.name), depth + 1) for field in fields(value) if field.name not in _FLAT]
+            left += [(part, depth + 1) for part in _parts(value)]
         elif isinstance(value, tuple):
             left += [(part, depth) for part in value]
     return max(seen.values())
+
+
+def _parts(node: Any) -> list[Any]:
+    """List what may have nodes below it, and not what is known of a node: long lists of values."""
+    if isinstance(node, Key):
+        return [node.expression]
+    return [part for field in fields(node) if not isinstance(part := getattr(node, field.name), Facts)]

@@ -70,7 +70,7 @@ def _answer(asker: socket.socket, work: Callable[[Message, Blocks], dict[str, An
         try:
             said = {"answer": work(message, blocks)}
         except (InvalidParameter, Refused) as error:
-            said = {"refused": type(error).__name__, "text": str(error)}
+            said = {"refused": "Refused" if isinstance(error, Refused) else "InvalidParameter", "text": str(error)}
     send(asker, said or {"shown": "".join(_SHOWN)}, blocks.all if "answer" in said else ())
     _SHOWN.clear()
 
