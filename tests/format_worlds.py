@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import date, datetime
 from enum import IntEnum, StrEnum
 from fractions import Fraction
@@ -15,10 +16,18 @@ from torch import Tensor, nn
 
 import discreet as dp
 from discreet import privacy
+from discreet.attacks.differencing import Differencing, Isolation
+from discreet.attacks.item_counts import ItemCounts
+from discreet.attacks.linkage import Linkage
+from discreet.attacks.lone_cells import LoneCells
+from discreet.attacks.scoreboard import Scoreboard, ScoreboardTrial
+from discreet.audit.own.report import Row
+from discreet.audit.training import TrainingAudit
 from discreet.cli.schemas import ANSWERS, schema_of
 from discreet.learn.torch import PrivateTraining, make_private
+from discreet.learn.torch.layers.report import Layer
 from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, StreamPlan, TrainingPlan
-from discreet.ledger import Account
+from discreet.ledger import Account, Ledger, Quota, ReadClaim
 from discreet.query import Session, Unit, between, boolean, categories, policy_schema, public, text
 from discreet.release import release_plan_schema
 from discreet.synth import Category, Domain, Images, Numeric
@@ -275,3 +284,53 @@ def schema_names() -> dict[str, Any]:
         }
         for name, schema in made.items()
     }
+
+
+def ledger_entries() -> list[dict[str, Any]]:
+    """Every kind of entry that a ledger writes but the last resort, without what differs from run to run."""
+    add, fixed = privacy.Relation.ADD_REMOVE, {"relation": privacy.Relation.ADD_REMOVE, "principal": "ann"}
+    quota = Quota(dp.Budget(50, "1e-4"), principal="*")
+    with Ledger.open("memory", PEOPLE, quotas=(quota,)) as book:
+        charge = book.charge(
+            privacy.Laplace(10), purpose="a count", project="health", key="k1", plan="p1", version="v1", **fixed
+        )
+        book.store(charge, lambda: "an answer")
+        book.record_bundle(charge, {"manifest": "00", "plan": "11"})
+        series = book.charge(privacy.Gaussian(4), purpose="a series", key="k2", parts=2, **fixed)
+        book.store_part(series, 0, lambda: "a part")
+        claim = book.claim(privacy.PureDP("0.1"), purpose="read", plan="p2", version="v1", seconds=60, **fixed)
+        assert isinstance(claim, ReadClaim)
+        book.store(claim, lambda: "read")
+        lost = book.claim(privacy.PureDP("0.1"), purpose="lost", plan="p3", version="v1", seconds=60, **fixed)
+        assert isinstance(lost, ReadClaim)
+        book.fail(lost)
+        done = book.claim(privacy.PureDP("0.1"), purpose="done", seconds=60, relation=add, principal="ben")
+        assert isinstance(done, ReadClaim)
+        book.finish(done)
+        book.reopen("ann", reason="mended", principal="head")
+        book.raise_budget(dp.Budget(600, "1e-3"), reason="more", principal="head")
+        book.set_quotas((quota, Quota(dp.Budget(9), project="health", window="day")), reason="fair", principal="head")
+        entries = book.history()
+    varying = {"process": "", "until": 0}
+    return [
+        {"index": one.index, "kind": one.kind, "dataset": one.dataset}
+        | {name: varying.get(name, value) for name, value in one.content.items()}
+        for one in entries
+    ]
+
+
+def report_keys() -> dict[str, list[str]]:
+    """The keys of reports in JSON that are the fields of a class: nobody reads them back, but scripts may."""
+    reports = {
+        "self audit, row": Row,
+        "training audit": TrainingAudit,
+        "layer": Layer,
+        "lone cells": LoneCells,
+        "linkage": Linkage,
+        "differencing": Differencing,
+        "differencing, isolation": Isolation,
+        "scoreboard": Scoreboard,
+        "scoreboard, trial": ScoreboardTrial,
+        "item counts": ItemCounts,
+    }
+    return {name: [field.name for field in fields(kind)] for name, kind in reports.items()}

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, is_dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import torch
@@ -15,7 +20,9 @@ from format_worlds import (
     PEOPLE,
     Mixed,
     events,
+    ledger_entries,
     methods,
+    report_keys,
     schema_names,
     session,
     training_plans,
@@ -23,12 +30,22 @@ from format_worlds import (
 )
 from safetensors import safe_open
 
-from discreet import privacy, synth
+from discreet import errors, privacy, synth
+from discreet.adaptive import TruncatedHistogram
+from discreet.cli.exits import KINDS, Code, kind_of
+from discreet.errors import InvalidParameter
+from discreet.learn import sklearn
+from discreet.learn.sklearn.base import PrivateEstimator
 from discreet.learn.torch import load_weights
-from discreet.learn.training import StreamPlan, TrainingPlan
+from discreet.learn.training import StreamPlan, TrainingPlan, writing
 from discreet.ledger import Ledger, look
+from discreet.privacy import events as events_module
 from discreet.query import ReleaseTable
+from discreet.query.planning import fingerprint
+from discreet.query.planning.noises import Noising
+from discreet.query.question import Question
 from discreet.release import verify_bundle
+from discreet.stored_names import stored_definitions, stored_names
 
 torch.set_num_threads(1)
 SCHEMAS = Path(__file__).parents[1] / "docs" / "schema"
@@ -46,22 +63,24 @@ def copied(name, to):
     return to
 
 
+def check_fingerprints(asked):
+    listed = vector("plans.json")
+    assert len(listed) > 60
+    plans = {name: asked["uid"].sql(sql, epsilon=1) for name, sql in ASKED.items()}
+    for one in listed:
+        if "together" in one:
+            found = asked["uid"].together(plans, key=one["together"], purpose="a release")
+        else:
+            found = asked[one["unit"]].sql(one["sql"], **one["offer"])
+        assert found.fingerprint == one["fingerprint"], one
+
+
 class TestPlans:
     """A fingerprint finds the answer that was paid for."""
 
     def test_every_plan_has_the_fingerprint_that_it_had(self):
         with session() as by_unit, session(unit="row") as by_row:
-            asked = {"uid": by_unit, "row": by_row}
-            listed = [one for one in vector("plans.json") if "sql" in one]
-            assert len(listed) >= 60
-            for one in listed:
-                plan = asked[one["unit"]].sql(one["sql"], **one["offer"])
-                assert plan.fingerprint == one["fingerprint"], one["sql"]
-            plans = {name: by_unit.sql(sql, epsilon=1) for name, sql in ASKED.items()}
-            for one in vector("plans.json"):
-                if "together" in one:
-                    joint = by_unit.together(plans, key=one["together"], purpose="a release")
-                    assert joint.fingerprint == one["fingerprint"]
+            check_fingerprints({"uid": by_unit, "row": by_row})
 
     def test_paid_answers_are_found_again_and_nothing_is_charged(self, tmp_path):
         home = copied("ledger", tmp_path / "ledger")
@@ -88,6 +107,9 @@ class TestEvents:
 
     def test_every_event_is_read_as_it_was(self):
         assert [privacy.from_json(text) for text in vector("events.json")] == events()
+
+    def test_a_ledger_writes_the_entries_that_it_wrote(self):
+        assert ledger_entries() == vector("ledger_entries.json")
 
     def test_a_ledger_and_all_its_events_are_verified(self):
         entries = look(FORMATS / "ledger" / "formats.ledger").entries()
@@ -163,3 +185,127 @@ class TestSchemas:
 
     def test_titles_and_definitions_have_the_names_that_they_had(self):
         assert schema_names() == vector("schema_names.json")
+
+    def test_reports_have_the_keys_that_they_had(self):
+        assert report_keys() == vector("report_keys.json")
+
+    def test_a_definition_without_a_published_name_is_refused(self):
+        schema = {"title": "Old", "$defs": {"New": {"title": "New"}}, "items": {"$ref": "#/$defs/New"}}
+        with pytest.raises(TypeError, match="New"):
+            stored_definitions(schema, {})
+        renamed = stored_definitions(schema, {type("New", (), {}): "Known"})
+        assert renamed == {"title": "Old", "$defs": {"Known": {"title": "Known"}}, "items": {"$ref": "#/$defs/Known"}}
+
+
+class TestWords:
+    """Words that scripts and ledgers keep."""
+
+    def test_errors_have_the_kinds_that_they_had(self):
+        own = {name: kind_of(getattr(errors, name).__new__(getattr(errors, name))) for name in errors.__all__}
+        assert own == vector("error_kinds.json")["own"]
+        others = {
+            "usage": FileNotFoundError(),
+            "refused": OSError(),
+            "bug": ValueError(),
+            "interrupted": KeyboardInterrupt(),
+        }
+        assert {word: kind_of(error) for word, error in others.items()} == {word: word for word in others}
+        assert {str(int(code)): code.word for code in Code} == vector("error_kinds.json")["codes"]
+
+    def test_fits_are_called_in_ledgers_what_they_were_called(self):
+        known = {getattr(sklearn, name) for name in sklearn.__all__}
+        found = {kind._stored_as: kind for kind in known if issubclass(kind, PrivateEstimator)}
+        assert sorted(found) == vector("fits.json")
+        for name, kind in found.items():
+            assert kind.__new__(kind)._purpose() == f"fit of {name}"
+            mine = type("Mine", (kind,), {})
+            assert mine.__new__(mine)._purpose() == "fit of Mine"
+
+
+@contextmanager
+def renamed(kinds):
+    """Let classes be called otherwise for a while."""
+    names = {kind: kind.__name__ for kind in kinds}
+    try:
+        for kind in names:
+            kind.__name__ = "Renamed"
+        yield
+    finally:
+        for kind, name in names.items():
+            kind.__name__ = name
+
+
+class TestTables:
+    """Tables of stored names say all of a class, and nothing twice."""
+
+    def test_a_field_that_is_not_listed_or_listed_twice_is_refused(self):
+        for line in ("Pair: left", "Pair: left left right", "Pair: left right more", "Pair: left right=left"):
+            with pytest.raises(TypeError):
+                stored_names({Pair: line})
+        with pytest.raises(TypeError, match="tag"):
+            stored_names({Pair: "Pair: left right", Other: "Pair: ONE"})
+        with pytest.raises(TypeError):
+            stored_names({Other: "Other: ONE TWO"})
+
+    def test_what_was_renamed_is_stored_as_before(self):
+        name = stored_names({Pair: "Couple: first=left second=right?"})[Pair]
+        assert (name.tag, dict(name.values(Pair(1, 2)))) == ("Couple", {"first": 1, "second": 2})
+        assert dict(name.values(Pair(1, None))) == {"first": 1}
+        assert name.arguments({"first": 1, "second": 2}) == {"left": 1, "right": 2}
+        assert name.arguments({"first": 1}) is None
+        assert stored_names({Other: "Other: UN=ONE"})[Other].member(Other.ONE) == "UN"
+
+    def test_every_class_of_a_question_has_a_stored_name(self):
+        """Whatever a question or its noise may hold by its types is in the table of fingerprints."""
+        left, seen = [Question, Noising], set()
+        while left:
+            kind = left.pop()
+            left += [part for part in get_args(kind) if part not in seen]
+            if isinstance(kind, type) and not get_args(kind):
+                seen.add(kind)
+                hints = get_type_hints(kind, localns={"TruncatedHistogram": TruncatedHistogram})
+                left += [part for part in hints.values() if is_dataclass(kind) and part not in seen]
+        ours = {kind for kind in seen if is_dataclass(kind) or issubclass(kind, Enum)}
+        assert len(ours) > 35
+        assert ours <= fingerprint._NAMES.keys() | fingerprint._of_selection().keys()
+
+    def test_nothing_that_is_stored_follows_a_class_that_is_renamed(self):
+        kinds = [*fingerprint._NAMES, *fingerprint._of_selection(), *events_module._NAMES, *writing._RULES]
+        kinds += [TrainingPlan, StreamPlan, *KINDS, *(getattr(sklearn, name) for name in sklearn.__all__)]
+        with session() as by_unit, session(unit="row") as by_row, renamed(kinds):
+            TestEvents().test_every_event_is_written_as_it_was()
+            TestTraining().test_plans_are_written_and_read_as_they_were()
+            TestWords().test_errors_have_the_kinds_that_they_had()
+            TestWords().test_fits_are_called_in_ledgers_what_they_were_called()
+            check_fingerprints({"uid": by_unit, "row": by_row})
+
+    def test_every_event_has_a_stored_name(self):
+        # A dataclass with slots is made twice, and the first one lingers: what counts is what its module has.
+        made = {(kind.__module__, kind.__name__) for kind in privacy.Event.__subclasses__()}
+        ours = {getattr(sys.modules[module], name) for module, name in made if module.startswith("discreet.")}
+        assert ours == set(events_module._NAMES)
+
+        class Odd(privacy.Event):
+            """Nobody wrote down how it is stored."""
+
+        with pytest.raises(InvalidParameter, match="Odd is no event"):
+            Odd().to_json()
+
+    def test_a_plan_refuses_what_has_no_stored_name(self):
+        for odd in (Pair(1, 2), Other.ONE, object()):
+            with pytest.raises(InvalidParameter, match="a plan cannot hold"):
+                fingerprint.canonical(odd)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two values."""
+
+    left: Any
+    right: Any
+
+
+class Other(Enum):
+    """One member."""
+
+    ONE = 1

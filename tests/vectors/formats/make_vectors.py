@@ -26,7 +26,9 @@ from format_worlds import (
     Mixed,
     events,
     image_rows,
+    ledger_entries,
     methods,
+    report_keys,
     rows_to_learn,
     schema_names,
     session,
@@ -35,7 +37,10 @@ from format_worlds import (
 )
 from pyarrow import parquet
 
-from discreet import privacy, release, synthesize
+from discreet import errors, privacy, release, synthesize
+from discreet.cli.exits import Code, kind_of
+from discreet.learn import sklearn
+from discreet.learn.sklearn.base import PrivateEstimator
 from discreet.ledger import Ledger
 
 _PLANS: tuple[tuple[str, str, dict[str, str]], ...] = (
@@ -348,6 +353,10 @@ def _ledger() -> None:
     _tidied(path)
 
 
+def _entries() -> None:
+    _write("ledger_entries.json", ledger_entries())
+
+
 def _tidied(path: Path) -> None:
     """Forget which machine wrote a ledger: its lease is no part of what is kept."""
     with closing(sqlite3.connect(path)) as connection:
@@ -413,6 +422,11 @@ def _training_run() -> None:
 
 def _names() -> None:
     _write("schema_names.json", schema_names())
+    _write("report_keys.json", report_keys())
+    own = {name: kind_of(getattr(errors, name).__new__(getattr(errors, name))) for name in errors.__all__}
+    _write("error_kinds.json", {"own": own, "codes": {str(int(code)): code.word for code in Code}})
+    fits = {name: getattr(sklearn, name) for name in sklearn.__all__}
+    _write("fits.json", sorted(name for name, kind in fits.items() if issubclass(kind, PrivateEstimator)))
 
 
 _PARTS: Mapping[str, Callable[[], None]] = {
@@ -420,6 +434,7 @@ _PARTS: Mapping[str, Callable[[], None]] = {
     "events": _events,
     "training": _training,
     "ledger": _ledger,
+    "entries": _entries,
     "bundle": _bundle,
     "models": _models,
     "run": _training_run,
