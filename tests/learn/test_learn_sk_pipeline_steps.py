@@ -11,7 +11,13 @@ from sk_purse import Purse
 from sklearn import decomposition
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector, make_column_transformer
-from sklearn.ensemble import AdaBoostRegressor, BaggingClassifier, StackingRegressor, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingRegressor,
+    VotingClassifier,
+)
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - it makes the next line possible
 from sklearn.feature_selection import SelectKBest
 from sklearn.impute import IterativeImputer, SimpleImputer
@@ -151,9 +157,20 @@ def test_what_somebody_else_calls_a_session_pays_for_nothing(paid: bool) -> None
         make_pipeline(Connected(), bayes(Purse() if paid else None)).fit(X, Y)
 
 
-def test_rows_that_are_drawn_several_times_are_refused() -> None:
+@pytest.mark.parametrize(
+    ("bag", "inner"),
+    [
+        (BaggingClassifier, bayes(None)),
+        (BaggingRegressor, LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))),
+    ],
+)
+def test_rows_that_are_drawn_several_times_are_refused(bag: Any, inner: Any) -> None:
     with pytest.raises(dp.Refused, match="several times"):
-        BaggingClassifier(bayes(None), n_estimators=1).fit(X, Y)
+        bag(inner, n_estimators=1).fit(X, Y)
+    bag(inner, n_estimators=1, bootstrap=False).fit(X, Y)
+
+
+def test_rows_that_boosting_draws_several_times_are_refused() -> None:
     with pytest.raises(dp.Refused, match="several times"):
         AdaBoostRegressor(line(), n_estimators=1).fit(X, X[:, 0])
 
@@ -292,10 +309,11 @@ class TestRowFunctions:
         found = RowFunction(func).fit(X).transform(X)
         assert np.array_equal(found, func(X))
 
-    def test_a_row_on_which_it_fails_is_missing_and_the_others_stay(self) -> None:
+    @pytest.mark.parametrize("error", [ValueError, KeyError, ZeroDivisionError, RuntimeError, AssertionError])
+    def test_a_row_on_which_it_fails_is_missing_and_the_others_stay(self, error: type[Exception]) -> None:
         def picky(rows: Any) -> Any:
             if (rows == 0.25).any():
-                raise ValueError("a value of a person")
+                raise error("a value of a person")
             return rows
 
         table = X.copy()
