@@ -90,6 +90,21 @@ class TestPaying:
                 (tmp_path / "run" / "charged.json").unlink()  # As if killed between the charge and its note.
             assert sum(entry.kind == "charge" for entry in ledger.history()) == 1
 
+    def test_a_payer_that_knows_keys_is_asked_each_time_whatever_the_folder_says(self, tmp_path):
+        """The note in the folder is about some payer: another one was not charged for this run."""
+
+        class Keyed(Purse):
+            def charge(self, event, *, relation, purpose, key=None):
+                if key not in [charge[0] for charge in self.charges]:
+                    self.charges.append((key, event))
+
+        first, other = Keyed(), Keyed()
+        for payer in (first, first, other):
+            private = run(session=payer, checkpoint=tmp_path)
+            assert [charge[1] for charge in payer.charges] == [private.plan.event]
+            private.close()
+        assert (tmp_path / "charged.json").exists()
+
 
 class TestGoingOn:
     """What a checkpoint brings back."""
