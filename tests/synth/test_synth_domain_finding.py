@@ -25,6 +25,7 @@ from discreet.synth.domain import Coder, TableRows
 from discreet.synth.domain.finding import Finding
 from discreet.synth.domain.quantile_bins import QuantileBins
 from discreet.synth.domain.tables import table_of
+from discreet.synth.method import Terms
 
 Law: TypeAlias = dict[frozenset[int], float]
 OPEN = Domain({"n": Numeric(0, 1000, bins="quantiles", null=True), "c": Category.unlisted(most=3, null=True)})
@@ -107,6 +108,35 @@ def test_one_row_of_each_unit_is_looked_at() -> None:
     table = {"n": [1] * 900, "c": ["a"] * 900, "who": [1] * 900}
     assert found(table, unit="who").columns["c"] == Category([], other=True, null=True)
     assert found(table).columns["c"] == Category(["a"], other=True, null=True)
+
+
+def test_a_unit_of_many_rows_counts_once_for_what_is_found_however_many_are_fitted() -> None:
+    table = {"n": [1] * 900, "c": ["a"] * 900, "who": [1] * 900}
+    many: dict[str, Any] = {"unit": "who", "rows_per_unit": 900}
+    model = dp.synth.plan(table, Columns(), domain=OPEN, epsilon=4, delta=1e-9, **many).fit(progress=False)
+    assert model.domain.columns["c"] == Category([], other=True, null=True)
+
+
+def test_finding_and_fitting_divide_epsilon_and_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A noise for the whole delta in each of them would spend more than is charged."""
+    spent: list[ApproxDP] = []
+    settled, planned = Finding.settled, Columns.plan
+
+    def find(finding: Finding, rows: TableRows) -> Domain:
+        spent.append(finding.event)
+        return settled(finding, rows)
+
+    def plan(method: Columns, terms: Terms[Domain]) -> Any:
+        spent.append(ApproxDP(terms.epsilon, terms.delta))
+        return planned(method, terms)
+
+    chosen = dp.synth.plan({"n": [1] * 50, "c": ["a"] * 50}, Columns(), domain=OPEN, epsilon=4, delta=1e-6)
+    monkeypatch.setattr(Finding, "settled", find)
+    monkeypatch.setattr(Columns, "plan", plan)
+    chosen.fit(progress=False)
+    assert len(spent) == 2
+    assert sum(one.epsilon for one in spent) == 4
+    assert sum(one.delta for one in spent) == Fraction(1, 10**6)
 
 
 def test_finding_and_fitting_are_one_charge_within_what_was_asked_for() -> None:
