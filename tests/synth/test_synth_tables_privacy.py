@@ -255,6 +255,19 @@ def test_measured_noise_follows_rounded_gaussian(relation, rows, variance):
     assert seen.deviation == pytest.approx((variance + 1 / 12) ** 0.5)
 
 
+@pytest.mark.parametrize("columns", [None, (1, 0, 0)])
+@pytest.mark.parametrize(("relation", "rows"), [(AR, 3), (RO, 2)])
+def test_rows_under_other_codes_are_as_dear_and_paid_from_the_same_account(relation, rows, columns):
+    """Merged codes are of the same units: noise for fewer of their rows, or a fresh budget, would break the promise."""
+    first = table(((0, 1), (1, 2)), Reach(relation, rows))
+    maps = [np.zeros(size, np.int32) for size in (SIZES if columns is None else [SIZES[place] for place in columns])]
+    merged = first.recoded(maps, columns)
+    assert merged.reach == first.reach
+    plain, seen = first.measure((0,), Fraction(1, 4)), merged.measure((0,), Fraction(1, 4))
+    assert seen.deviation == plain.deviation
+    assert first.account.spent == merged.account.spent == Fraction(1, 2)
+
+
 def test_scores_cannot_leave_64_bits():
     said = np.array([np.inf, -1e300])
     big = table(((0, 0),), Reach(AR))._scores([Candidate((0,), said)])
