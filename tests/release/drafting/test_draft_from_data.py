@@ -152,6 +152,21 @@ class TestMarks:
         known = {name: draft["columns.salary"].value[name] for name in ("low", "high")}
         assert "columns.salary" in draft.answered("columns.salary", known).seen, "what it is, is not what was read"
 
+    def test_a_choice_of_an_earlier_look_stays_marked_though_it_is_offered_no_more(self, tmp_path):
+        """Twenty rows have an illness, and nineteen people: whoever protects people is not offered it."""
+        table = people(without="p300")
+        more = pa.Table.from_pylist([{"person_id": "p299", "diagnosis": "HIV", "salary": 20_000}], schema=table.schema)
+        pq.write_table(pa.concat_tables([table, more]), tmp_path / "people.parquet")
+        draft, field = draft_plan(tmp_path / "people.parquet", unit="row").value, "columns.diagnosis"
+        offered = draft[field].value
+        assert "HIV" in offered["categories"]
+        by_person = (
+            draft.answered(field, {"kind": "text"}).answered(field, offered).answered("unit.column", "person_id")
+        )
+        assert by_person[field].value == offered
+        assert offered not in by_person[field].choices
+        assert field in by_person.seen
+
     def test_numbers_are_told_as_the_plan_has_them(self, tmp_path):
         table = people()
         cost = pa.array([value / 8 for value in table["salary"].to_pylist()])
