@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE
+from scipy.stats import chisquare
 from statistical import fits, rejects
 
 import discreet as dp
@@ -22,7 +23,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust import DeepPoint, Design, TukeyRegression
+from discreet.robust import DeepPoint, Design, TukeyRegression, tukey_em
 from discreet.robust.depth import _floor_logarithm, _floor_logarithms
 from discreet.robust.tukey_em import block_fits
 
@@ -224,6 +225,25 @@ def test_blocks_by_position_would_change_many_fits() -> None:
 
 
 DESIGN = Design.between([(-50, 50)] * 2, (-500, 500))
+
+
+@pytest.mark.statistical
+def test_a_regression_draws_blocks_that_are_fair_whatever_the_place_of_a_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Blocks of records that follow each other are two fair draws; a false alarm has a chance of 1e-9."""
+    drawn: list[Any] = []
+
+    def kept(rows: Any, blocks: Any, count: int, reach: int) -> Any:
+        drawn.append(blocks)
+        return block_fits(rows, blocks, count, reach)
+
+    monkeypatch.setattr(tukey_em, "block_fits", kept)
+    fields: dict[str, Any] = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6), "blocks": 5}
+    TukeyRegression(design=DESIGN, relation=ADD_REMOVE, **fields).release(np.zeros((8000, 3)))
+    (blocks,) = drawn
+    pairs = blocks[0::2] * 5 + blocks[1::2]
+    assert chisquare(np.bincount(pairs, minlength=25)).pvalue > 1e-9
 
 
 @pytest.mark.parametrize("relation", BOTH)
