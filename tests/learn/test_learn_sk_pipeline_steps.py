@@ -15,6 +15,7 @@ from sklearn.ensemble import (
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
+    StackingClassifier,
     StackingRegressor,
     VotingClassifier,
 )
@@ -204,6 +205,11 @@ def test_targets_and_predictions_of_plain_models_are_refused_without_a_session_t
         made(line()).fit(X, X[:, 0])
 
 
+def test_classes_that_plain_models_predict_are_refused_without_a_session_too() -> None:
+    with pytest.raises(dp.Refused, match="fitted on the rows"):
+        StackingClassifier([("plain", PlainLogistic())], final_estimator=bayes(None)).fit(X, Y)
+
+
 def test_model_selection_around_such_a_pipeline_fails() -> None:
     steps = make_pipeline(PlainScaler(), bayes(None))
     with pytest.raises(ValueError, match="is fitted on the rows, and is not private"):
@@ -256,6 +262,17 @@ def test_with_a_session_an_encoder_must_not_fail_on_a_value() -> None:
         make_pipeline(encoder, bayes(purse)).fit(X.round(), Y)
     assert not purse.charges
     make_pipeline(encoder, bayes(None)).fit(X.round(), Y)  # Nobody is charged, and errors are scikit-learn's.
+
+
+@pytest.mark.parametrize("kind", [{"dtype_include": "number"}, {"dtype_exclude": "object"}])
+def test_with_a_session_columns_are_not_picked_by_kinds_that_pandas_finds_in_values(kind: dict[str, str]) -> None:
+    """One word among numbers makes another kind of a whole column, and which columns there are would show it."""
+    purse, table = Purse(), pd.DataFrame(X, columns=["a", "b"])
+    before = columns((Normalizer(), make_column_selector(**kind)))
+    with pytest.raises(dp.Refused, match="learns from the rows"):
+        make_pipeline(before, bayes(purse)).fit(table, Y)
+    assert not purse.charges
+    make_pipeline(before, bayes(None)).fit(table, Y)
 
 
 def test_a_plain_model_may_follow_a_private_step_that_nobody_pays_for() -> None:
