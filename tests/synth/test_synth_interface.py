@@ -240,6 +240,15 @@ def test_the_number_of_rows_is_public_under_replace_one_only() -> None:
     fit(method=Seen(), relation=Relation.REPLACE_ONE)
     fit(method=Seen(), public_rows=50)
     assert seen == [None, 30, 50]
+    # A unit in the place of another may have more rows or fewer, so that their number is private.
+    fit(
+        HOSTILE | {"who": [*range(10)] * 3},
+        Seen(),
+        relation=Relation.REPLACE_ONE,
+        unit="who",
+        rows_per_unit=3,
+    )
+    assert seen[3:] == [None]
 
 
 def test_a_table_of_a_session_is_fitted_and_charged_to_its_ledger(tmp_path: Path) -> None:
