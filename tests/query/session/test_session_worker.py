@@ -259,7 +259,7 @@ OUTSIDE = re.compile(
     r"socket|connect|bind|listen|accept|v?fork|exec|t?kill$|rt_(tg)?sigqueueinfo|pidfd_|ptrace|process_vm_|kcmp"
     r"|u?mount|move_mount|pivot_root|chroot|unshare|setns|open_tree|open_by_handle|fs(open|config|mount|pick)"
     r"|io_uring_|bpf|perf_event|userfaultfd|(add|request)_key|keyctl|setrlimit|process_mrelease"
-    r"|(shm|msg|sem)(?!dt)|mq_open|(f?init|delete)_module|kexec|reboot"
+    r"|(shm|msg|sem)(?!dt|timedop_time64)|mq_open|(f?init|delete)_module|kexec|reboot"
 )
 
 
