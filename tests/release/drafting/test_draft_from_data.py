@@ -86,6 +86,10 @@ class TestBundle:
         assert "computed from the data, but for the fields of the plan that were read from the data" in text
         assert "the listed groups, bounds" not in text
 
+    def test_the_report_excepts_them_where_it_promises(self, released):
+        text = (released / "report.html").read_text().replace("\u00a0", " ")
+        assert ", but for what was read from the data for the plan" in text
+
     def test_no_box_is_ticked_for_what_was_read(self, released):
         lines = (released / "checklist.md").read_text().splitlines()
         for subject in ("**Sensitivity**", "Parameters tuned on private data", "xact facts about private rows"):
