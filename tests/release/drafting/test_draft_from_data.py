@@ -156,6 +156,22 @@ class TestMarks:
         known = {name: draft["columns.salary"].value[name] for name in ("low", "high")}
         assert "columns.salary" in draft.answered("columns.salary", known).seen, "what it is, is not what was read"
 
+    def test_a_number_or_a_list_that_was_read_is_marked_when_it_is_said_again(self, tmp_path):
+        pq.write_table(people(), tmp_path / "people.parquet")
+        draft = draft_plan(tmp_path / "people.parquet").value
+        for field in ("unit.max_groups", "unit.max_rows_per_group", "publish.groupings"):
+            read = draft[field].value
+            other = [] if isinstance(read, list | tuple) else read + 7
+            assert (field in draft.seen, field in draft.answered(field, other).seen) == (True, False)
+            assert field in draft.answered(field, other).answered(field, read).seen
+
+    def test_a_part_of_the_categories_that_were_read_is_marked(self, tmp_path):
+        pq.write_table(people(), tmp_path / "people.parquet")
+        draft = draft_plan(tmp_path / "people.parquet").value
+        field = "columns.diagnosis"
+        assert field in draft.answered(field, {"categories": draft[field].value["categories"][:2]}).seen
+        assert field not in draft.answered(field, {"categories": ["plague"]}).seen
+
     def test_a_choice_of_an_earlier_look_stays_marked_though_it_is_offered_no_more(self, tmp_path):
         """Twenty rows have an illness, and nineteen people: whoever protects people is not offered it."""
         table = people(without="p300")

@@ -67,7 +67,9 @@ class Draft:
             raise InvalidParameter(f"{field} must be one of {', '.join(known.choices)}")
         # What is offered beside a proposal was read from the rows as well, even where nothing is proposed.
         offered = shows_rows(value) and any(shows_same_rows(value, one) for one in known.choices)
-        return self._with(known, replace(known, value=value, why=_SAID, from_data=offered))
+        read = known.read or ((known.value,) if known.from_data else ())
+        seen = offered or any(value == one or (shows_rows(value) and shows_same_rows(value, one)) for one in read)
+        return self._with(known, replace(known, value=value, why=_SAID, from_data=seen, read=read))
 
     def _with(self, known: Proposal, changed: Proposal) -> Draft:
         return replace(self, proposals=tuple(changed if one is known else one for one in self.proposals))
@@ -79,7 +81,8 @@ class Draft:
             if one.why == _SAID and one.field in fields:
                 draft = draft.answered(one.field, one.value)
                 again = draft[one.field]  # What was offered in an earlier look may not be offered now.
-                draft = draft._with(again, replace(again, from_data=again.from_data or one.from_data))
+                seen = again.from_data or one.from_data
+                draft = draft._with(again, replace(again, from_data=seen, read=again.read + one.read))
         return draft
 
     @property

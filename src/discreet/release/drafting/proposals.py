@@ -40,6 +40,7 @@ class Proposal:
     why: str
     choices: tuple[Any, ...] = ()  # empty: anything that fits
     from_data: bool = False  # whether the value depends on the rows, rather than on the names and types of columns
+    read: tuple[Any, ...] = ()  # what was proposed from the rows before somebody said something else
 
 
 def by_name(column: str) -> bool:
@@ -76,8 +77,12 @@ def shows_rows(value: Any) -> bool:
 
 
 def shows_same_rows(one: Any, other: Any) -> bool:
-    """Whether two declarations tell the same values of rows, however they say what the column is."""
-    return _of_rows(one) == _of_rows(other)
+    """Whether a declaration tells values of rows that another tells too, however they say what the column is."""
+    said, read = _of_rows(one), _of_rows(other)
+    listed, known = said.get("categories"), read.get("categories")
+    if listed and known:
+        return set(listed) <= set(known)
+    return said == read
 
 
 def _of_rows(value: Any) -> dict[str, Any]:
