@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.ledger import Budget
 from discreet.ledger.budget import Expect
-from discreet.ledger.filters import Filter, filter_for, held
+from discreet.ledger.filters import PrivacyFilter, filter_for, held
 from discreet.ledger.shares import Shares, caps, choose_shares
 from discreet.ledger.sums import Sums
 from discreet.privacy import ApproxDP, Composed, Event, Gaussian, Laplace, PoissonSampled, PureDP, Repeated, epsilon
@@ -40,12 +40,12 @@ def main() -> None:
             print(f"| {name} | {level} | {best:,} | {' | '.join(told)}, `{expect}` |", flush=True)
 
 
-def new_rule(level: int, expect: Expect | None) -> Filter:
+def new_rule(level: int, expect: Expect | None) -> PrivacyFilter:
     budget = Budget(level, DELTA, expect=expect)
     return filter_for(budget, choose_shares(budget))
 
 
-def first_rule(level: int) -> Filter:
+def first_rule(level: int) -> PrivacyFilter:
     """Split δ as accounts did before: half for events, and nine orders around the best for Gaussian noise."""
     budget = Budget(level, DELTA, approximate="1/2")
     log_delta = math.log(9) - math.log(DELTA / 2)

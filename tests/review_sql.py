@@ -10,9 +10,9 @@ from typing import Any
 from recorded import replayed
 
 import discreet as dp
-from discreet.query.engine import Deadline, Tallied
+from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning import PricedQuery, Spend, plan
 from discreet.query.planning.drawing import exact_numbers
 from discreet.query.reading import read
 from discreet.query.session.catalogue_building import build_catalogue
@@ -26,8 +26,8 @@ ROW = dp.Unit("row")
 class Counted:
     """A plan, what the engine counted, and the exact numbers of each group."""
 
-    priced: Priced
-    tallied: Tallied
+    priced: PricedQuery
+    tallied: ExactCounts
     numbers: tuple[list[int], ...]
 
 
@@ -39,7 +39,7 @@ def planned(
     columns: Mapping[str, Any] | None = None,
     keys: Mapping[str, Sequence[Hashable]] | None = None,
     spend: Spend | None = None,
-) -> Priced:
+) -> PricedQuery:
     """Plan a query."""
     with closing(DuckDBEngine(tables, threads=1)) as engine:
         catalogue = build_catalogue(engine, tables, unit=unit, columns=columns or {})

@@ -43,7 +43,7 @@ from discreet.privacy import events as events_module
 from discreet.query import ReleaseTable
 from discreet.query.planning import fingerprint
 from discreet.query.planning.noises import Noising
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.release import verify_bundle
 from discreet.stored_names import stored_definitions, stored_names
 
@@ -257,7 +257,7 @@ class TestTables:
 
     def test_every_class_of_a_question_has_a_stored_name(self):
         """Whatever a question or its noise may hold by its types is in the table of fingerprints."""
-        left, seen = [Question, Noising], set()
+        left, seen = [Query, Noising], set()
         while left:
             kind = left.pop()
             left += [part for part in get_args(kind) if part not in seen]

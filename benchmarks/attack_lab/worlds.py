@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import noise
-from discreet.attacks import Block, Marginals
+from discreet.attacks import Marginals, PeopleBlock
 
 __all__ = ["ILLNESSES", "KNOWN", "block", "films", "planets", "town"]
 
@@ -50,10 +50,10 @@ def town(people: int) -> dict[str, Any]:
     return {"street": np.array([f"s{i}" for i in range(people)]), "ill": ILLNESSES[noise.uniform(16, people)]}
 
 
-def block(shape: tuple[int, ...], people: int, ways: int) -> Block:
+def block(shape: tuple[int, ...], people: int, ways: int) -> PeopleBlock:
     """Make up a block of people, all kinds alike, of whom all tables of so many columns are published."""
     names = ("sex", "age", "race", "owner")[: len(shape)]
     values = tuple(tuple(map(str, range(size))) for size in shape)
     codes = [noise.uniform(size, people) for size in shape]
     plan = Marginals(columns=names, values=values, ways=ways)
-    return Block(plan, np.ravel_multi_index(codes, shape).astype(np.int64))
+    return PeopleBlock(plan, np.ravel_multi_index(codes, shape).astype(np.int64))

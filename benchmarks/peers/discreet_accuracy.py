@@ -31,7 +31,7 @@ from discreet.robust.refined import RefinedRegression
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.choosing import AUTO, Method, applicable, best, mean_methods, rank_methods
 from discreet.statistics.expected import Expected
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.regressions import _automatic
 
 Answers = Iterator[tuple[str, Floats]]
@@ -46,11 +46,11 @@ def relation(part: Part) -> dp.Relation:
     return dp.Relation.ADD_REMOVE if part.relation == ADD_REMOVE else dp.Relation.REPLACE_ONE
 
 
-def facts(part: Part, *, delta: bool) -> Facts:
+def facts(part: Part, *, delta: bool) -> ChooserInputs:
     """Return what is public; the number of rows is, or a guess of it."""
     known = part.relation != ADD_REMOVE
     law, first, second = part.expected.split()
-    return Facts(
+    return ChooserInputs(
         grid=Grid.between(part.low, part.high, step=part.step),
         relation=relation(part),
         epsilon=Fraction(part.epsilon),
@@ -67,7 +67,7 @@ def _expected(law: str, first: str, second: str) -> Expected:
     return Expected.normal(first, second) if law == "normal" else Expected.lognormal(first, second)
 
 
-def chosen(part: Part, public: Facts) -> Answers:
+def chosen(part: Part, public: ChooserInputs) -> Answers:
     """Ask by each of the methods of the chooser, and by those that it would take."""
     made = mechanisms(part.task, public)
     found = {name: inside(part, draw(mechanism, part)) for name, mechanism in made.items()}
@@ -83,13 +83,13 @@ def methods(task: str) -> tuple[Method, ...]:
 
 
 @lru_cache(64)
-def mechanisms(task: str, public: Facts) -> dict[str, Any]:
+def mechanisms(task: str, public: ChooserInputs) -> dict[str, Any]:
     """Make the mechanisms of a task, once for all parts of a cell."""
     return {method.name: method.make(public) for method in applicable(methods(task), public)}
 
 
 @lru_cache(128)
-def choice(task: str, public: Facts) -> tuple[str, Any]:
+def choice(task: str, public: ChooserInputs) -> tuple[str, Any]:
     """Return what the chooser would take."""
     method = best(methods(task), public)
     return method.name, method.make(public)

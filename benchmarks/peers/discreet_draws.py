@@ -28,7 +28,7 @@ from discreet.mechanisms.budget import LaplaceNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile_among import QuantileAmong
 from discreet.mechanisms.ranked import Ranked
-from discreet.robust.design import Columns
+from discreet.robust.design import RegressionColumns
 from discreet.robust.refined import RefinedRegression
 from discreet.statistics.regressions import Regression
 
@@ -183,7 +183,7 @@ def fits(mechanism: Regression, part: Part) -> Callable[[], Floats]:
             return np.array([*slopes, first])
 
         return fit
-    records = Columns(list(values(part).T))
+    records = RegressionColumns(list(values(part).T))
 
     def release() -> Floats:
         value: Any = mechanism.release(records).value
@@ -197,7 +197,7 @@ def fits(mechanism: Regression, part: Part) -> Callable[[], Floats]:
 
 @lru_cache(1)
 def _placed(file: str, columns: int, design: Any) -> Any:
-    return design.rows(Columns(list(np.fromfile(FOLDER / file).reshape(-1, columns).T)))
+    return design.rows(RegressionColumns(list(np.fromfile(FOLDER / file).reshape(-1, columns).T)))
 
 
 def placed(file: str, columns: int, mechanism: RefinedRegression) -> Any:

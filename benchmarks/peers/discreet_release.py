@@ -22,8 +22,8 @@ from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.release_plan.adding_up import adds_up, is_tidy
 from benchmarks.release_plan.preparing import prepared
 from discreet import release
-from discreet.query.engine import Deadline, Tallied
-from discreet.query.planning.answers import Released
+from discreet.query.engine import Deadline, ExactCounts
+from discreet.query.planning.answers import ReleasedNumbers
 from discreet.query.planning.drawing import exact_numbers
 from discreet.query.planning.outputs import columns_of
 from discreet.release import PricedRelease, PricedTable, PublishedTable, ReleasePlan
@@ -41,7 +41,7 @@ class Source:
     """One table of the plan, added up once, and its exact numbers, for the custodian's eyes."""
 
     priced: PricedTable
-    tally: Tallied
+    tally: ExactCounts
     exact: dict[str, Floats]  # by measured column
 
     @classmethod
@@ -50,7 +50,7 @@ class Source:
         tally = session._desk.engine.run(priced.stage, deadline=Deadline.after(600))
         numbers = exact_numbers(priced.draft, tally.tally)
         keys = tuple(zip(*tally.keys(list(range(tally.groups))), strict=True)) if priced.question.keys else ()
-        columns, _ = columns_of(priced.draft, Released(numbers, (), keys, tally.groups))
+        columns, _ = columns_of(priced.draft, ReleasedNumbers(numbers, (), keys, tally.groups))
         return cls(replace(table, priced=priced), tally, {one.name: floats(one) for one in columns if one.measured})
 
     def draw(self) -> PublishedTable:

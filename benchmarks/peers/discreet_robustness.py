@@ -28,8 +28,8 @@ from discreet.mechanisms.budget import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
 from discreet.robust import (
-    Fit,
     Huber,
+    MEstimateFit,
     PrivateLocation,
     PrivateRegression,
     Psi,
@@ -100,7 +100,7 @@ def regression_run(mechanism: PrivateRegression, rows: Floats, targets: Floats) 
 
 
 def _outcome(
-    values: tuple[float, ...], ends: tuple[tuple[float, float], ...], fit: Fit, truth: tuple[float, ...]
+    values: tuple[float, ...], ends: tuple[tuple[float, float], ...], fit: MEstimateFit, truth: tuple[float, ...]
 ) -> Outcome:
     exact = fit.interval()
     return Outcome(

@@ -20,9 +20,9 @@ from benchmarks.corpus.real import real_tables
 from benchmarks.peers.discreet_session import opened
 from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.spread_names import ASKED, CONFIDENCE, DELTA, EPSILON, LIMITS, Z
-from discreet.query.engine import Deadline, Tallied
-from discreet.query.planning import Priced
-from discreet.query.planning.answers import Released
+from discreet.query.engine import Deadline, ExactCounts
+from discreet.query.planning import PricedQuery
+from discreet.query.planning.answers import ReleasedNumbers
 from discreet.query.planning.drawing import exact_numbers
 from discreet.query.planning.outputs import columns_of
 from discreet.query.planning.predicted import predicted
@@ -30,16 +30,16 @@ from discreet.query.planning.predicted import predicted
 RUNS = 2_000
 
 
-def tallied(session: dp.Session, priced: Priced) -> Tallied:
+def tallied(session: dp.Session, priced: PricedQuery) -> ExactCounts:
     """Bound and add up once."""
     return session._desk.engine.run(priced.stage, deadline=Deadline.after(600))
 
 
-def exact(priced: Priced, tally: Tallied, shown: list[int]) -> dict[str, Any]:
+def exact(priced: PricedQuery, tally: ExactCounts, shown: list[int]) -> dict[str, Any]:
     """Answer without noise, for the custodian's eyes: the same computation on exact numbers."""
     numbers = tuple(column[np.array(shown, dtype=np.int64)] for column in exact_numbers(priced.draft, tally.tally))
     keys = tuple(zip(*tally.keys(shown), strict=True)) if priced.question.keys else ()
-    columns, _ = columns_of(priced.draft, Released(numbers, (), keys, len(shown)))
+    columns, _ = columns_of(priced.draft, ReleasedNumbers(numbers, (), keys, len(shown)))
     return {column.name: column for column in columns}
 
 

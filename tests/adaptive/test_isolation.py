@@ -27,7 +27,7 @@ from discreet import kernel_rules
 from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, confinement, isolation
 from discreet.adaptive.blocks import rows_of
 from discreet.adaptive.excerpt import excerpt, undefined
-from discreet.adaptive.isolation import FAILED, Rows, probe, run_blocks
+from discreet.adaptive.isolation import FAILED, BlockRows, probe, run_blocks
 from discreet.adaptive.subsample_aggregate import _answer_here
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
@@ -43,7 +43,7 @@ def program(name: str, place: Path | None = None) -> Program:
     return Program(name=name, source=TEXT.replace('"/nowhere"', repr(str(place))) if place else TEXT)
 
 
-def rows(*records: Any) -> Rows:
+def rows(*records: Any) -> BlockRows:
     return rows_of(list(records), range(len(records)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.attacks import Noise, differencing, linkage, noised, tabulate
+from discreet.attacks import CountNoise, differencing, linkage, noised, tabulate
 from discreet.errors import InvalidParameter
 from discreet.privacy import Relation, epsilon, gaussian_sigma
 
@@ -52,7 +52,7 @@ def test_private_tables_cost_what_was_asked_for_together(level: str, count: int)
     private, event = noised([table] * count, epsilon=level, delta="1e-6")
     spent = epsilon(event, Fraction(1, 10**6), relation=Relation.ADD_REMOVE)
     assert 0.999 * float(level) < spent <= float(level)
-    assert all(one.noise is Noise.GAUSSIAN for one in private)
+    assert all(one.noise is CountNoise.GAUSSIAN for one in private)
     assert private[0].deviation == pytest.approx(gaussian_sigma(level, "1e-6") * count**0.5)
 
 

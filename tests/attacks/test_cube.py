@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.attacks.axes import ALL, Level, condition_axis, value_axis
-from discreet.attacks.counts import CountTable, Noise, tabulate
+from discreet.attacks.axes import ALL, AxisLevel, condition_axis, value_axis
+from discreet.attacks.counts import CountNoise, CountTable, tabulate
 from discreet.attacks.cube import Cube, axes_of, fill
 from discreet.errors import InvalidParameter
 
@@ -26,7 +26,7 @@ SHAPES = [
     (("one",), ""),
     ((), "n < 2"),
 ]
-COARSE = Level(name="coarse", of="two", members={"xy": ["x", "y"], "z": ["z"]})
+COARSE = AxisLevel(name="coarse", of="two", members={"xy": ["x", "y"], "z": ["z"]})
 
 
 def counted(rows: list[tuple[str, str, str, int]], by: tuple[str, ...], where: str) -> CountTable:
@@ -99,7 +99,7 @@ def test_the_less_noisy_of_two_numbers_is_taken():
             by=("secret",),
             keys=keys,
             counts=np.array([count, 1]),
-            noise=Noise.GAUSSIAN,
+            noise=CountNoise.GAUSSIAN,
             deviation=deviation,
         )
 
@@ -121,7 +121,7 @@ def test_a_table_without_the_attribute_and_odd_levels_are_refused():
     with pytest.raises(InvalidParameter, match="leave the level out"):
         axes_of([by_one], "one", [COARSE])
     with pytest.raises(InvalidParameter, match="exactly one group"):
-        value_axis("two", ["x", "y", "z"], [Level(name="half", of="two", members={"h": ["x"]})])
+        value_axis("two", ["x", "y", "z"], [AxisLevel(name="half", of="two", members={"h": ["x"]})])
     with pytest.raises(InvalidParameter, match="two levels"):
         value_axis("two", ["x", "y", "z"], [COARSE, COARSE])
     both = table(("coarse", "two"), {("xy", "x"): 1})
@@ -137,7 +137,7 @@ def test_a_table_says_each_group_once_and_its_noise_in_full():
     with pytest.raises(InvalidParameter, match="kind of noise"):
         CountTable(name="t", by=(), keys=((),), counts=np.array([1]), deviation=2)
     with pytest.raises(InvalidParameter, match="not negative"):
-        CountTable(name="t", by=(), keys=((),), counts=np.array([1]), noise=Noise.LAPLACE, deviation=math.nan)
+        CountTable(name="t", by=(), keys=((),), counts=np.array([1]), noise=CountNoise.LAPLACE, deviation=math.nan)
 
 
 def test_too_many_groups_are_refused():

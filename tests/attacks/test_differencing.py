@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from discreet import data, noise
-from discreet.attacks import CountTable, Differencing, Noise, Success, differencing, tabulate
+from discreet.attacks import CountNoise, CountTable, Differencing, Success, differencing, tabulate
 from discreet.privacy import Composed, Gaussian, NotPrivate, epsilon
 
 FALSE_ALARM = 1e-9
@@ -46,7 +46,7 @@ def noised(tables: tuple[CountTable, ...], deviation: Fraction, *, declared: Fra
         replace(
             table,
             counts=table.counts + noise.rounded_gaussian(deviation, len(table.counts)),
-            noise=Noise.GAUSSIAN,
+            noise=CountNoise.GAUSSIAN,
             deviation=float(deviation if declared is None else declared),
         )
         for table in tables
@@ -120,7 +120,7 @@ def test_differencing_finds_noise_that_is_far_smaller_than_declared(county):
 def test_laplace_noise_is_drawn_with_its_own_law(county):
     scale = Fraction(4)
     tables = tuple(
-        replace(table, counts=table.counts, noise=Noise.LAPLACE, deviation=float(scale) * 2**0.5)
+        replace(table, counts=table.counts, noise=CountNoise.LAPLACE, deviation=float(scale) * 2**0.5)
         for table in county.exact
     )
     drawn = tables[0].draw(20_000)

@@ -14,9 +14,9 @@ import pytest
 
 from discreet import noise
 from discreet.attacks import (
-    Block,
     Decoder,
     Marginals,
+    PeopleBlock,
     Success,
     block_of,
     gaussian_counts,
@@ -161,9 +161,9 @@ def plan(*shape: int, ways: int = 2) -> Marginals:
     return Marginals(columns=names, values=tuple(tuple(map(str, range(size))) for size in shape), ways=ways)
 
 
-def made_up(shape: tuple[int, ...], people: int, ways: int = 2) -> Block:
+def made_up(shape: tuple[int, ...], people: int, ways: int = 2) -> PeopleBlock:
     codes = [noise.uniform(size, people) for size in shape]
-    return Block(plan(*shape, ways=ways), np.ravel_multi_index(codes, shape).astype(np.int64))
+    return PeopleBlock(plan(*shape, ways=ways), np.ravel_multi_index(codes, shape).astype(np.int64))
 
 
 class TestMarginals:
@@ -183,7 +183,7 @@ class TestMarginals:
             fits = [
                 np.bincount(kinds, minlength=8)
                 for kinds in combinations_with_replacement(range(8), 4)
-                if (marginals(Block(shape, np.array(kinds))) == cells).all()
+                if (marginals(PeopleBlock(shape, np.array(kinds))) == cells).all()
             ]
             found = fitted(shape, cells)
             assert any((found == one).all() for one in fits)

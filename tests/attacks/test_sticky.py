@@ -14,7 +14,7 @@ from discreet.attacks.results import Success
 from discreet.attacks.sticky_guesses import METHODS, guess
 from discreet.attacks.sticky_model import StickyModel
 from discreet.attacks.sticky_ours import PrivateCounts, SessionCounts
-from discreet.attacks.sticky_questions import SECRET, Condition, Rows
+from discreet.attacks.sticky_questions import SECRET, CodedPeople, Condition
 from discreet.attacks.sticky_targets import pairs_of, read_rows, singled_out
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import Composed, DiscreteLaplace
@@ -128,7 +128,7 @@ def test_the_same_attacks_stay_below_the_ceiling_of_a_session(world):
 
 
 class TestModel:
-    rows = Rows({"c0": np.arange(100) % 2, SECRET: np.arange(100) % 5 // 4})
+    rows = CodedPeople({"c0": np.arange(100) % 2, SECRET: np.arange(100) % 5 // 4})
     half, fifth = Condition("c0", 0), Condition(SECRET, 1)
 
     def test_asking_again_gives_the_same_answer(self):
@@ -179,7 +179,9 @@ def test_pairs_do_not_depend_on_the_secret_of_the_person():
 
 
 def test_pairs_agree_with_brute_force():
-    rows = Rows({"c0": np.array([0, 0, 1, 1, 0, 0]), "c1": np.array([0, 1, 0, 1, 1, 1]), SECRET: np.ones(6, int)})
+    rows = CodedPeople(
+        {"c0": np.array([0, 0, 1, 1, 0, 0]), "c1": np.array([0, 1, 0, 1, 1, 1]), SECRET: np.ones(6, int)}
+    )
     assert singled_out(rows) == [0, 2, 3]
     (first, second) = pairs_of(rows, 0, 1)
     assert (first.rest, first.telling, first.crowd) == (("c1",), "c0", 1)  # One other has c1 = 0: the third.

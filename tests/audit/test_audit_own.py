@@ -10,7 +10,7 @@ import pytest
 
 from discreet import adaptive, mechanisms
 from discreet.audit.outputs import outputs_of
-from discreet.audit.own import BlackBox, Listed, SelfAudit, self_audit
+from discreet.audit.own import BlackBox, ListedSubject, SelfAudit, self_audit
 from discreet.audit.own.catalogue import catalogue
 from discreet.audit.own.measured import of_sessions, of_statistics
 from discreet.audit.own.of_adaptive import of_adaptive
@@ -123,4 +123,4 @@ def test_the_whole_library_at_the_small_size() -> None:
     print(found)
     assert not found.broken
     assert len(found.rows) >= 80
-    assert all(isinstance(subject, (Listed, BlackBox)) for subject in catalogue())
+    assert all(isinstance(subject, (ListedSubject, BlackBox)) for subject in catalogue())

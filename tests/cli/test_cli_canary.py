@@ -36,12 +36,12 @@ def test_escapes_are_all_refused_before_the_database_sees_them(folder, discreet,
     for statement in STATEMENTS[::12]:
         ran = discreet("query", *OFFER, "--", statement)
         assert (ran.code, ran.out) == (3, ""), statement
-    from discreet.cli.asking import Offer
+    from discreet.cli.asking import TypedOffer
     from discreet.cli.policies import open_session
     from discreet.cli.shell.sitting import Sitting
 
     with open_session(Path("policy.toml"), principal="me") as session:
-        sitting = Sitting(session, Offer(epsilon="0.5"), principal="me", max_epsilon="1", at_delta=None)
+        sitting = Sitting(session, TypedOffer(epsilon="0.5"), principal="me", max_epsilon="1", at_delta=None)
         codes = {statement: int(sitting.hear(statement)) for statement in STATEMENTS if not statement.startswith("\\")}
         assert session.spent.charges == 0
     assert set(codes.values()) == {3}, [statement for statement, code in codes.items() if code != 3]

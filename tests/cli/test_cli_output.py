@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from cli_folder import process
 
-from discreet.cli.output import Table, note, printable, show, written
+from discreet.cli.output import TextTable, note, printable, show, written
 
 STEERS = "a\x1b[2J\x07\x9bb\rc"
 
@@ -21,7 +21,7 @@ class Said:
 
     def blocks(self):
         yield self.name
-        yield Table(head=("name",), rows=[(self.name,)])
+        yield TextTable(head=("name",), rows=[(self.name,)])
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -43,7 +43,7 @@ def test_a_number_that_json_does_not_know_is_no_answer():
 
 
 def test_columns_are_aligned(capsys):
-    note(Table(head=("name", "n"), rows=[("a", "1"), ("long name", "100")], right=frozenset({1})))
+    note(TextTable(head=("name", "n"), rows=[("a", "1"), ("long name", "100")], right=frozenset({1})))
     assert capsys.readouterr().err.splitlines() == [
         "name         n",
         "─────────  ───",

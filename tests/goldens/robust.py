@@ -78,7 +78,7 @@ def _mechanisms(word: str, relation: dp.Relation) -> Iterator[tuple[str, Any]]:
 
 def _fitted(mechanism: Any) -> Any:
     rows, y = _line()
-    return mechanism.release(_R.Columns([*rows.T, y]))
+    return mechanism.release(_R.RegressionColumns([*rows.T, y]))
 
 
 def _smooth(query: Any) -> Any:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from discreet.learn.torch.clipping import ClippedSums, adding, bounds, factors, norms
 from discreet.learn.torch.clipping.factors import factors_down
-from discreet.learn.torch.clipping.forms import Form, Outer, Pairs, Rows
+from discreet.learn.torch.clipping.forms import Form, Outer, Pairs, RowGradients
 from discreet.learn.torch.clipping.parts import Positions, combine
 from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat
 
@@ -51,7 +51,7 @@ def _forms() -> dict[str, Form]:
     many = Positions(*_cancelling(_nasty(9, 5), _nasty(9, 7)))
     picked = Pairs(_nasty(2, 6), torch.randint(0, 6, (ROWS, 3)), _nasty(5, 4), 6)
     return {
-        "rows": Rows(_nasty(150)),
+        "rows": RowGradients(_nasty(150)),
         "outer": Outer(_nasty(7), _nasty(130)),
         "pairs": combine([few]),
         "formed": combine([many]),
@@ -61,7 +61,7 @@ def _forms() -> dict[str, Form]:
 
 def _exact_square(form: Form, row: int) -> Fraction | None:
     """Return the squared norm of a row's gradient without any rounding; None if it is not finite."""
-    if isinstance(form, Rows):
+    if isinstance(form, RowGradients):
         terms = [(torch.ones(1), form.values[row])]
     elif isinstance(form, Outer):
         terms = [(form.left[row], form.right[row])]
@@ -107,11 +107,11 @@ def test_no_contribution_exceeds_the_clip_in_exact_arithmetic(name: str, clip: C
     assert -1e-4 < excess <= 0  # Never above, and some row is near: the bound is not met by shrinking everything.
 
 
-def _swallowed() -> Rows:
+def _swallowed() -> RowGradients:
     """Return rows with many squares that are each lost beside the square of one."""
     values = torch.full((1, 4096), (0.49 * 2.0**-23) ** 0.5)
     values[:, :64] = 1.0
-    return Rows(values)
+    return RowGradients(values)
 
 
 @pytest.mark.parametrize("size", [1, 3, 63, bounds.CHUNK, bounds.CHUNK + 1, 5 * bounds.CHUNK])

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.learn.convex import Curvature, ObjectivePerturbation, Scores
+from discreet.learn.convex import LogisticCurvature, LogisticScores, ObjectivePerturbation
 from discreet.learn.convex.curve import PIECE, STEEPEST, TOP, VALUES
 from discreet.learn.convex.gradient import FINE, RADIUS, Labelled, gradient, gradient_slowly
-from discreet.learn.convex.minimum import UNIT, Problem, minimum
+from discreet.learn.convex.minimum import UNIT, LogisticProblem, minimum
 from discreet.privacy.relation import Relation
 
 BOTH = [Relation.ADD_REMOVE, Relation.REPLACE_ONE]
@@ -53,8 +53,8 @@ def test_the_gradient_of_nobody_is_zero() -> None:
 
 def test_what_a_row_adds_to_sums_does_not_depend_on_the_others() -> None:
     data, place = sample(257, 3), np.array([3, -2, 1]) << FINE
-    scores = Scores(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(1))
-    curvature = Curvature(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(1))
+    scores = LogisticScores(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(1))
+    curvature = LogisticCurvature(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(1))
     parts = [Labelled(data.rows[i : i + 1], data.labels[i : i + 1]) for i in range(257)]
     assert (sum(scores.exact(part, place) for part in parts) == scores.exact(data, place)).all()
     assert (sum(curvature.exact(part.rows, place) for part in parts) == curvature.exact(data.rows, place)).all()
@@ -64,10 +64,10 @@ def test_a_minimum_is_certified_and_near_the_true_one() -> None:
     data, subject = sample(2000, 3), mechanism()
     place = subject.search(data, [123_456, -9_876_543, 5])
     slope = tuple(part << (UNIT - subject.bits) for part in (123_456, -9_876_543, 5))
-    problem = Problem(ridge=subject.ridge_units, slope=slope, tolerance=int(subject.tolerance * (1 << UNIT)))
+    problem = LogisticProblem(ridge=subject.ridge_units, slope=slope, tolerance=int(subject.tolerance * (1 << UNIT)))
     assert problem.certifies(problem.derivative(data, place))
     # Millions of times closer, with finer and slower numbers.
-    finer = Problem(ridge=problem.ridge, slope=slope, tolerance=problem.tolerance >> 24)
+    finer = LogisticProblem(ridge=problem.ridge, slope=slope, tolerance=problem.tolerance >> 24)
     nearer, fine = minimum(finer, data)
     assert fine > FINE
     apart = sum((Fraction(a, 1 << FINE) - Fraction(b, 1 << fine)) ** 2 for a, b in zip(place, nearer, strict=True))
@@ -77,7 +77,7 @@ def test_a_minimum_is_certified_and_near_the_true_one() -> None:
 def test_more_rows_than_prepared_for_are_searched_with_finer_numbers() -> None:
     data = sample(400, 3)
     few = mechanism(rows=1, mu_squared=Fraction(1 << 20))
-    problem = Problem(ridge=few.ridge_units, slope=(0, 0, 0), tolerance=int(few.tolerance * (1 << UNIT)))
+    problem = LogisticProblem(ridge=few.ridge_units, slope=(0, 0, 0), tolerance=int(few.tolerance * (1 << UNIT)))
     assert minimum(problem, data)[1] > FINE
     places = (np.array(one.search(data, [0, 0, 0])) / 2.0**FINE for one in (few, mechanism()))
     assert np.allclose(*places, atol=1e-6)
@@ -86,7 +86,9 @@ def test_more_rows_than_prepared_for_are_searched_with_finer_numbers() -> None:
 def test_a_wrong_place_gets_no_certificate() -> None:
     data, subject = sample(500, 3), mechanism()
     place = subject.search(data, [0, 0, 0])
-    problem = Problem(ridge=subject.ridge_units, slope=(0, 0, 0), tolerance=int(subject.tolerance * (1 << UNIT)))
+    problem = LogisticProblem(
+        ridge=subject.ridge_units, slope=(0, 0, 0), tolerance=int(subject.tolerance * (1 << UNIT))
+    )
     assert not problem.certifies(problem.derivative(data, [place[0] + (1 << 30), *place[1:]]))
 
 
@@ -107,13 +109,13 @@ def test_scores_and_matrices_stay_within_their_sensitivities_and_reach_them(rela
     rows = np.trunc(np.column_stack([np.cos(angles), np.sin(angles)]) * RADIUS).astype(np.int64)
     parts = [Labelled(row[None, :], np.array([label])) for row in rows for label in (0, 1)]
     for place, at_zero in ((np.array([0, 0]), True), (np.array([9, 5]) << FINE, False)):
-        scores = Scores(dimension=2, relation=relation, mu_squared=Fraction(1), at_zero=at_zero)
+        scores = LogisticScores(dimension=2, relation=relation, mu_squared=Fraction(1), at_zero=at_zero)
         found = np.array([scores.exact(part, place) for part in parts], dtype=np.float64)
         largest = _largest(found, relation)
         # Gradients of two rows are never quite opposite where both are long: they both point along theta.
         reached = 0.97 if relation is Relation.ADD_REMOVE or at_zero else 0.8
         assert reached * scores.squared_sensitivity <= largest <= scores.squared_sensitivity
-    curvature = Curvature(dimension=2, relation=relation, mu_squared=Fraction(1))
+    curvature = LogisticCurvature(dimension=2, relation=relation, mu_squared=Fraction(1))
     flat = np.array([curvature.exact(part.rows, np.array([0, 0])).reshape(-1) for part in parts], dtype=np.float64)
     assert 0.97 * curvature.squared_sensitivity <= _largest(flat, relation) <= curvature.squared_sensitivity
 
@@ -128,9 +130,9 @@ def test_sums_without_noise_are_those_of_floats() -> None:
     data, theta = sample(3000, 3), np.array([2.0, -1.0, 0.5])
     place, rows = np.rint(theta * 2.0**FINE).astype(np.int64), data.rows / RADIUS
     chances = 1 / (1 + np.exp(-rows @ theta))
-    scores = Scores(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(10**12))
+    scores = LogisticScores(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(10**12))
     assert np.allclose(scores.measure(data, place), rows.T @ (data.labels - chances), atol=0.2)
-    curvature = Curvature(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(10**9))
+    curvature = LogisticCurvature(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(10**9))
     exact = (rows * (chances * (1 - chances))[:, None]).T @ rows
     assert np.allclose(curvature.measure(data.rows, place), exact, rtol=0.01, atol=0.5)
 

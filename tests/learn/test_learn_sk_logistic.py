@@ -19,7 +19,7 @@ from discreet.learn.convex.gradient import RADIUS
 from discreet.learn.sklearn import LogisticRegression
 from discreet.learn.sklearn.bounds import read_bounds
 from discreet.learn.sklearn.class_moments import ClassMoments
-from discreet.learn.sklearn.logistic_coordinates import Columns, Coordinates
+from discreet.learn.sklearn.logistic_coordinates import ColumnScales, LogisticCoordinates
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.privacy.events import GDP, ApproxDP
@@ -140,8 +140,8 @@ def test_steps_of_newton_spend_what_the_noise_says(relation: str) -> None:
 def test_rows_stay_in_the_ball_and_depend_on_themselves_alone() -> None:
     rng = np.random.default_rng(3)
     steps = rng.integers(-HALF, HALF + 1, size=(300, 4))
-    columns = Columns(np.array([0.3, -0.9, 0.0, 0.1]), np.array([0.02, 0.5, 1e-3, 0.2]))
-    subject = Coordinates(read_bounds((-2, 5), 4), columns, 3.0, 0.3)
+    columns = ColumnScales(np.array([0.3, -0.9, 0.0, 0.1]), np.array([0.02, 0.5, 1e-3, 0.2]))
+    subject = LogisticCoordinates(read_bounds((-2, 5), 4), columns, 3.0, 0.3)
     rows = subject.rows(columns.look(steps), np.arange(300) % 7 > 0)
     assert ((rows**2).sum(axis=1) <= RADIUS**2).all()
     assert (rows[::7] == 0).all()
@@ -154,8 +154,8 @@ def test_coefficients_of_the_ball_mean_the_same_in_the_units_of_the_data(has_int
     frame = read_bounds([(-2, 5), (0, 10)], 2)
     low, high = frame.limits.T
     origin = -(low + high) / (high - low)
-    columns = Columns(origin if not has_intercept else np.array([0.2, -0.1]), np.array([0.5, 0.25]))
-    subject = Coordinates(frame, columns, 50.0, 0.5 * has_intercept)
+    columns = ColumnScales(origin if not has_intercept else np.array([0.2, -0.1]), np.array([0.5, 0.25]))
+    subject = LogisticCoordinates(frame, columns, 50.0, 0.5 * has_intercept)
     X = np.array([[1.0, 3.0], [4.5, 0.5]])
     steps = np.rint((2 * X - low - high) / (high - low) * HALF).astype(np.int64)
     theta = np.array([0.7, -1.3, 2.0][: 2 + has_intercept])

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 import discreet as dp
 from discreet import verify
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.sklearn.bounds import Frame, declared_bounds, read_bounds
+from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, read_bounds
 from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.private_ranges import PrivateRanges
 from discreet.learn.sklearn.scaler import MinMaxScaler, StandardScaler
@@ -77,7 +77,7 @@ def test_ranges_hold_to_the_last_bit_whatever_the_noise_was() -> None:
 
 def test_a_frame_never_leads_out_of_one() -> None:
     for place in range(1, 400):
-        frame = Frame(((Fraction(-place, 7), Fraction(place * place, 9)), (Fraction(1, place), Fraction(2))))
+        frame = FeatureFrame(((Fraction(-place, 7), Fraction(place * place, 9)), (Fraction(1, place), Fraction(2))))
         moved = frame.scaled(np.array([[-1e300, 1e300], [1e300, -1e300], *frame.limits.T.tolist()]))
         assert np.abs(moved).max() <= 1
 

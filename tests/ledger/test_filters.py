@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from discreet import privacy
 from discreet.errors import UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger
-from discreet.ledger.filters import Filter, MixedFilter, filter_for, fitting
+from discreet.ledger.filters import MixedFilter, PrivacyFilter, filter_for, fitting
 from discreet.ledger.shares import MOST_ORDERS, caps, choose_shares
-from discreet.ledger.sums import GRID, UNIT, Price, Sums, on_grid, units_up
+from discreet.ledger.sums import GRID, UNIT, EventPrice, Sums, on_grid, units_up
 from discreet.privacy import (
     GDP,
     ZCDP,
@@ -58,7 +58,7 @@ WORLDS = {
 class Judged:
     """A filter, or what a wrong author made of it."""
 
-    rule: Filter
+    rule: PrivacyFilter
     judge: Callable[[Sums, Sums], bool] | None = None
 
     def after(self, before: Sums, event: Event) -> Sums | None:
@@ -69,11 +69,11 @@ class Judged:
         return after if self.judge(before, after) else None
 
 
-def rule_of(budget: Budget) -> Filter:
+def rule_of(budget: Budget) -> PrivacyFilter:
     return filter_for(budget, choose_shares(budget))
 
 
-def nothing(rule: Filter) -> Sums:
+def nothing(rule: PrivacyFilter) -> Sums:
     return Sums.nothing(rule.shares.kept)
 
 
@@ -92,23 +92,23 @@ def test_divergences_admit_more_than_the_sum_of_epsilons_does() -> None:
 
 
 # What wrong authors did. Each takes the right filter of a world and judges sums in its own way.
-def sees_the_sums_before(rule: Filter) -> Judged:
+def sees_the_sums_before(rule: PrivacyFilter) -> Judged:
     """Charge while something is left: the last charge is not looked at."""
     return Judged(rule, lambda before, after: (before.epsilon or 0) < (rule.budget.epsilon or 0))
 
 
-def forgets_delta(rule: Filter) -> Judged:
+def forgets_delta(rule: PrivacyFilter) -> Judged:
     """Look at epsilon only."""
     return Judged(rule, lambda before, after: (after.epsilon or 0) <= (rule.budget.epsilon or 0))
 
 
-def converts_for_free(rule: Filter) -> Judged:
+def converts_for_free(rule: PrivacyFilter) -> Judged:
     """Compare a divergence with epsilon itself."""
     limit = float(rule.budget.epsilon or 0) * UNIT
     return Judged(rule, lambda before, after: any(total is not None and total <= limit for total in after.kept))
 
 
-def takes_the_largest(rule: Filter) -> Judged:
+def takes_the_largest(rule: PrivacyFilter) -> Judged:
     """Take the largest charge for the sum of all, as if each unit were in one of them only."""
 
     def judge(before: Sums, after: Sums) -> bool:
@@ -117,12 +117,12 @@ def takes_the_largest(rule: Filter) -> Judged:
     return Judged(rule, judge)
 
 
-def spends_twice(rule: Filter) -> Judged:
+def spends_twice(rule: PrivacyFilter) -> Judged:
     """Give the budget out once for each of two projects."""
     return Judged(rule, lambda before, after: (after.epsilon or 0) <= 2 * (rule.budget.epsilon or 0))
 
 
-def counts_a_few(rule: Filter) -> Judged:
+def counts_a_few(rule: PrivacyFilter) -> Judged:
     """Limit the number of charges, not what they cost."""
     return Judged(rule, lambda before, after: after.charges <= 5)
 
@@ -201,7 +201,7 @@ def is_pure(event: Event) -> bool:
     return math.isfinite(privacy.epsilon(event, 0, relation=ADD))
 
 
-def adversarial_run(rule: Filter, choose: Callable[[int, int], int]) -> list[Event]:
+def adversarial_run(rule: PrivacyFilter, choose: Callable[[int, int], int]) -> list[Event]:
     """Charge whatever the analyst picks, until nothing on the menu fits any more."""
     sums, charged = nothing(rule), list[Event]()
     prices = [(event, rule.price(event, ADD)) for event in EVENTS]
@@ -348,7 +348,7 @@ def test_a_million_millionths_are_one() -> None:
     rule, sums = rule_of(Budget(1)), Sums.nothing(0)
     for _ in range(1000):
         sums = sums.plus(price)
-    thousand = Price(sums.epsilon, sums.delta, sums.rho)
+    thousand = EventPrice(sums.epsilon, sums.delta, sums.rho)
     total = Sums.nothing(0)
     for _ in range(1000):
         total = total.plus(thousand)

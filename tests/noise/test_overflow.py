@@ -13,7 +13,7 @@ from recorded import replayed
 from discreet import noise
 from discreet.errors import DiscreetError, NoiseOverflow
 from discreet.noise import samplers, source
-from discreet.noise.blocks import Blocks
+from discreet.noise.blocks import BlockSampler
 from discreet.noise.ladder import FEW, FLAG
 
 LARGEST_SCALE = Fraction(1 << 50)
@@ -46,7 +46,7 @@ def of_one_block(block: int, *, flags: bool = True) -> Any:
     """Make the Laplace sampler of the largest scale draw one block only."""
     real: Any = samplers.laplace_sampler(LARGEST_SCALE)
     stand_in: Any = OneBlock(block, flags)
-    return Blocks(stand_in, real._shift, real._shape, Fraction(1 << real._shift) / LARGEST_SCALE)
+    return BlockSampler(stand_in, real._shift, real._shape, Fraction(1 << real._shift) / LARGEST_SCALE)
 
 
 @pytest.mark.parametrize("block", [1 << 17, -(1 << 17), 1 << 18, -(1 << 18) - 1, 1 << 40, -(1 << 62)])

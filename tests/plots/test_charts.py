@@ -11,7 +11,7 @@ from discreet import plots
 from discreet.errors import InvalidParameter
 from discreet.plots import theme
 from discreet.plots.curves import MOST
-from discreet.plots.frame import Axis, Frame
+from discreet.plots.frame import ChartAxis, ChartFrame
 from discreet.plots.labels import place
 
 EPSILONS = np.linspace(0, 3, 40)
@@ -121,7 +121,9 @@ def test_a_curve_is_drawn_in_the_order_of_x():
 
 
 def test_labels_stand_inside_and_do_not_touch():
-    frame = Frame(x=Axis(low=0, high=3, pixels=460), y=Axis(low=1e-5, high=1, pixels=320, log=True, upward=True))
+    frame = ChartFrame(
+        x=ChartAxis(low=0, high=3, pixels=460), y=ChartAxis(low=1e-5, high=1, pixels=320, log=True, upward=True)
+    )
     labels = place({name: (x, np.maximum(y, 1e-7)) for name, (x, y) in PROFILES.items()}, frame)
     assert [label.text for label in labels] == list(PROFILES)
     assert not any(a.overlap(b) for a in labels for b in labels if a is not b)
@@ -132,7 +134,7 @@ def test_labels_stand_inside_and_do_not_touch():
 
 
 def test_a_label_hides_no_curve_where_there_is_room():
-    frame = Frame(x=Axis(low=0, high=1, pixels=400), y=Axis(low=0, high=1, pixels=300, upward=True))
+    frame = ChartFrame(x=ChartAxis(low=0, high=1, pixels=400), y=ChartAxis(low=0, high=1, pixels=300, upward=True))
     curves = {"one": (RATES, 0.8 + 0 * RATES), "two": (RATES, 0.3 + 0 * RATES)}
     for label in place(curves, frame):
         for x, y in curves.values():
@@ -141,7 +143,7 @@ def test_a_label_hides_no_curve_where_there_is_room():
 
 @pytest.mark.parametrize("slope", [0.1, 0.4, 0.8])
 def test_labels_of_falling_lines_hide_nothing(slope):
-    frame = Frame(x=Axis(low=0, high=1, pixels=460), y=Axis(low=0, high=1, pixels=320, upward=True))
+    frame = ChartFrame(x=ChartAxis(low=0, high=1, pixels=460), y=ChartAxis(low=0, high=1, pixels=320, upward=True))
     curves = {"Laplace": (RATES, 0.85 - slope * RATES), "Gaussian, δ = 1e-6": (RATES, 0.99 - slope * RATES)}
     for label in place(curves, frame):
         for x, y in curves.values():
@@ -151,7 +153,7 @@ def test_labels_of_falling_lines_hide_nothing(slope):
 @pytest.mark.parametrize("pixel", [0.0, 17.0, 320.0])
 @pytest.mark.parametrize("log", [False, True])
 def test_an_axis_finds_back_what_it_places(pixel, log):
-    axis = Axis(low=1e-6, high=1.0, pixels=320, log=log, upward=True)
+    axis = ChartAxis(low=1e-6, high=1.0, pixels=320, log=log, upward=True)
     assert axis.pixel(np.array([axis.value(pixel)]))[0] == pytest.approx(pixel)
 
 

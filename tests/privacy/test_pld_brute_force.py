@@ -34,14 +34,14 @@ from discreet.privacy.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import Profile, profile
+from discreet.privacy.pld import LossProfile, profile
 from discreet.privacy.relation import Relation
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 EPSILONS = [Fraction(text) for text in ("0", "0.1", "0.5", "1", "1.7", "2.5", "4")]
 
 
-def assert_encloses(found: Profile, outcomes: Outcomes, *, tight: float, below: float | None = None) -> None:
+def assert_encloses(found: LossProfile, outcomes: Outcomes, *, tight: float, below: float | None = None) -> None:
     """Both bounds hold everywhere, and are within the fraction `tight`, or `below`, where delta is not tiny."""
     for epsilon in EPSILONS:
         low, high = delta(outcomes, epsilon)

@@ -30,10 +30,10 @@ from discreet.privacy.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import Profile, profile
+from discreet.privacy.pld import LossProfile, profile
 from discreet.privacy.pld.compose import compose
 from discreet.privacy.pld.grid import GridLoss
-from discreet.privacy.pld.plan import Aim, Plan
+from discreet.privacy.pld.plan import Aim, CompositionPlan
 from discreet.privacy.relation import Relation
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -71,7 +71,7 @@ def test_bounds_hold_for_any_window_and_tilt(tilt: float, size: int, extended: b
     """However small the window: what is folded into it or left out of it is bounded."""
     loss = loss_of([0.1, 0.2, 0.05, 0.3, 0.25, 0.1], -3, 0.1)
     for start, times in itertools.product((-100, -10, 0, 5), (1, 7, 60)):
-        plan = Plan(tilt, tilt, 0.1, start, size, 0.5, rise=1.0, fall=1.0, extended=extended)
+        plan = CompositionPlan(tilt, tilt, 0.1, start, size, 0.5, rise=1.0, fall=1.0, extended=extended)
         found = compose([(loss, times)], plan)
         for epsilon in (0.0, 0.05, 0.5, 1.0, 3.0):
             truth = direct(loss, times, epsilon)
@@ -89,7 +89,7 @@ def test_many_kinds_of_losses_fit_any_window(size: int) -> None:
         everything = np.convolve(everything, mass)
     total = loss_of(list(everything), sum(int(loss.index[0]) for loss in losses), 0.02)
     for tilt, start in itertools.product((0.0, 1.0, 4.0), (-200, 0)):
-        plan = Plan(tilt, tilt, 0.02, start, size, 1.0, rise=1.0, fall=1.0, extended=False)
+        plan = CompositionPlan(tilt, tilt, 0.02, start, size, 1.0, rise=1.0, fall=1.0, extended=False)
         found = compose([(loss, 1) for loss in losses], plan)
         for epsilon in (0.0, 0.5, 1.5):
             truth = direct(total, 1, epsilon)
@@ -99,7 +99,7 @@ def test_many_kinds_of_losses_fit_any_window(size: int) -> None:
 
 def test_a_good_window_is_tight_to_ten_digits() -> None:
     loss = loss_of([0.1, 0.2, 0.05, 0.3, 0.25, 0.1], -3, 0.1)
-    plan = Plan(2.0, 2.0, 0.1, -100, 1024, 1.0, rise=3.0, fall=3.0, extended=False)
+    plan = CompositionPlan(2.0, 2.0, 0.1, -100, 1024, 1.0, rise=3.0, fall=3.0, extended=False)
     found = compose([(loss, 30)], plan)
     for epsilon in (0.5, 1.0, 2.0):
         truth = direct(loss, 30, epsilon)
@@ -113,7 +113,7 @@ def test_the_noise_of_a_transform_stays_below_its_bound(times: int, extended: bo
     from discreet.privacy.pld.compose import _convolve
 
     loss = loss_of(list(np.random.default_rng(5).dirichlet(np.ones(40))), 0, 0.1)
-    plan = Plan(0.0, 0.0, 0.1, 0, 40960, 1.0, rise=1.0, fall=1.0, extended=extended)
+    plan = CompositionPlan(0.0, 0.0, 0.1, 0, 40960, 1.0, rise=1.0, fall=1.0, extended=extended)
     mass, noise = _convolve([(loss, times)], [loss.mass], plan)
     exact = np.ones(1)
     square, left = loss.mass, times
@@ -300,7 +300,7 @@ def test_nonsense_is_refused() -> None:
 
 def test_a_profile_is_frozen() -> None:
     found = profile(Counter({PureDP(1): 1}), None)
-    assert isinstance(found, Profile)
+    assert isinstance(found, LossProfile)
     with pytest.raises(AttributeError):
         found.terms = ()  # type: ignore[misc]
 

@@ -120,7 +120,7 @@ def nested_holds() -> bool:
 def rounded_to_nearest(patch: Patch) -> None:
     coarse(patch)
 
-    def wrong(atoms: pair.Pair, step: float) -> grid.GridLoss:
+    def wrong(atoms: pair.DominatingPair, step: float) -> grid.GridLoss:
         nearest = dataclasses.replace(atoms, loss=np.rint(atoms.loss / step) * step)
         return dataclasses.replace(grid.on_grid(nearest, step), slip=0.0)
 
@@ -131,7 +131,7 @@ def rounded_up_for_the_lower_bound(patch: Patch) -> None:
     """All mass goes up, and the lower bound does not know."""
     coarse(patch)
 
-    def wrong(atoms: pair.Pair, step: float) -> grid.GridLoss:
+    def wrong(atoms: pair.DominatingPair, step: float) -> grid.GridLoss:
         return grid.on_grid(dataclasses.replace(atoms, loss=np.ceil(atoms.loss / step) * step), step)
 
     patch.setattr(account, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
@@ -164,8 +164,8 @@ def counted_once_in_a_sample(patch: Patch) -> None:
 
 
 def only_the_absent_direction(patch: Patch) -> None:
-    right = terms.Sampled.pairs
-    patch.setattr(terms.Sampled, "pairs", lambda self, ticks, tail: right(self, ticks, tail)[1:])
+    right = terms.SampledTerm.pairs
+    patch.setattr(terms.SampledTerm, "pairs", lambda self, ticks, tail: right(self, ticks, tail)[1:])
 
 
 def infinite_losses_forgotten(patch: Patch) -> None:
@@ -175,14 +175,14 @@ def infinite_losses_forgotten(patch: Patch) -> None:
 def vanishing_mass_forgotten(patch: Patch) -> None:
     right = sampling.poisson
 
-    def wrong(atoms: pair.Pair, rate: sampling.Rate) -> pair.Pair:
+    def wrong(atoms: pair.DominatingPair, rate: sampling.Rate) -> pair.DominatingPair:
         return right(dataclasses.replace(atoms, vanishing=0.0), rate)
 
     patch.setattr(terms, "poisson", wrong)
 
 
 def no_mirror_images(patch: Patch) -> None:
-    def wrong(atoms: pair.Pair, rate: sampling.Rate) -> pair.Pair:
+    def wrong(atoms: pair.DominatingPair, rate: sampling.Rate) -> pair.DominatingPair:
         right = sampling.fixed_size(atoms, rate)
         positive = right.loss > 0
         rest = 1 - right.p[positive].sum()

@@ -29,14 +29,14 @@ from discreet.privacy.pld import profile
 from discreet.privacy.pld.basic import dominating_pair, laplace_pairs
 from discreet.privacy.pld.grid import all_on_grid, multiples, on_grid
 from discreet.privacy.pld.normal import _split, gaussian
-from discreet.privacy.pld.pair import Pair, few
+from discreet.privacy.pld.pair import DominatingPair, few
 from discreet.privacy.pld.sampling import Rate, fixed_size, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
 TAIL = 1e-20
 
 
-def delta(pair: Pair, epsilon: float) -> float:
+def delta(pair: DominatingPair, epsilon: float) -> float:
     gain = pair.p - np.exp(epsilon) * pair.q
     return pair.infinite + float(np.maximum(0.0, gain).sum())
 
@@ -117,7 +117,7 @@ def test_a_huge_sensitivity_needs_few_atoms() -> None:
 @given(st.floats(0.01, 20), st.floats(1e-3, 5))
 def test_putting_atoms_on_a_grid_never_lowers_delta_for_all_steps(loss: float, step: float) -> None:
     p = np.array([1.0, math.exp(-loss)]) / (1 + math.exp(-loss))
-    pair = Pair(loss=np.array([loss, -loss]), p=p, q=p[::-1], top=loss)
+    pair = DominatingPair(loss=np.array([loss, -loss]), p=p, q=p[::-1], top=loss)
     placed = on_grid(pair, step)
     assert placed.mass.sum() == pytest.approx(1, abs=1e-12)
     for epsilon in np.linspace(-loss, loss, 9):
@@ -131,7 +131,7 @@ def test_an_atom_that_is_moved_to_a_point_slips_no_less_and_not_much_more_for_al
 ) -> None:
     """All that is near a point is put there. Slipping by less than it was moved would be unsafe, by more loose."""
     places = np.rint(np.array([loss, -loss]) / step) * step + aside * step
-    placed = on_grid(Pair(loss=places, p=np.array([0.6, 0.4]), q=np.array([0.4, 0.6]), top=loss), step)
+    placed = on_grid(DominatingPair(loss=places, p=np.array([0.6, 0.4]), q=np.array([0.4, 0.6]), top=loss), step)
     moved = np.abs(placed.loss[:, None] - places).min(axis=1).max()
     assert moved <= placed.slip <= moved + 1e-13 * (loss + step)
     assert placed.width == 0
@@ -139,7 +139,9 @@ def test_an_atom_that_is_moved_to_a_point_slips_no_less_and_not_much_more_for_al
 
 def test_pairs_placed_together_are_placed_as_each_on_its_own() -> None:
     """Dense ones share an array, and sparse ones do not: neither may leak into the next."""
-    far = Pair(loss=np.array([900.0, -900.0]), p=np.array([1.0, 1e-300]), q=np.array([1e-300, 1.0]), top=900.0)
+    far = DominatingPair(
+        loss=np.array([900.0, -900.0]), p=np.array([1.0, 1e-300]), q=np.array([1e-300, 1.0]), top=900.0
+    )
     laws = [dominating_pair(Laplace(k), multiples(0.03), TAIL) for k in (1, "0.3", 40)]
     others = [gaussian(1.0, multiples(0.01), 1e-9), dominating_pair(PureDP("0.77"), multiples(0.03), TAIL)]
     pairs = [far, *laws, far, *others, far]
@@ -187,7 +189,9 @@ def test_poisson_sampling_of_a_pair_is_the_mixture() -> None:
 
 
 def test_poisson_sampling_of_what_tells_all_has_a_smallest_loss() -> None:
-    pair = Pair(loss=np.array([0.0]), p=np.array([0.9]), q=np.array([0.9]), top=0.0, infinite=0.1, vanishing=0.1)
+    pair = DominatingPair(
+        loss=np.array([0.0]), p=np.array([0.9]), q=np.array([0.9]), top=0.0, infinite=0.1, vanishing=0.1
+    )
     sampled = poisson(pair, Rate(0.2, 0.8))
     assert sampled.infinite == pytest.approx(0.02)
     assert sampled.loss.min() == pytest.approx(math.log(0.8))

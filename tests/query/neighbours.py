@@ -25,9 +25,9 @@ from discreet.mechanisms.budget import GaussianNoise
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
 from discreet.query.bounding import secret
-from discreet.query.engine import Deadline, Tallied
+from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning import PricedQuery, Spend, plan
 from discreet.query.planning.draft import ModePick
 from discreet.query.planning.drawing import exact_numbers
 from discreet.query.planning.picking import mode_scores, quantile_of
@@ -58,7 +58,7 @@ class Loss:
     crowded: bool = False  # such a group has more than the one unit
 
 
-def price_of(priced: Priced) -> Loss:
+def price_of(priced: PricedQuery) -> Loss:
     """Read what was charged, from the event alone."""
     total = Loss()
     for event, times in _parts(priced.event, 1):
@@ -90,7 +90,7 @@ def _epsilon(event: Event) -> Fraction:
     return event.epsilon
 
 
-def loss_between(priced: Priced, one: Tallied, other: Tallied) -> Loss:
+def loss_between(priced: PricedQuery, one: ExactCounts, other: ExactCounts) -> Loss:
     """Add up what the noise tells of the difference between two exact results under one secret."""
     here, there = _Groups(priced, one), _Groups(priced, other)
     loss = Loss()
@@ -105,7 +105,7 @@ def loss_between(priced: Priced, one: Tallied, other: Tallied) -> Loss:
     return loss
 
 
-def _add_group(priced: Priced, loss: Loss, here: _Groups, there: _Groups, key: Key) -> None:
+def _add_group(priced: PricedQuery, loss: Loss, here: _Groups, there: _Groups, key: Key) -> None:
     noising = priced.draft.noising
     assert noising is not None
     mine, yours = here.places[key], there.places[key]
@@ -137,7 +137,7 @@ def _add_selection(loss: Loss, selection: Any, shift: int) -> None:
 class _Groups:
     """The exact numbers of one neighbour, found by key."""
 
-    def __init__(self, priced: Priced, tallied: Tallied) -> None:
+    def __init__(self, priced: PricedQuery, tallied: ExactCounts) -> None:
         self.priced, self.tally = priced, tallied.tally
         self.places = {key: place for place, key in enumerate(tallied.keys(list(range(tallied.groups))))}
         noising = priced.draft.noising
@@ -212,10 +212,10 @@ class NeighbourWorld:
         self.opened.callback(engine.close)
         return engine
 
-    def priced(self, sql: str, spend: Spend) -> Priced:
+    def priced(self, sql: str, spend: Spend) -> PricedQuery:
         return plan(read(sql, self.catalogue).question, self.catalogue, spend, pure=False)
 
-    def run(self, engine: DuckDBEngine, plans: Sequence[Priced]) -> tuple[Tallied, ...] | None:
+    def run(self, engine: DuckDBEngine, plans: Sequence[PricedQuery]) -> tuple[ExactCounts, ...] | None:
         """Return exact numbers under a fixed secret, of several plans in one scan; None where the engine failed."""
         # A stage that finds no group draws no secret, so a stream of bytes would give the next one another: that is
         # another draw, not another law. The bound holds for all secrets, so every stage may have the same.
@@ -225,7 +225,7 @@ class NeighbourWorld:
         except dp.AnswerFailed:
             return None
 
-    def losses(self, plans: Sequence[Priced]) -> Iterator[tuple[Priced, Loss] | None]:
+    def losses(self, plans: Sequence[PricedQuery]) -> Iterator[tuple[PricedQuery, Loss] | None]:
         """Compare with every neighbour; None where one of the two failed and the other did not."""
         whole = self.run(self.whole, plans)
         for engine in self.less:
@@ -236,7 +236,7 @@ class NeighbourWorld:
             elif whole is not part:
                 yield None
 
-    def complaints(self, *plans: Priced) -> list[str]:
+    def complaints(self, *plans: PricedQuery) -> list[str]:
         """Return what is wrong with plans, over all neighbours."""
         found = []
         for compared in self.losses(plans):

@@ -10,7 +10,7 @@ from neighbour_grammar import Grammar
 from neighbours import SPENDS, NeighbourWorld, exceeded, price_of
 
 import discreet as dp
-from discreet.query.planning import Priced, Spend
+from discreet.query.planning import PricedQuery, Spend
 
 
 def survey(seed: str, queries: int) -> tuple[int, int, int]:
@@ -27,7 +27,7 @@ def survey(seed: str, queries: int) -> tuple[int, int, int]:
     return asked, answered, answered * len(world.less)
 
 
-def planned(world: NeighbourWorld, text: str) -> Priced | None:
+def planned(world: NeighbourWorld, text: str) -> PricedQuery | None:
     with suppress(dp.Refused):
         return world.priced(text, world.chance.choice(SPENDS))
     return None

@@ -15,9 +15,9 @@ from recorded import replayed
 
 import discreet as dp
 from discreet.query.catalogue import Catalogue
-from discreet.query.engine import Deadline, Tallied
+from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning import PricedQuery, Spend, plan
 from discreet.query.planning.drawing import exact_numbers
 from discreet.query.reading import read
 from discreet.query.session.catalogue_building import build_catalogue
@@ -52,16 +52,16 @@ class World:
         self.opened.callback(engine.close)
         return engine
 
-    def priced(self, sql: str) -> Priced:
+    def priced(self, sql: str) -> PricedQuery:
         spend = Spend(epsilon=1, delta="1e-6")
         return plan(read(sql, self.catalogue).question, self.catalogue, spend, pure=False)
 
-    def run(self, engine: DuckDBEngine, priced: Priced) -> Tallied:
+    def run(self, engine: DuckDBEngine, priced: PricedQuery) -> ExactCounts:
         with replayed("fuzz"):
             return engine.run(priced.stage, deadline=Deadline.after(60))
 
 
-def by_key(priced: Priced, tallied: Tallied) -> dict[Key, tuple[tuple[int, ...], list[Counter[int]]]]:
+def by_key(priced: PricedQuery, tallied: ExactCounts) -> dict[Key, tuple[tuple[int, ...], list[Counter[int]]]]:
     """Return the exact numbers and the kept values of each group that is not empty."""
     tally, draft = tallied.tally, priced.draft
     numbers = exact_numbers(draft, tally)
@@ -75,7 +75,7 @@ def by_key(priced: Priced, tallied: Tallied) -> dict[Key, tuple[tuple[int, ...],
     return found
 
 
-def worst_change(priced: Priced, one: Tallied, other: Tallied) -> tuple[int, list[int], int]:
+def worst_change(priced: PricedQuery, one: ExactCounts, other: ExactCounts) -> tuple[int, list[int], int]:
     """Return how many groups changed, how far each number moved in a group, and how many kept values came or went."""
     here, there = by_key(priced, one), by_key(priced, other)
     numbers = [0] * (1 + len(priced.draft.numbers))
@@ -90,7 +90,7 @@ def worst_change(priced: Priced, one: Tallied, other: Tallied) -> tuple[int, lis
     return changed, numbers, moved
 
 
-def violations(world: World, priced: Priced) -> list[str]:
+def violations(world: World, priced: PricedQuery) -> list[str]:
     """Return what one unit changes beyond the claim, over all units."""
     draft = priced.draft
     whole = world.run(world.engines[0], priced)

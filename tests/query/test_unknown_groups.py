@@ -13,9 +13,9 @@ import pytest
 
 import discreet as dp
 from discreet.balls import bounds, precision
-from discreet.query.engine import Deadline, Tallied
+from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning import PricedQuery, Spend, plan
 from discreet.query.reading import read
 from discreet.query.results import ReleaseTable
 from discreet.query.session.catalogue_building import build_catalogue
@@ -33,7 +33,7 @@ def notes(*, rare: bool, groups: int = 3) -> pa.Table:
     return pa.table({"id": pa.array(units, pa.int64()), "word": pa.array(words), "age": pa.array(ages, pa.int64())})
 
 
-def tallied(table: pa.Table, *, max_groups: int = 2) -> tuple[Priced, Tallied]:
+def tallied(table: pa.Table, *, max_groups: int = 2) -> tuple[PricedQuery, ExactCounts]:
     unit = dp.Unit("id", max_groups, 1)
     engine = DuckDBEngine({"notes": table}, threads=1)
     catalogue = build_catalogue(engine, {"notes": None}, unit=unit, columns={"age": dp.between(0, 100)})
@@ -103,15 +103,15 @@ def test_an_answer_without_groups_has_the_same_columns() -> None:
     assert answer.to_arrow().schema.types == full_priced.draw(full).to_arrow().schema.types
 
 
-def _noising(priced: Priced) -> Any:
+def _noising(priced: PricedQuery) -> Any:
     assert priced.draft.noising is not None
     return priced.draft.noising
 
 
-def _selection(priced: Priced) -> Any:
+def _selection(priced: PricedQuery) -> Any:
     assert _noising(priced).selection is not None
     return _noising(priced).selection
 
 
-def _huge(priced: Priced) -> Any:
+def _huge(priced: PricedQuery) -> Any:
     return replace(_selection(priced).noise, epsilon=Fraction(1, 100))

@@ -17,8 +17,8 @@ from typing import Any
 from publishing_world import JANUARY, SMALLER, world
 
 from discreet.ledger import Ledger
-from discreet.query.planning import Priced
-from discreet.query.session.asked import AskedTogether
+from discreet.query.planning import PricedQuery
+from discreet.query.session.asked import BatchRequest
 from discreet.query.workers import WorkerEngine
 from discreet.release import price, publishing, read_release_plan
 from discreet.release.bundle import writing
@@ -30,8 +30,8 @@ STEPS: dict[str, tuple[Any, str, bool, int, str]] = {
     "after the charge": (Ledger, "claim", False, 1, ""),
     "before reading": (WorkerEngine, "run_all", True, 1, ""),
     "after reading": (WorkerEngine, "run_all", False, 1, ""),
-    "after the first draw": (Priced, "draw", False, 1, ""),
-    "after the last draw": (AskedTogether, "draw", False, 1, ""),
+    "after the first draw": (PricedQuery, "draw", False, 1, ""),
+    "after the last draw": (BatchRequest, "draw", False, 1, ""),
     "after storing": (Ledger, "store", False, 1, ""),
     "before tidying": (publishing, "tidy_tables", True, 1, ""),
     "after tidying": (publishing, "tidy_tables", False, 1, ""),

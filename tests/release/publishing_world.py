@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from plan_texts import plan_in
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger import Entry, Look, look
+from discreet.ledger import Entry, LedgerView, look
 from discreet.release import Period, ReleasePlan
 
 DISTRICTS = ("Harbour", "Hill", "Mill")
@@ -52,7 +52,7 @@ def world(folder: Path, *changes: tuple[str, str], patients: int = PATIENTS) -> 
     return plan_in(folder, *changes)
 
 
-def book_of(plan: ReleasePlan) -> Look | None:
+def book_of(plan: ReleasePlan) -> LedgerView | None:
     """The ledger of a plan; None if it is not there, or was only just begun."""
     try:
         return look(plan.policy.ledger) if Path(plan.policy.ledger).exists() else None

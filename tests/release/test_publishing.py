@@ -15,7 +15,7 @@ from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of,
 import discreet as dp
 from discreet.cli import claiming
 from discreet.ledger import Ledger
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.workers import WorkerEngine
 from discreet.release import Period, price, publish, publishing, verify_bundle
 from discreet.release.publishing import STEPS
@@ -65,7 +65,7 @@ def test_a_release_is_about_the_rows_of_its_period(tmp_path):
 def test_publishing_again_changes_nothing_and_costs_nothing(released, monkeypatch):
     plan, bundle, _ = released
     before, spent = files_of(bundle.parent), look_spent(plan)
-    for owner, method in ((Ledger, "charge"), (WorkerEngine, "run_all"), (Priced, "draw")):
+    for owner, method in ((Ledger, "charge"), (WorkerEngine, "run_all"), (PricedQuery, "draw")):
         monkeypatch.setattr(owner, method, None)
     assert publish(plan, principal="ana", period=JANUARY) == bundle
     assert files_of(bundle.parent) == before

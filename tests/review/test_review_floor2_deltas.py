@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid
 from discreet.mechanisms import ranked as ranks
 from discreet.mechanisms.ranked import Ranked
-from discreet.mechanisms.selection import Run
+from discreet.mechanisms.selection import SortedRun
 
 REPLACE_ONE = dp.Relation.REPLACE_ONE
 ROWS = [float(k % 7) for k in range(300)]
@@ -57,14 +57,14 @@ def test_a_large_delta_that_is_allowed_is_charged_once_and_answered(name: str, m
 def test_ranks_are_right_if_another_thread_looks_at_others_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if it came just after this look was stored, or just before what is stored was used."""
     sample = Ranked(np.arange(1, 301), 0, 400)
-    other = Run(200, np.arange(200, 300))
+    other = SortedRun(200, np.arange(200, 300))
 
-    class Disturbed(list[Run]):
+    class Disturbed(list[SortedRun]):
         def __setitem__(self, key: Any, value: Any) -> None:
             super().__setitem__(key, [other])
 
     object.__setattr__(sample, "_sorted", Disturbed())
-    monkeypatch.setattr(ranks, "sorted_run", lambda numbers, first, last: Run(first, numbers[first - 1 : last]))
+    monkeypatch.setattr(ranks, "sorted_run", lambda numbers, first, last: SortedRun(first, numbers[first - 1 : last]))
     assert sample.between(5, 9).tolist() == [5, 6, 7, 8, 9]
     assert sample.between(205, 207).tolist() == [205, 206, 207]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.learn.convex.gradient import FINE, RADIUS, Labelled
-from discreet.learn.convex.minimum import UNIT, Problem, minimum
+from discreet.learn.convex.minimum import UNIT, LogisticProblem, minimum
 
 
 @pytest.mark.parametrize("margin", [9.3, 10.3, 11.3])
@@ -15,7 +15,7 @@ def test_rows_that_all_lie_where_pieces_of_the_curve_are_flat_or_steep_by_turns_
     rows, ridge = 2000, 2.0**-7
     data = Labelled(np.full((rows, 1), RADIUS, dtype=np.int64), np.ones(rows, dtype=np.int64))
     slope = rows * np.exp(-margin) - ridge * margin
-    problem = Problem(
+    problem = LogisticProblem(
         ridge=int(ridge * 2**FINE), slope=(int(slope * 2.0**UNIT),), tolerance=int(2.0 ** (UNIT - FINE + 18))
     )
     place, fine = minimum(problem, data)

@@ -13,7 +13,7 @@ from discreet.errors import Refused
 from discreet.learn.torch import make_private
 from discreet.learn.torch.clipping import ClippedSums
 from discreet.learn.torch.clipping.checks import check_arithmetic
-from discreet.learn.torch.told import Spent
+from discreet.learn.torch.told import StepsSpent
 from discreet.privacy import PureDP
 
 X = torch.linspace(-1, 1, 32).reshape(8, 4)
@@ -36,7 +36,7 @@ def test_gradients_that_somebody_left_on_frozen_weights_move_nothing():
 
 @pytest.mark.parametrize("epsilon", [1.70749, 2.00001, 0.99999, 3.0])
 def test_an_epsilon_is_never_told_too_small(epsilon):
-    told = str(Spent(steps=5, event=PureDP(1), epsilon=epsilon, delta=1e-5))
+    told = str(StepsSpent(steps=5, event=PureDP(1), epsilon=epsilon, delta=1e-5))
     assert Decimal(told.split()[2]) >= Decimal(epsilon)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import AnswerFailed
-from discreet.query.planning.priced import Priced
+from discreet.query.planning.priced import PricedQuery
 
 TABLE = pa.table({"who": list(range(60))})
 ASKED = "SELECT COUNT(*) AS n FROM t"
@@ -33,7 +33,7 @@ def test_a_new_key_is_a_new_charge_after_a_draw_that_failed(tmp_path: Path, monk
         raise RuntimeError
 
     with opened(tmp_path) as session:
-        monkeypatch.setattr(Priced, "draw", fails)
+        monkeypatch.setattr(PricedQuery, "draw", fails)
         with pytest.raises(AnswerFailed):
             session.sql(ASKED, epsilon=1, key="monday").release()
         monkeypatch.undo()

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.cli.asking import Offer
+from discreet.cli.asking import TypedOffer
 from discreet.cli.shell.sitting import Sitting
 
 
@@ -20,7 +20,7 @@ def test_categories_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]
         dataset="visits",
         principal="ana",
     ) as session:
-        sitting = Sitting(session, Offer(), principal="ana", max_epsilon=None, at_delta=None)
+        sitting = Sitting(session, TypedOffer(), principal="ana", max_epsilon=None, at_delta=None)
         assert sitting.hear(r"\tables") == 0
     shown = capsys.readouterr().out
     assert "clinic" in shown

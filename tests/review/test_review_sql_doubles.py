@@ -20,7 +20,7 @@ from review_sql import counted, planned
 import discreet as dp
 from discreet.query.engines.domains import coded
 from discreet.query.engines.writing import Writer
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 
 MERGING: dict[str, tuple[Any, Any]] = {
     "decimals that are one double": (
@@ -81,6 +81,6 @@ def test_the_engine_takes_every_moment_once() -> None:
     """The second wall: whatever reaches the engine as members, no two rows of its table are equal."""
     moment = datetime(2020, 1, 1)
     members = [moment, date(2020, 1, 1), moment.replace(tzinfo=UTC), pd.Timestamp(moment) + timedelta(microseconds=1)]
-    lookup = coded("x", Facts(kind=Kind.TIMESTAMP), members, Writer()).lookup
+    lookup = coded("x", ExpressionFacts(kind=Kind.TIMESTAMP), members, Writer()).lookup
     assert lookup is not None
     assert lookup.table.column("v").to_pylist() == [moment, moment + timedelta(microseconds=1)]

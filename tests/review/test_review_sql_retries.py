@@ -17,7 +17,7 @@ import discreet as dp
 from discreet.errors import AnswerFailed
 from discreet.query.operators import Operator
 from discreet.query.planning.posts import apply, ends_of
-from discreet.query.planning.priced import Priced
+from discreet.query.planning.priced import PricedQuery
 
 TABLE = pa.table({"u": list(range(60)), "x": [1] * 60})
 
@@ -40,12 +40,12 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Count draws, all of which fail once the noise is there."""
     made: list[object] = []
 
-    def failing(self: Priced, tallied: object) -> object:
+    def failing(self: PricedQuery, tallied: object) -> object:
         made.append(draw(self, tallied))
         raise ValueError("no table for this noise")
 
-    draw: Callable[..., object] = Priced.draw
-    monkeypatch.setattr(Priced, "draw", failing)
+    draw: Callable[..., object] = PricedQuery.draw
+    monkeypatch.setattr(PricedQuery, "draw", failing)
     return made
 
 

@@ -17,9 +17,9 @@ from discreet.learn.torch.layers import SecretNormal
 from discreet.learn.torch.layers.probe import probe
 from discreet.synth.diffusion import Linear
 from discreet.synth.diffusion.building import build
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.products import shortened
-from discreet.synth.diffusion.row_losses import RowLosses
+from discreet.synth.diffusion.row_losses import DiffusionRowLosses
 from discreet.synth.domain.images import Images
 from discreet.synth.merf.picture_matching import PictureMatching
 from discreet.synth.merf.pictures import PictureEmbedding
@@ -89,7 +89,7 @@ def test_rows_that_share_their_draws_are_refused(shared: Any) -> None:
 
 def test_pictures_of_one_class_can_be_learnt() -> None:
     """Made-up labels are 0 and 1: a model of a single class must stand them, or nobody could train it."""
-    around = Coordinates.guessed(4, 1, 0.5)
+    around = PictureCoordinates.guessed(4, 1, 0.5)
     network = build(Linear(hidden=3), Images(2, 2, classes=["all"]), around)
-    losses = RowLosses(network, axes=torch.eye(4), draws=2, drop=0.1, levels=(-1.0, 1.2))
+    losses = DiffusionRowLosses(network, axes=torch.eye(4), draws=2, drop=0.1, levels=(-1.0, 1.2))
     assert losses(torch.zeros(2, 4), torch.tensor([0, 1])).isfinite().all()

@@ -16,7 +16,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import Gaussian, Relation
 from discreet.synth.diffusion import Diffusion, DiffusionModel, Heun, Linear
 from discreet.synth.diffusion.building import build
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.start import Start
 from discreet.synth.domain.documents import domain_document
 from discreet.synth.domain.images import Images
@@ -35,7 +35,7 @@ PROMISE = Promise.of(
 
 
 def saved() -> tuple[dict[str, Any], dict[str, Any]]:
-    around = Coordinates.guessed(4, 2, 0.5)
+    around = PictureCoordinates.guessed(4, 2, 0.5)
     weights = {n: w.numpy() for n, w in build(Linear(hidden=3), DOMAIN, around).network.state_dict().items()}
     model = DiffusionModel(
         domain=DOMAIN,

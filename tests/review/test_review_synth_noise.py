@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.synth.diffusion.central import CentralRelease
-from discreet.synth.merf.summing import Price
+from discreet.synth.merf.summing import SumPrice
 
 
 def is_of_variance(drawn: np.ndarray, variance: Fraction) -> bool:
@@ -18,7 +18,7 @@ def is_of_variance(drawn: np.ndarray, variance: Fraction) -> bool:
 
 @pytest.mark.statistical
 def test_sums_have_the_noise_that_was_priced() -> None:
-    paid = Price(variance=Fraction(10**8), squared_sensitivity=10**6)
+    paid = SumPrice(variance=Fraction(10**8), squared_sensitivity=10**6)
     drawn = paid.release(np.zeros((4, 5000), np.int64)).values
     central = CentralRelease(pixels=2, classes=8000, noise_multiplier=Fraction(300), products=False)
     sums = central.release(np.zeros((0, 2), np.uint8), np.zeros(0, np.int32))

@@ -11,8 +11,8 @@ import pytest
 import discreet as dp
 from discreet.privacy import Relation
 from discreet.synth.tables import AIM, MST
-from discreet.synth.tables.account import Account
-from discreet.synth.tables.measuring import PrivateTable, Reach
+from discreet.synth.tables.account import RoundAccount
+from discreet.synth.tables.measuring import MarginalSensitivity, PrivateTable
 
 WRONG: list[Any] = [
     lambda: AIM(ways=0),
@@ -49,6 +49,8 @@ def test_noise_is_no_less_than_what_was_charged_for(price: float, monkeypatch: p
         return np.zeros(size, np.int64)
 
     monkeypatch.setattr("discreet.synth.tables.measuring.noise.rounded_gaussian", draw)
-    table = PrivateTable(np.zeros((3, 1), np.int32), (2,), Reach(Relation.ADD_REMOVE), Account(Fraction(1)))
+    table = PrivateTable(
+        np.zeros((3, 1), np.int32), (2,), MarginalSensitivity(Relation.ADD_REMOVE), RoundAccount(Fraction(1))
+    )
     table.measure((0,), price)  # type: ignore[arg-type]
     assert drawn == [1 / table.account.spent]

@@ -12,7 +12,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.robust import GradientDescent, Huber, Newton, PrivateLocation, PrivateRegression, Psi
-from discreet.robust.dialogue import Dialogue
+from discreet.robust.dialogue import AdaptiveQueries
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = [ADD_REMOVE, REPLACE_ONE]
@@ -83,10 +83,10 @@ class Mutant:
         return self.mechanism.relation
 
     @property
-    def dialogue(self) -> Dialogue[Any]:
-        right: Dialogue[Any] = self.mechanism.dialogue
+    def dialogue(self) -> AdaptiveQueries[Any]:
+        right: AdaptiveQueries[Any] = self.mechanism.dialogue
         questions = tuple(Claiming(question, self.claimed) for question in right.questions)
-        return Dialogue(questions=questions, start=right.start, relation=right.relation, noise=right.noise)
+        return AdaptiveQueries(questions=questions, start=right.start, relation=right.relation, noise=right.noise)
 
     @property
     def event(self) -> Any:

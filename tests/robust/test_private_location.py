@@ -32,7 +32,7 @@ from discreet.robust import (
     location,
     location_fit,
 )
-from discreet.robust.dialogue import Dialogue
+from discreet.robust.dialogue import AdaptiveQueries
 from discreet.robust.location_questions import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]
@@ -65,7 +65,7 @@ def test_halving_keeps_its_promise_on_small_worlds(relation: Relation) -> None:
     half = Fraction(1, 2)
     start = Place(low=0, high=5, centre=2.5, scale=1, least=1, most=4)
     questions = (HalveCentre(share=half), HalveScale(share=half))
-    dialogue = Dialogue(questions=questions, start=start, relation=relation, noise=gaussian(2))
+    dialogue = AdaptiveQueries(questions=questions, start=start, relation=relation, noise=gaussian(2))
     assert verify.check(dialogue, WORLDS[relation], query=lambda world: np.array(world, dtype=np.float64)).holds
 
 

@@ -28,8 +28,8 @@ from discreet.robust import (
     regression,
     regression_fit,
 )
-from discreet.robust.bounded_rows import Table
-from discreet.robust.dialogue import Dialogue
+from discreet.robust.bounded_rows import RegressionRows
+from discreet.robust.dialogue import AdaptiveQueries
 from discreet.robust.regression_questions import Curvature, GradientMove, Gram, Line, Squares
 
 ROWS = [(x, y) for x in (-1, 0, 1) for y in (-2, 0, 2)]
@@ -59,7 +59,7 @@ class OneStep:
     def __init__(self, mechanism: PrivateRegression | Mutant) -> None:
         self.regression = mechanism.mechanism if isinstance(mechanism, Mutant) else mechanism
         self.relation = mechanism.relation
-        right: Dialogue[Any] = mechanism.dialogue
+        right: AdaptiveQueries[Any] = mechanism.dialogue
         self.dialogue = replace(right, questions=(paid_in_full(right.questions[-1]),))
         self.event = self.dialogue.event
 
@@ -129,9 +129,9 @@ def test_rows_stay_within_their_sensitivities_and_reach_them(psi: Psi, relation:
         assert largest >= (0.2 if isinstance(psi, Tukey) else 0.5) * claimed
 
 
-def one(table: Table, index: int) -> Table:
+def one(table: RegressionRows, index: int) -> RegressionRows:
     here = slice(index, index + 1)
-    return Table(table.rows[here], table.targets[here], table.weights[here])
+    return RegressionRows(table.rows[here], table.targets[here], table.weights[here])
 
 
 def test_matrices_of_a_replaced_row_move_by_sqrt_2_radii_and_not_2() -> None:

@@ -15,9 +15,9 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design, NoisyStatistics, RefinedRegression, predict
-from discreet.robust.design import HALF, Columns
+from discreet.robust.design import HALF, RegressionColumns
 from discreet.robust.lens import Lens, bounded, lengths
-from discreet.robust.moments import FINEST, Measured
+from discreet.robust.moments import FINEST, NoisyMoments
 from discreet.robust.shrinking import shrunken, whitening
 from discreet.robust.tails import Tails
 from discreet.verify import sensitivity, squared_l2, worlds
@@ -61,7 +61,7 @@ class TestRows:
         table = np.array([[0.3, 1.0], [2.5, -0.2], [9.0, 7.0]])
         rows = DESIGN.rows(table)
         assert (DESIGN.rows(table.tolist()) == rows).all()
-        assert (DESIGN.rows(Columns([table[:, 0], table[:, 1].tolist()])) == rows).all()
+        assert (DESIGN.rows(RegressionColumns([table[:, 0], table[:, 1].tolist()])) == rows).all()
 
     @pytest.mark.parametrize("number", range(5))
     def test_what_is_seen_of_a_row_depends_on_that_row_alone(self, number: int) -> None:
@@ -251,9 +251,9 @@ def test_original_units_undo_the_frame() -> None:
 
 def test_shrinking_does_nothing_without_noise_and_all_with_much() -> None:
     gram, cross = np.array([[4.0, 1.0], [1.0, 3.0]]), np.array([1.0, 2.0])
-    assert shrunken(Measured(gram, cross, 1e-9, 1e-9)) == pytest.approx(np.linalg.solve(gram, cross))
-    assert np.abs(shrunken(Measured(gram, cross, 1e6, 1e6))).max() < 1e-6
-    turn = whitening(Measured(gram, cross, 0.0, 0.0), 50.0)
+    assert shrunken(NoisyMoments(gram, cross, 1e-9, 1e-9)) == pytest.approx(np.linalg.solve(gram, cross))
+    assert np.abs(shrunken(NoisyMoments(gram, cross, 1e6, 1e6))).max() < 1e-6
+    turn = whitening(NoisyMoments(gram, cross, 0.0, 0.0), 50.0)
     assert turn.T @ gram @ turn == pytest.approx(50 * np.eye(2))
 
 

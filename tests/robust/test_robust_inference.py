@@ -11,10 +11,10 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.budget import GaussianNoise
 from discreet.privacy import Relation
-from discreet.robust.design import Columns, Design
+from discreet.robust.design import Design, RegressionColumns
 from discreet.robust.inference import ResidualSquares, Seen, solved
 from discreet.robust.lens import Lens
-from discreet.robust.moments import Measured
+from discreet.robust.moments import NoisyMoments
 from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.refined import RefinedRegression
 
@@ -74,7 +74,7 @@ def test_a_penalty_pulls_as_ridge_regression_does(kind: Any) -> None:
     targets = 0.2 + features @ [0.4, -0.3]
     penalties = (Fraction(0), Fraction(10_000), Fraction(10_000))
     quiet = GaussianNoise(squared_multiplier=Fraction(1, 25))
-    found = mechanism(kind, noise=quiet, penalties=penalties).release(Columns([*features.T, targets])).value
+    found = mechanism(kind, noise=quiet, penalties=penalties).release(RegressionColumns([*features.T, targets])).value
     rows = np.column_stack([np.ones(len(features)), features])
     exact = np.linalg.solve(rows.T @ rows + np.diag([0.0, 1e4, 1e4]), rows.T @ targets)
     assert np.abs(np.array([float(part) for part in found]) - exact).max() < 0.02
@@ -83,18 +83,18 @@ def test_a_penalty_pulls_as_ridge_regression_does(kind: Any) -> None:
 
 def test_covariance_is_that_of_the_sandwich_without_noise_and_nothing_is_told_within_it() -> None:
     gram, squares = np.diag([4.0, 9.0]), np.diag([2.0, 3.0])
-    found = solved(Measured(gram, np.array([4.0, 9.0]), 0.0, 0.0), squares, 0.0)
+    found = solved(NoisyMoments(gram, np.array([4.0, 9.0]), 0.0, 0.0), squares, 0.0)
     assert found is not None
     assert np.allclose(found.solution, 1)
     assert np.allclose(np.diag(found.covariance), [2 / 16, 3 / 81])
-    assert solved(Measured(gram, np.ones(2), 3.0, 1.0), squares, 0.0) is None
+    assert solved(NoisyMoments(gram, np.ones(2), 3.0, 1.0), squares, 0.0) is None
 
 
 def test_noise_widens_intervals() -> None:
     gram, squares = np.diag([400.0, 900.0]), np.diag([2.0, 3.0])
     reaches = []
     for noise in (0.0, 1.0, 5.0):
-        found = solved(Measured(gram, np.array([40.0, 90.0]), noise, noise), squares, noise)
+        found = solved(NoisyMoments(gram, np.array([40.0, 90.0]), noise, noise), squares, noise)
         assert found is not None
         reaches.append(np.diag(found.covariance))
     assert (reaches[0] < reaches[1]).all()
@@ -102,5 +102,5 @@ def test_noise_widens_intervals() -> None:
 
 
 def test_no_penalty_changes_nothing() -> None:
-    seen = Seen(Lens.plain(2), 1.0, 1.0, Measured(np.eye(2), np.ones(2), 0.0, 0.0))
+    seen = Seen(Lens.plain(2), 1.0, 1.0, NoisyMoments(np.eye(2), np.ones(2), 0.0, 0.0))
     assert seen.penalised((Fraction(0), Fraction(0))) is seen

@@ -16,7 +16,7 @@ import discreet as dp
 from discreet import adaptive, robust
 from discreet.errors import InvalidParameter, Refused
 from discreet.robust import HodgesLehmann, Huber, Mean, MLocation, Quantile, TrimmedMean, Tukey, WinsorisedMean
-from discreet.robust.corruption import Trouble, estimate, worst_sample
+from discreet.robust.corruption import CorruptedSample, estimate, worst_sample
 from discreet.robust.private_versions import SampledVersion, private_version
 
 BOUNDS = (0.0, 8.0)
@@ -64,8 +64,8 @@ def test_effects_are_the_worst_of_all_ways_for_rows_to_go_wrong(estimator: Any, 
     """The values of a world include both bounds, where the worst rows end."""
     chosen = functional(estimator)
     for sample in SAMPLES:
-        alone = Trouble(sample, BOUNDS, None)
-        beside = Trouble(sample, BOUNDS, np.array(OTHERS))
+        alone = CorruptedSample(sample, BOUNDS, None)
+        beside = CorruptedSample(sample, BOUNDS, np.array(OTHERS))
         before = estimate(chosen, sample)
         for trouble, kind, ways in (
             (alone, "corrupted", all_corrupted),
@@ -79,7 +79,7 @@ def test_effects_are_the_worst_of_all_ways_for_rows_to_go_wrong(estimator: Any, 
 def test_a_search_finds_no_more_than_there_is_and_most_of_it() -> None:
     chosen, points = MLocation(Tukey(), 1), np.linspace(*BOUNDS, 25)
     for sample in SAMPLES[::2]:
-        trouble = Trouble(sample, BOUNDS, None)
+        trouble = CorruptedSample(sample, BOUNDS, None)
         found = abs(estimate(chosen, worst_sample(chosen, trouble, "corrupted", 1)) - estimate(chosen, sample))
         there = farthest(chosen, sample, all_corrupted(sample, 1, points))
         assert 0.9 * there - 1e-9 <= found <= there + 1e-9

@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid
 from discreet.privacy import epsilon
 from discreet.statistics.choosing import Method, applicable, best, mean_methods, rank_methods
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 
 ADD_REMOVE, REPLACE_ONE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)
@@ -24,13 +24,15 @@ NORMAL = dp.Expected.normal(50, 10)
 WIDE = Grid.between(-1000, 1000, step="0.01")
 
 
-def facts(relation: dp.Relation = REPLACE_ONE, **changes: Any) -> Facts:
+def facts(relation: dp.Relation = REPLACE_ONE, **changes: Any) -> ChooserInputs:
     size = SIZE if relation is REPLACE_ONE else None
-    known = Facts(grid=WIDE, relation=relation, epsilon=Fraction(1, 2), size=size, expected_size=SIZE, expected=NORMAL)
+    known = ChooserInputs(
+        grid=WIDE, relation=relation, epsilon=Fraction(1, 2), size=size, expected_size=SIZE, expected=NORMAL
+    )
     return replace(known, **changes)
 
 
-def as_expected(known: Facts, seed: int = 5) -> np.ndarray:
+def as_expected(known: ChooserInputs, seed: int = 5) -> np.ndarray:
     return known.law.quantiles(np.random.default_rng(seed).random(SIZE))
 
 

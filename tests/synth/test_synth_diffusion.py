@@ -17,9 +17,9 @@ from discreet.privacy import Relation
 from discreet.synth.diffusion import Convolutional, Ddim, Diffusion, DiffusionModel, Heun, Linear, WarmUp
 from discreet.synth.diffusion.building import build
 from discreet.synth.diffusion.central import CentralRelease
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.products import shortened
-from discreet.synth.diffusion.row_losses import RowLosses
+from discreet.synth.diffusion.row_losses import DiffusionRowLosses
 from discreet.synth.diffusion.samplers import follow, guided
 from discreet.synth.domain.images import Images
 from discreet.synth.method import Terms
@@ -102,9 +102,9 @@ def test_scalings_leave_an_error_of_one_for_normal_data():
     """A network that says nothing guesses as well as any linear one: what is left has variance 1 at each level."""
     places, draws, rows = 6, 4, 4000
     centres = np.stack([np.full(places, level, np.float32) for level in (-0.5, 0.4, 0.0)])
-    around = replace(Coordinates.guessed(places, 2, 0.7), centres=centres)
+    around = replace(PictureCoordinates.guessed(places, 2, 0.7), centres=centres)
     domain = Images(2, 3, classes=(0, 1))
-    losses = RowLosses(
+    losses = DiffusionRowLosses(
         build(Linear(hidden=4), domain, around), axes=torch.eye(places), draws=draws, drop=1e-9, levels=(-1.0, 1.2)
     )
     labels = torch.arange(rows) % 2
@@ -143,7 +143,7 @@ def test_noisy_sums_give_back_centres_and_axes():
     sums = CentralRelease(pixels=16, classes=2, noise_multiplier=Fraction(1, 1000), products=True).release(
         pixels, codes
     )
-    found = Coordinates.found(sums, spread=0.5, places=16)
+    found = PictureCoordinates.found(sums, spread=0.5, places=16)
     longest = CentralRelease(pixels=16, classes=2, noise_multiplier=Fraction(1), products=True).longest
     short = shortened(pixels.astype(np.int64), longest)
     means = np.stack([short[codes == label].mean(0) for label in (0, 1)]) / 127.5 - 1
@@ -190,7 +190,7 @@ def test_the_published_size_has_the_parameters_of_the_paper():
     """1.75 million there; ours has no parameters in its norms and tells levels and classes in another way."""
     method = Diffusion.as_published()
     domain = Images(28, 28, classes=range(10))
-    denoiser = build(method.network, domain, Coordinates.guessed(784, 10, method.spread))
+    denoiser = build(method.network, domain, PictureCoordinates.guessed(784, 10, method.spread))
     assert 1.4e6 < sum(weight.numel() for weight in denoiser.parameters()) < 2.1e6
 
 

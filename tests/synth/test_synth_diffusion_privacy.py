@@ -19,10 +19,10 @@ from discreet.privacy import Composed, Gaussian, PoissonSampled, Relation, Repea
 from discreet.synth.diffusion import Diffusion, DiffusionPlan, Linear, WarmUp, training
 from discreet.synth.diffusion.building import build
 from discreet.synth.diffusion.central import CentralRelease
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.frames import FrameRelease
 from discreet.synth.diffusion.products import noisy_products
-from discreet.synth.diffusion.row_losses import RowLosses
+from discreet.synth.diffusion.row_losses import DiffusionRowLosses
 from discreet.synth.domain.images import Images
 from discreet.synth.method import Terms
 
@@ -75,7 +75,7 @@ class TestDraws:
         plan = planned()
         other = replace(plan, noise_multiplier=plan.noise_multiplier / 2)
         nothing = torch.zeros(1, 9), torch.zeros(1, dtype=torch.int64)
-        around = Coordinates.guessed(9, 2, 0.5, places=4)
+        around = PictureCoordinates.guessed(9, 2, 0.5, places=4)
         assert training.begin(other, around, *nothing).plan.event == other.learning != plan.learning
         with pytest.raises(Refused, match="paid for"):
             training.begin(_Mispriced(plan), around, *nothing)  # type: ignore[arg-type]
@@ -93,9 +93,9 @@ class _Mispriced:
 
 def share(row: Tensor, draws: int, *, clipped_by_draw: bool = False) -> float:
     """The norm of what one picture adds to the sum of clipped gradients."""
-    around = Coordinates.guessed(9, 2, 0.5)
+    around = PictureCoordinates.guessed(9, 2, 0.5)
     once = 1 if clipped_by_draw else draws
-    model = RowLosses(
+    model = DiffusionRowLosses(
         build(Linear(hidden=6), DOMAIN, around), axes=torch.eye(9), draws=once, drop=0.1, levels=(-3.0, 0.5)
     )
     sums = ClippedSums(model, clip="0.1", grid=GRID, physical_batch=SLOTS)
@@ -200,7 +200,7 @@ def audited(steps: int, target: int, *, draws: int, slots: int = 1) -> TrainingA
     chosen = method(draws=draws, learning_rate=1e-30, steps=2 * steps, levels=(-4.0, 0.3), warm_up=None)
     plan = DiffusionPlan.of(chosen, replace(TERMS, epsilon=Fraction(target)))
     canary = torch.ones(1, 9), torch.zeros(1, dtype=torch.int64)
-    with training.begin(plan, Coordinates.guessed(9, 2, 0.1), *canary) as private:
+    with training.begin(plan, PictureCoordinates.guessed(9, 2, 0.1), *canary) as private:
         kept, private._sampler = Kept(private._parts.noise), InEverySecondStep(slots)
         private._parts = replace(private._parts, noise=kept)
         direction = _direction(private.model, canary)

@@ -22,7 +22,7 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import ApproxDP, Relation, epsilon
 from discreet.synth import Category, Domain, Numeric
 from discreet.synth.domain import Coder, TableRows
-from discreet.synth.domain.finding import Finding
+from discreet.synth.domain.finding import CellSearch
 from discreet.synth.domain.quantile_bins import QuantileBins
 from discreet.synth.domain.tables import table_of
 from discreet.synth.method import Terms
@@ -91,7 +91,7 @@ def test_bins_have_about_equal_counts_and_end_in_no_error() -> None:
 
 
 def found(table: dict[str, list[Any]], **more: Any) -> Domain:
-    finding = Finding(domain=OPEN, epsilon=Fraction(2), delta=Fraction(1, 10**9), relation=Relation.ADD_REMOVE)
+    finding = CellSearch(domain=OPEN, epsilon=Fraction(2), delta=Fraction(1, 10**9), relation=Relation.ADD_REMOVE)
     return finding.settled(TableRows(Coder(OPEN), table_of(table), **more))
 
 
@@ -120,9 +120,9 @@ def test_a_unit_of_many_rows_counts_once_for_what_is_found_however_many_are_fitt
 def test_finding_and_fitting_divide_epsilon_and_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     """A noise for the whole delta in each of them would spend more than is charged."""
     spent: list[ApproxDP] = []
-    settled, planned = Finding.settled, Columns.plan
+    settled, planned = CellSearch.settled, Columns.plan
 
-    def find(finding: Finding, rows: TableRows) -> Domain:
+    def find(finding: CellSearch, rows: TableRows) -> Domain:
         spent.append(finding.event)
         return settled(finding, rows)
 
@@ -131,7 +131,7 @@ def test_finding_and_fitting_divide_epsilon_and_delta(monkeypatch: pytest.Monkey
         return planned(method, terms)
 
     chosen = dp.synth.plan({"n": [1] * 50, "c": ["a"] * 50}, Columns(), domain=OPEN, epsilon=4, delta=1e-6)
-    monkeypatch.setattr(Finding, "settled", find)
+    monkeypatch.setattr(CellSearch, "settled", find)
     monkeypatch.setattr(Columns, "plan", plan)
     chosen.fit(progress=False)
     assert len(spent) == 2
@@ -184,7 +184,7 @@ def test_what_is_found_in_all_columns_together_spends_the_event(
     monkeypatch.setattr(QuantileBins, "edges", bins)
     columns: dict[str, Any] = {f"c{place}": Category.unlisted() for place in range(categories)}
     columns |= {f"n{place}": Numeric(0, 9, bins="quantiles") for place in range(numbers)}
-    finding = Finding(
+    finding = CellSearch(
         domain=Domain(columns), epsilon=Fraction(1), delta=Fraction(1, 10**6), relation=Relation.ADD_REMOVE
     )
     table = {name: ["x"] * 50 if name.startswith("c") else [1] * 50 for name in columns}

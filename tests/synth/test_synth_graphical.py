@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.synth.tables.graphical import Clique, Graphical, Measured, fit, junction_cells
+from discreet.synth.tables.graphical import Clique, Graphical, NoisyMarginal, fit, junction_cells
 from discreet.synth.tables.graphical.contraction import plan
 from discreet.synth.tables.graphical.descent import _length
 from discreet.synth.tables.graphical.effects import Cells, Effects
 from discreet.synth.tables.graphical.junction import junction_tree
-from discreet.synth.tables.graphical.network import Network
+from discreet.synth.tables.graphical.network import FactorNetwork
 from discreet.synth.tables.graphical.sampling import rounded
 
 Floats = NDArray[np.float64]
@@ -129,8 +129,11 @@ def test_a_clique_with_a_column_that_none_of_its_factors_has_is_exact() -> None:
 def test_a_column_of_one_cell_takes_no_part_in_a_fit() -> None:
     sizes, cliques = (3, 1, 2, 1), [(0, 1), (1, 2, 3), (0, 2), (3,)]
     measured = noisy(7, cliques, sizes)
-    narrow = [Measured((0,), measured[0].values.ravel(), 5.0), Measured((1,), measured[1].values.ravel(), 5.0)]
-    narrow += [Measured((0, 1), measured[2].values, 5.0)]
+    narrow = [
+        NoisyMarginal((0,), measured[0].values.ravel(), 5.0),
+        NoisyMarginal((1,), measured[1].values.ravel(), 5.0),
+    ]
+    narrow += [NoisyMarginal((0, 1), measured[2].values, 5.0)]
     model, alone = fit(sizes, measured), fit((3, 2), narrow, total=fit(sizes, measured).total)
     assert set(model.cliques) == {(0, 2), (1,), (3,)}
     assert np.allclose(model.marginal((2, 3, 0)), alone.marginal((1, 0))[:, None, :])
@@ -148,7 +151,9 @@ def test_rows_can_be_drawn_where_measurements_contradict_the_rules() -> None:
     rules = [(pair, copy) for pair in chain]
     for rows in (1e3, 1e6, 1e12):
         apart = np.array([[0.0, rows], [0.0, 0.0]])
-        model = fit(sizes, [Measured(pair, apart, 1e-3) for pair in [*chain, (0, 4)]], impossible=rules, total=rows)
+        model = fit(
+            sizes, [NoisyMarginal(pair, apart, 1e-3) for pair in [*chain, (0, 4)]], impossible=rules, total=rows
+        )
         drawn = model.sample(50)
         assert (drawn == drawn[:, :1]).all()
 
@@ -189,7 +194,7 @@ def test_a_ring_needs_one_chord_and_no_more() -> None:
 @settings(max_examples=20, deadline=None)
 def test_running_backwards_gives_the_derivative_by_every_factor_for_all_models(model: Graphical) -> None:
     factors = [np.exp(table - table.max()) for table in model.potentials]
-    log_sum, marginals = Network.of(model.sizes, model.cliques).run(factors)
+    log_sum, marginals = FactorNetwork.of(model.sizes, model.cliques).run(factors)
     full = full_table(Graphical(model.sizes, model.cliques, 1.0, model.potentials))
     tops = sum(float(table.max()) for table in model.potentials)
     exponents = sum(wide(t, c, model.sizes) for t, c in zip(model.potentials, model.cliques, strict=True))
@@ -218,18 +223,19 @@ def test_effects_of_counts_sum_to_zero_along_every_axis_and_add_up_to_them() -> 
 
 def noisy(
     key: int, cliques: Sequence[Clique] = RING, sizes: Sequence[int] = LOOP, deviation: float = 5
-) -> list[Measured]:
+) -> list[NoisyMarginal]:
     """Measure a skewed table, so that noise makes counts negative and contradictory."""
     source = numbers(key)
     full = source.exponential(size=sizes) ** 4
     full *= 500 / full.sum()
     counts = [summed(full, clique) for clique in cliques]
     return [
-        Measured(c, n + source.normal(0, deviation, n.shape), deviation) for c, n in zip(cliques, counts, strict=True)
+        NoisyMarginal(c, n + source.normal(0, deviation, n.shape), deviation)
+        for c, n in zip(cliques, counts, strict=True)
     ]
 
 
-def loss(full: Floats, measured: Sequence[Measured]) -> float:
+def loss(full: Floats, measured: Sequence[NoisyMarginal]) -> float:
     apart = [
         (summed(full, one.clique) - one.values.reshape(summed(full, one.clique).shape)) / one.deviation
         for one in measured
@@ -237,7 +243,7 @@ def loss(full: Floats, measured: Sequence[Measured]) -> float:
     return sum(float((part**2).sum()) for part in apart) / 2
 
 
-def lower_bound(full: Floats, measured: Sequence[Measured]) -> float:
+def lower_bound(full: Floats, measured: Sequence[NoisyMarginal]) -> float:
     """Bound the loss of every table with the same sum from below: by the tangent at one of them, at its lowest."""
     slope = np.zeros(full.shape)
     for one in measured:
@@ -263,18 +269,20 @@ def test_the_bound_tells_a_worse_table() -> None:
 
 
 def test_what_is_not_measured_has_the_largest_entropy() -> None:
-    model = fit((3, 4), [Measured((0,), np.array([1.0, 2, 3]), 0.01), Measured((1,), np.array([0.0, 2, 2, 2]), 0.01)])
+    model = fit(
+        (3, 4), [NoisyMarginal((0,), np.array([1.0, 2, 3]), 0.01), NoisyMarginal((1,), np.array([0.0, 2, 2, 2]), 0.01)]
+    )
     assert np.allclose(model.marginal((0, 1)), np.outer([1, 2, 3], [0, 2, 2, 2]) / 6, atol=0.02)
 
 
 def test_what_is_measured_twice_is_weighted_by_its_precision() -> None:
-    twice = [Measured((0,), np.array([30.0, 70]), 1), Measured((0,), np.array([40.0, 60]), 2)]
+    twice = [NoisyMarginal((0,), np.array([30.0, 70]), 1), NoisyMarginal((0,), np.array([40.0, 60]), 2)]
     assert fit((2,), twice).marginal((0,)) == pytest.approx([32, 68], abs=1e-3)
 
 
 def test_one_column_may_have_a_deviation_for_each_cell() -> None:
-    column = Measured((0,), np.array([10.0, 20, 70]), np.array([1.0, 3, 10]))
-    pairs = Measured((1, 0), np.array([[8.0, 12, 30], [8, 9, 33]]), 2.0)
+    column = NoisyMarginal((0,), np.array([10.0, 20, 70]), np.array([1.0, 3, 10]))
+    pairs = NoisyMarginal((1, 0), np.array([[8.0, 12, 30], [8, 9, 33]]), 2.0)
     model = fit((3, 2), [column, pairs], steps=30, iterations=900, tolerance=1e-12, total=100)
     full = full_table(model)
     assert loss(full, [column, pairs]) <= lower_bound(full, [column, pairs]) + 1e-3
@@ -313,7 +321,7 @@ def test_impossible_cells_stay_empty_and_the_rest_fits() -> None:
 @pytest.mark.parametrize("level", [-1e6, 0.0, 1e-9, 1e9])
 @pytest.mark.parametrize("deviation", [1e-6, 1.0, 1e7])
 def test_nothing_measured_makes_a_number_that_is_none(level: float, deviation: float) -> None:
-    measured = [Measured(c, np.full([LOOP[i] for i in c], level), deviation) for c in RING]
+    measured = [NoisyMarginal(c, np.full([LOOP[i] for i in c], level), deviation) for c in RING]
     measured += noisy(5, deviation=deviation)
     model = fit(LOOP, measured, iterations=60)
     assert model.total >= 1
@@ -358,17 +366,17 @@ def test_rounding_follows_the_expected_counts() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        Measured((), np.zeros(1), 1),
-        Measured((0, 0), np.zeros(9), 1),
-        Measured((9,), np.zeros(3), 1),
-        Measured((0,), np.zeros(2), 1),
-        Measured((0,), np.array([1, 2, np.nan]), 1),
-        Measured((0,), np.zeros(3), 0),
-        Measured((0,), np.zeros(3), np.array([1.0, 2])),
-        Measured((0, 1), np.zeros(6), np.arange(1.0, 7)),
+        NoisyMarginal((), np.zeros(1), 1),
+        NoisyMarginal((0, 0), np.zeros(9), 1),
+        NoisyMarginal((9,), np.zeros(3), 1),
+        NoisyMarginal((0,), np.zeros(2), 1),
+        NoisyMarginal((0,), np.array([1, 2, np.nan]), 1),
+        NoisyMarginal((0,), np.zeros(3), 0),
+        NoisyMarginal((0,), np.zeros(3), np.array([1.0, 2])),
+        NoisyMarginal((0, 1), np.zeros(6), np.arange(1.0, 7)),
     ],
 )
-def test_a_measurement_that_makes_no_sense_is_refused(wrong: Measured) -> None:
+def test_a_measurement_that_makes_no_sense_is_refused(wrong: NoisyMarginal) -> None:
     with pytest.raises(InvalidParameter):
         fit(LOOP, [wrong])
 

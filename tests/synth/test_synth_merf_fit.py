@@ -27,7 +27,7 @@ from discreet.synth.merf.cells import CellEmbedding
 from discreet.synth.merf.picture_matching import PictureMatching
 from discreet.synth.merf.pictures import PictureEmbedding
 from discreet.synth.merf.recipes import MerfImagePlan
-from discreet.synth.merf.summing import NoisySums, Price, summed
+from discreet.synth.merf.summing import NoisySums, SumPrice, summed
 from discreet.synth.merf.waves import cell_waves, picture_waves
 from discreet.synth.method import Terms
 
@@ -66,9 +66,11 @@ def rows_of(count: int = 60, shift: int = 0) -> ImageRows:
 # --- rows count through the released sums and in no other way ---
 
 
-def fitted_arrays(plan: Any, rows: Any, released: Callable[[Price, NDArray[np.int64]], NoisySums], patch: Any) -> Any:
+def fitted_arrays(
+    plan: Any, rows: Any, released: Callable[[SumPrice, NDArray[np.int64]], NoisySums], patch: Any
+) -> Any:
     """Fit with recorded chance and a release that does not look at the sums."""
-    patch.setattr(Price, "release", released)
+    patch.setattr(SumPrice, "release", released)
     with replayed("merf"):
         return plan.fit(rows, progress=False).document()[1]
 
@@ -77,7 +79,7 @@ def same(left: Any, right: Any) -> bool:
     return left.keys() == right.keys() and all(np.array_equal(left[name], right[name]) for name in left)
 
 
-def blind(price: Price, sums: NDArray[np.int64]) -> NoisySums:
+def blind(price: SumPrice, sums: NDArray[np.int64]) -> NoisySums:
     ramp = np.arange(sums.size, dtype=np.int64).reshape(sums.shape) * 1000 + 10**6
     return NoisySums(ramp, price.variance)
 

@@ -17,7 +17,7 @@ from discreet.privacy.relation import Relation
 from discreet.synth.merf.cells import CellEmbedding
 from discreet.synth.merf.circle import RADIUS, TURN, points, turned
 from discreet.synth.merf.pictures import PictureEmbedding
-from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.reach import SumSensitivity
 from discreet.synth.merf.summing import price, summed
 from discreet.synth.method import Terms
 
@@ -144,7 +144,7 @@ class CosinesOnly:
     inner: Any
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> SumSensitivity:
         return self.inner.reach  # type: ignore[no-any-return]
 
     def vectors(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -163,9 +163,9 @@ class MixedPartsOfLengthOne:
     inner: Any
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> SumSensitivity:
         own = self.inner.reach
-        return Reach(constant=own.constant, positive=0, turning=max(own.turning, own.positive))
+        return SumSensitivity(constant=own.constant, positive=0, turning=max(own.turning, own.positive))
 
     def vectors(self, rows: NDArray[Any]) -> NDArray[Any]:
         return self.inner.vectors(rows)  # type: ignore[no-any-return]

@@ -16,21 +16,21 @@ from discreet.privacy import Relation
 from discreet.synth.domain import Category, Coder, Domain, Numeric
 from discreet.synth.method import Terms
 from discreet.synth.possible import are_impossible
-from discreet.synth.tables.account import Account, mu_squared_for
+from discreet.synth.tables.account import RoundAccount, mu_squared_for
 from discreet.synth.tables.aim import AIM
 from discreet.synth.tables.chances import spread_evenly
 from discreet.synth.tables.compressing import Grouping, group_cells, likely_counts
 from discreet.synth.tables.counting import marginal
 from discreet.synth.tables.distances import marginal_cliques, marginal_distances
 from discreet.synth.tables.independent import Independent
-from discreet.synth.tables.measuring import PrivateTable, Reach
+from discreet.synth.tables.measuring import MarginalSensitivity, PrivateTable
 from discreet.synth.tables.model import TableModel
 from discreet.synth.tables.mst import MST
 from discreet.synth.tables.rules import check_rules
-from discreet.synth.tables.shape import Shape
+from discreet.synth.tables.shape import TableShape
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
-ALONE = Reach(AR)
+ALONE = MarginalSensitivity(AR)
 LIMITS = [mu_squared_for(Fraction(epsilon), Fraction(1, 10**6)) for epsilon in (1, 10, 50)]
 METHODS = [Independent(), MST(), AIM()]
 DOMAIN = Domain(
@@ -59,10 +59,12 @@ def rows_of(count: int, seed: int = 3) -> dict[str, list[Any]]:
     }
 
 
-def learned(method: Any, codes: np.ndarray, domain: Domain, limit: Fraction, reach: Reach = ALONE) -> TableModel:
-    account = Account(limit)
+def learned(
+    method: Any, codes: np.ndarray, domain: Domain, limit: Fraction, reach: MarginalSensitivity = ALONE
+) -> TableModel:
+    account = RoundAccount(limit)
     table = PrivateTable(codes, domain.sizes, reach, account)
-    groupings, joint = method.learn(table, Shape.of(domain), lambda step: None)
+    groupings, joint = method.learn(table, TableShape.of(domain), lambda step: None)
     assert account.spent <= account.limit
     assert account.spent >= account.limit * Fraction(999, 1000)
     return TableModel(domain, groupings, joint)
@@ -123,7 +125,7 @@ def test_methods_tell_more_the_more_they_look_at():
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 @pytest.mark.parametrize("count", [0, 1])
 def test_tables_of_no_or_one_row_are_learned_alike(method, count):
-    model = learned(method, Coder(DOMAIN).codes(rows_of(count)), DOMAIN, Fraction(1, 10), Reach(RO, 2))
+    model = learned(method, Coder(DOMAIN).codes(rows_of(count)), DOMAIN, Fraction(1, 10), MarginalSensitivity(RO, 2))
     assert model.rows >= 1
     assert model.codes(7).shape == (7, 4)
 
@@ -193,7 +195,7 @@ def test_models_are_made_again_from_what_was_saved():
 
 def test_nothing_prints_what_the_door_hides():
     codes = np.full((7, 1), 3, np.int32)
-    table = PrivateTable(codes, (5,), Reach(AR), Account(Fraction(1)))
+    table = PrivateTable(codes, (5,), MarginalSensitivity(AR), RoundAccount(Fraction(1)))
     assert repr(table) == "PrivateTable of 1 columns"
 
 

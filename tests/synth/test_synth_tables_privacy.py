@@ -17,10 +17,10 @@ from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.noise import RoundedGaussianLaw
 from discreet.privacy import GDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.synth.tables.account import Account, choice_cost, choice_epsilon, mu_squared_for
+from discreet.synth.tables.account import RoundAccount, choice_cost, choice_epsilon, mu_squared_for
 from discreet.synth.tables.compressing import group_cells
 from discreet.synth.tables.counting import marginal
-from discreet.synth.tables.measuring import STEPS, Candidate, PrivateTable, Reach
+from discreet.synth.tables.measuring import STEPS, Candidate, MarginalSensitivity, PrivateTable
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 SIZES = (2, 3)
@@ -29,9 +29,9 @@ CLIQUES = ((0,), (1,), (0, 1))
 World = tuple[tuple[int, int], ...]
 
 
-def table(world: World, reach: Reach, limit: Fraction = Fraction(1)) -> PrivateTable:
+def table(world: World, reach: MarginalSensitivity, limit: Fraction = Fraction(1)) -> PrivateTable:
     codes = np.array(world, np.int32).reshape(-1, 2)
-    return PrivateTable(codes, SIZES, reach, Account(limit))
+    return PrivateTable(codes, SIZES, reach, RoundAccount(limit))
 
 
 def candidates(weights: Sequence[int] = (1, 1)) -> list[Candidate]:
@@ -52,7 +52,7 @@ def unit_neighbours(relation: Relation, rows: int) -> list[tuple[World, World]]:
 @pytest.mark.parametrize("rows", [1, 2])
 def test_reach_is_what_brute_force_finds(relation, rows):
     """Sharp, so that a sensitivity of the other relation, or one that forgets rows, would be caught here."""
-    reach = Reach(relation, rows)
+    reach = MarginalSensitivity(relation, rows)
     moved_l1, moved_l2, moved_score = [], [], []
     listed = candidates((1, 3))
     for one, other in unit_neighbours(relation, rows):
@@ -74,7 +74,7 @@ def test_reach_is_what_brute_force_finds(relation, rows):
 class Round:
     """One adaptive round as methods run it: choose a column, then count it, with noise that depends on the choice."""
 
-    reach: Reach
+    reach: MarginalSensitivity
     relation: Relation
     limit: Fraction
     scores: Callable[[PrivateTable, list[Candidate]], Sequence[Any]] = PrivateTable._scores
@@ -109,7 +109,7 @@ def verified(subject: Round, sizes: Sequence[int] = (0, 1, 2)) -> verify.Verific
 
 @pytest.mark.parametrize("relation", [AR, RO])
 def test_price_of_an_adaptive_round_dominates_brute_force(relation):
-    report = verified(Round(Reach(relation), relation, Fraction(1)))
+    report = verified(Round(MarginalSensitivity(relation), relation, Fraction(1)))
     assert report.holds, report
 
 
@@ -124,10 +124,10 @@ def _per_row(rows: PrivateTable, listed: list[Candidate]) -> list[Fraction]:
 
 
 MUTANTS = {
-    "sensitivity of the other relation": Round(Reach(AR), RO, Fraction(1)),
-    "the best one chosen outright": Round(Reach(AR), AR, Fraction(1), choose=_argmax),
-    "scores over the private number of rows": Round(Reach(AR), AR, Fraction(1), scores=_per_row),
-    "the choice is not paid for": Round(Reach(AR), AR, 1 - choice_cost(choice_epsilon(Fraction(1, 2)))),
+    "sensitivity of the other relation": Round(MarginalSensitivity(AR), RO, Fraction(1)),
+    "the best one chosen outright": Round(MarginalSensitivity(AR), AR, Fraction(1), choose=_argmax),
+    "scores over the private number of rows": Round(MarginalSensitivity(AR), AR, Fraction(1), scores=_per_row),
+    "the choice is not paid for": Round(MarginalSensitivity(AR), AR, 1 - choice_cost(choice_epsilon(Fraction(1, 2)))),
 }
 
 
@@ -207,7 +207,7 @@ def test_a_cheaper_choice_would_be_refuted():
 
 
 def test_account_adds_up_exactly_and_refuses_the_last_straw():
-    account = Account(Fraction(1))
+    account = RoundAccount(Fraction(1))
     for _ in range(3):
         account.charge(Fraction(1, 3))
     assert account.left == 0
@@ -215,7 +215,7 @@ def test_account_adds_up_exactly_and_refuses_the_last_straw():
         account.charge(Fraction(1, 10**30))
     assert account.spent == 1
     with pytest.raises(InvalidParameter):
-        Account(Fraction(1)).charge(Fraction(-1))
+        RoundAccount(Fraction(1)).charge(Fraction(-1))
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,7 @@ def test_a_round_that_does_not_fit_reads_nothing(ask, monkeypatch):
     read = []
     monkeypatch.setattr(PrivateTable, "_counts", lambda self, clique: read.append(clique))
     with pytest.raises(BudgetExceeded):
-        ask(table(((0, 1),), Reach(AR)))
+        ask(table(((0, 1),), MarginalSensitivity(AR)))
     assert not read
 
 
@@ -247,7 +247,9 @@ def test_choice_epsilon_spends_nearly_all_it_is_given():
 @pytest.mark.parametrize(("relation", "rows", "variance"), [(AR, 1, 25), (RO, 1, 50), (AR, 3, 225), (RO, 2, 200)])
 def test_measured_noise_follows_rounded_gaussian(relation, rows, variance):
     codes = np.zeros((5, 1), np.int32)
-    seen = PrivateTable(codes, (8_000,), Reach(relation, rows), Account(Fraction(1))).measure((0,), Fraction(1, 25))
+    seen = PrivateTable(codes, (8_000,), MarginalSensitivity(relation, rows), RoundAccount(Fraction(1))).measure(
+        (0,), Fraction(1, 25)
+    )
     noise_seen = seen.values.astype(np.int64) - np.bincount([0] * 5, minlength=8_000)
     assert fits(noise_seen, RoundedGaussianLaw(Fraction(variance)))
     assert rejects(noise_seen, RoundedGaussianLaw(Fraction(variance) * Fraction(5, 4)))
@@ -259,7 +261,7 @@ def test_measured_noise_follows_rounded_gaussian(relation, rows, variance):
 @pytest.mark.parametrize(("relation", "rows"), [(AR, 3), (RO, 2)])
 def test_rows_under_other_codes_are_as_dear_and_paid_from_the_same_account(relation, rows, columns):
     """Merged codes are of the same units: noise for fewer of their rows, or a fresh budget, would break the promise."""
-    first = table(((0, 1), (1, 2)), Reach(relation, rows))
+    first = table(((0, 1), (1, 2)), MarginalSensitivity(relation, rows))
     maps = [np.zeros(size, np.int32) for size in (SIZES if columns is None else [SIZES[place] for place in columns])]
     merged = first.recoded(maps, columns)
     assert merged.reach == first.reach
@@ -270,8 +272,8 @@ def test_rows_under_other_codes_are_as_dear_and_paid_from_the_same_account(relat
 
 def test_scores_cannot_leave_64_bits():
     said = np.array([np.inf, -1e300])
-    big = table(((0, 0),), Reach(AR))._scores([Candidate((0,), said)])
-    small = table(((0, 0), (0, 0)), Reach(AR))._scores([Candidate((0,), said)])
+    big = table(((0, 0),), MarginalSensitivity(AR))._scores([Candidate((0,), said)])
+    small = table(((0, 0), (0, 0)), MarginalSensitivity(AR))._scores([Candidate((0,), said)])
     assert abs(big[0] - small[0]) <= STEPS
     with pytest.raises(InvalidParameter):
-        table((), Reach(AR))._scores([Candidate((0,), np.zeros(1 << 23))])
+        table((), MarginalSensitivity(AR))._scores([Candidate((0,), np.zeros(1 << 23))])

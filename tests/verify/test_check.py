@@ -19,7 +19,7 @@ from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.verify import Measure, worlds
+from discreet.verify import DivergenceMeasure, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 PAIR = worlds([0, 1], [1])
@@ -151,7 +151,7 @@ def test_a_profile_is_compared_at_each_epsilon() -> None:
     result = verify.check(mechanism, PEOPLE, claim=profile, epsilons=points)
     assert result.holds
     assert [finding.claim.at for finding in result.findings] == [Fraction(point) for point in points]
-    assert all(finding.claim.measure is Measure.DELTA for finding in result.findings)
+    assert all(finding.claim.measure is DivergenceMeasure.DELTA for finding in result.findings)
     slightly = verify.check(mechanism, PEOPLE, claim=lambda e: profile(e) * Fraction("0.999"), epsilons=points)
     assert [finding.violated for finding in slightly.findings] == [True, True, True, False, False]
 

@@ -23,7 +23,7 @@ from discreet.privacy.events import (
     RandomizedResponse,
 )
 from discreet.privacy.relation import Relation
-from discreet.verify import Measure, worlds
+from discreet.verify import DivergenceMeasure, worlds
 from discreet.verify.claim import Claim, claims, renyi_claims
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -36,14 +36,14 @@ def spelled(event: Any, **asked: Any) -> list[Claim]:
 
 def test_a_pure_event_claims_its_epsilon_and_its_profile_below_it() -> None:
     found = spelled(PureDP(1))
-    assert found[0] == Claim(Measure.EPSILON, Fraction(0), Fraction(1))
+    assert found[0] == Claim(DivergenceMeasure.EPSILON, Fraction(0), Fraction(1))
     assert [claim.at for claim in found[1:]] == [0, Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)]
-    assert all(claim.measure is Measure.DELTA and 0 < claim.value < 1 for claim in found[1:])
+    assert all(claim.measure is DivergenceMeasure.DELTA and 0 < claim.value < 1 for claim in found[1:])
 
 
 def test_an_approximate_event_claims_its_delta_at_its_epsilon() -> None:
     (found,) = spelled(ApproxDP(1, "1e-6"))
-    assert (found.measure, found.at) == (Measure.DELTA, 1)
+    assert (found.measure, found.at) == (DivergenceMeasure.DELTA, 1)
     # The number comes from the accountant: a float, rounded up.
     assert Fraction("1e-6") <= found.value <= Fraction("1e-6") * (1 + Fraction(1, 2**50))
 

@@ -48,7 +48,7 @@ def largest_loss(law: TailedLaw, *, alpha: Number, beta: Number, tolerance: Numb
     if not isinstance(law, TailedLaw):
         raise InvalidParameter("only a law that falls like a power has a largest loss")
     with precision(_BITS):
-        return _Search(law, shift, dilation).run(float(positive(tolerance, name="tolerance")))
+        return _LossSearch(law, shift, dilation).run(float(positive(tolerance, name="tolerance")))
 
 
 @final
@@ -77,7 +77,7 @@ def _narrowed(low: float, high: float, slope: arb) -> tuple[float, float]:
 
 
 @final
-class _Search:
+class _LossSearch:
     """Branch and bound."""
 
     __slots__ = ("_alpha", "_beta", "_first_power", "_law", "_lower")

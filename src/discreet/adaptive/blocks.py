@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.adaptive.isolation import Rows
+from discreet.adaptive.isolation import BlockRows
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column, column_of
 
@@ -87,13 +87,13 @@ def all_assignments(count: int, *, blocks: int, memberships: int) -> Iterator[li
         yield [tuple(record for record in range(count) if block in drawn[record]) for block in range(blocks)]
 
 
-def rows_of(records: Records, chosen: NDArray[np.int64] | Sequence[int]) -> Rows:
+def rows_of(records: Records, chosen: NDArray[np.int64] | Sequence[int]) -> BlockRows:
     """Pack some of the records, in this order."""
     if not isinstance(records, np.ndarray):
-        return Rows(marshal.dumps([_plain(records[place]) for place in chosen], 2), array=False)
+        return BlockRows(marshal.dumps([_plain(records[place]) for place in chosen], 2), array=False)
     packed = io.BytesIO()
     np.save(packed, records[np.asarray(chosen, dtype=np.int64)], allow_pickle=False)
-    return Rows(packed.getvalue(), array=True)
+    return BlockRows(packed.getvalue(), array=True)
 
 
 def _plain(value: Any, depth: int = 0) -> Any:

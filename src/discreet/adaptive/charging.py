@@ -8,10 +8,10 @@ from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
-__all__ = ["Priced", "charge"]
+__all__ = ["PricedMechanism", "charge"]
 
 
-class Priced(Protocol):
+class PricedMechanism(Protocol):
     """What knows its price, which is public, before it sees data."""
 
     @property
@@ -21,7 +21,7 @@ class Priced(Protocol):
     def relation(self) -> Relation: ...
 
 
-def charge(mechanism: Priced, session: Payer | None, *, purpose: str) -> None:
+def charge(mechanism: PricedMechanism, session: Payer | None, *, purpose: str) -> None:
     """Charge the session, if there is one. It raises if the budget does not allow it; nothing is read then."""
     if session is not None:
         session.charge(mechanism.event, relation=mechanism.relation, purpose=purpose)

@@ -29,7 +29,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive, positive_integer
 from discreet.mechanisms.fields import read_flag, settle
 
-__all__ = ["FAILED", "BlockLimits", "Failed", "Rows", "heard", "probe", "run_blocks"]
+__all__ = ["FAILED", "BlockLimits", "BlockRows", "Failed", "heard", "probe", "run_blocks"]
 
 _TURN = 0.25  # Seconds, in which one block is cleared away before the next one starts.
 _DEEPEST = 16  # Nested lists in an answer.
@@ -86,7 +86,7 @@ class BlockLimits:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rows:
+class BlockRows:
     """The rows of a block, ready to be sent. It never prints what it holds."""
 
     packed: bytes
@@ -108,7 +108,7 @@ def probe(program: Program, limits: BlockLimits) -> None:
 
 def run_blocks(
     program: Program,
-    blocks: Sequence[Rows],
+    blocks: Sequence[BlockRows],
     limits: BlockLimits,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Any]:
@@ -139,7 +139,7 @@ def _sleep_until(moment: float) -> None:
         time.sleep(left)
 
 
-def _run(program: Program, rows: Rows | None, limits: BlockLimits) -> Any:
+def _run(program: Program, rows: BlockRows | None, limits: BlockLimits) -> Any:
     """Run one process to its end, whatever that is."""
     from tempfile import TemporaryDirectory
 
@@ -161,7 +161,7 @@ def _run(program: Program, rows: Rows | None, limits: BlockLimits) -> Any:
     return heard(said) if ended_well else FAILED
 
 
-def _job(program: Program, rows: Rows | None, limits: BlockLimits) -> bytes:
+def _job(program: Program, rows: BlockRows | None, limits: BlockLimits) -> bytes:
     job = {
         "filter": kernel_filter(),
         "libraries": list(program.libraries),

@@ -46,7 +46,7 @@ def _listed(
 ) -> Outcomes:
     """List one law once: many data sets of a small world share it. `bits` is the working precision."""
     low, high = window
-    places = _Places(law, centre, ball(scale[0]).union(ball(scale[1])))
+    places = _BorderPlaces(law, centre, ball(scale[0]).union(ball(scale[1])))
     left = list(places.beyond(low, -1, high - low))
     right = list(places.beyond(high, 1, high - low))
     starts = [*reversed(left), *range(low, high + 1), *right]
@@ -66,7 +66,7 @@ def _nearest(centre: Fraction) -> Outcomes:
     return Outcomes({up: ball(1)} if up == down else {up: half, down: half})
 
 
-class _Places:
+class _BorderPlaces:
     """Where the borders of grid points lie in a law."""
 
     __slots__ = ("_centre", "_law", "_scale")

@@ -65,7 +65,7 @@ def check_smoothness(query: SmoothQuery, worlds: Iterable[Sequence[Any]], *, bet
         values = [query.value(data) for data in data_sets]
         room = ball(1 + query.relative_error)
         sizes = [query.smooth_bound(data, computed).enclose(computed) * room for data in data_sets]
-        found = _Search(values, sizes, pairs)
+        found = _SmoothnessSearch(values, sizes, pairs)
         growth, uneven = found.growth(smooth)
         exceeded = found.exceeded(2 * query.value_error)
     return Smoothness(
@@ -77,7 +77,7 @@ def check_smoothness(query: SmoothQuery, worlds: Iterable[Sequence[Any]], *, bet
     )
 
 
-class _Search:
+class _SmoothnessSearch:
     __slots__ = ("_pairs", "_sizes", "_values")
 
     def __init__(self, values: list[Fraction], sizes: list[arb], pairs: list[tuple[int, int]]) -> None:

@@ -15,7 +15,7 @@ from discreet.adaptive.aggregators import Aggregator
 from discreet.adaptive.block_worker import spoken, unpacked
 from discreet.adaptive.blocks import Records, all_assignments, assign, read_records, rows_of
 from discreet.adaptive.charging import charge
-from discreet.adaptive.isolation import FAILED, BlockLimits, Rows, heard, probe, run_blocks
+from discreet.adaptive.isolation import FAILED, BlockLimits, BlockRows, heard, probe, run_blocks
 from discreet.adaptive.program import Program
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive_integer
@@ -127,7 +127,7 @@ class SubsampleAndAggregate:
         answers = self._answers([rows_of(records, block) for block in chosen], progress)
         return [self.aggregator.read(answer) for answer in answers]
 
-    def _answers(self, blocks: Sequence[Rows], progress: Progress | None) -> list[Any]:
+    def _answers(self, blocks: Sequence[BlockRows], progress: Progress | None) -> list[Any]:
         if isinstance(self.function, Program):
             return run_blocks(self.function, blocks, self.limits, progress)
         answers = []
@@ -163,7 +163,7 @@ class SubsampleAndAggregate:
         return leaf.delta if isinstance(leaf, ApproxDP) and not more else delta
 
 
-def _answer_here(function: Callable[[Any], Any], block: Rows) -> Any:
+def _answer_here(function: Callable[[Any], Any], block: BlockRows) -> Any:
     """Run a trusted function on a copy of its rows; the answer goes the way of all answers."""
     # Whatever is raised may hold data, and that it was raised is the answer of this block and of no other.
     with suppress(Exception, SystemExit):

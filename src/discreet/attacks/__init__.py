@@ -7,8 +7,8 @@ from discreet.attacks.attribute_guessers import through_model, through_table
 from discreet.attacks.attributes import Attributes, attributes
 from discreet.attacks.averaging import Averaging, averaging
 from discreet.attacks.averaging_curve import AveragingCurve, averaging_curve
-from discreet.attacks.axes import Level
-from discreet.attacks.counts import CountTable, Noise, tabulate
+from discreet.attacks.axes import AxisLevel
+from discreet.attacks.counts import CountNoise, CountTable, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
 from discreet.attacks.encoding import read_columns
 from discreet.attacks.floating_point import FloatingPoint, floating_point
@@ -17,19 +17,19 @@ from discreet.attacks.item_counts import ItemCounts, item_counts
 from discreet.attacks.linkage import Linkage, linkage
 from discreet.attacks.lone_cells import LoneCells, lone_cells
 from discreet.attacks.marginal_reconstruction import MarginalReconstruction, marginal_reconstruction
-from discreet.attacks.marginals import Block, Marginals, block_of
+from discreet.attacks.marginals import Marginals, PeopleBlock, block_of
 from discreet.attacks.membership import Membership, membership, membership_by_scores
 from discreet.attacks.noising import noised
 from discreet.attacks.populations import Population, coins, genome
 from discreet.attacks.published import published_counts
-from discreet.attacks.rates import Attacker, Found, judge
+from discreet.attacks.rates import Attacker, FoundRate, judge
 from discreet.attacks.reconstruction import Reconstruction, guessing_ceiling, reconstruction
 from discreet.attacks.results import Success
 from discreet.attacks.scoreboard import Rule, Scoreboard, ScoreboardTrial, scoreboard
 from discreet.attacks.scoring import lira_scores, logit_scores, loss_scores, rmia_scores
 from discreet.attacks.singling_out import SingledOut, singling_out
 from discreet.attacks.softmax import softmax_regression, softmax_regressions
-from discreet.attacks.sticky import Guessed, Sticky, sticky
+from discreet.attacks.sticky import Sticky, StickyResult, sticky
 from discreet.attacks.subset_decoding import Decoder
 from discreet.attacks.table_models import attributes_of_table, membership_of_scores, membership_of_table
 from discreet.attacks.tracing import Tracing, tracing
@@ -43,24 +43,23 @@ __all__ = [
     "Attributes",
     "Averaging",
     "AveragingCurve",
-    "Block",
+    "AxisLevel",
     "Combination",
+    "CountNoise",
     "CountTable",
     "Decoder",
     "Differencing",
     "FloatingPoint",
-    "Found",
-    "Guessed",
+    "FoundRate",
     "Indicators",
     "Isolation",
     "ItemCounts",
-    "Level",
     "Linkage",
     "LoneCells",
     "MarginalReconstruction",
     "Marginals",
     "Membership",
-    "Noise",
+    "PeopleBlock",
     "Population",
     "Reconstruction",
     "Rule",
@@ -69,6 +68,7 @@ __all__ = [
     "ScoreboardTrial",
     "SingledOut",
     "Sticky",
+    "StickyResult",
     "Success",
     "Tracing",
     "TracingPower",

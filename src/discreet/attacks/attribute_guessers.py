@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from discreet.attacks.attributes import Guesser
-from discreet.attacks.encoding import Columns, Encoder, encoder, numbered
+from discreet.attacks.encoding import ColumnEncoder, Columns, encoder, numbered
 from discreet.attacks.shadows import Train
 
 __all__ = ["through_model", "through_table"]
@@ -42,7 +42,7 @@ def through_table(synthesise: Callable[[Columns], Columns], *, secret: str) -> C
 class _Model:
     """A trained model that knows the names of its classes; a class that nobody had has none."""
 
-    def __init__(self, train: Train, codes: Encoder, rows: Columns, label: str) -> None:
+    def __init__(self, train: Train, codes: ColumnEncoder, rows: Columns, label: str) -> None:
         self.classes, labels = numbered(rows[label])
         self._codes, self._predict = codes, train(codes(rows), labels)
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["ALL", "Axis", "Level", "Line", "condition_axis", "value_axis"]
+__all__ = ["ALL", "AxisLevel", "GroupingAxis", "Line", "condition_axis", "value_axis"]
 
 ALL = 0  # The node that every axis begins with: all rows, whatever their value.
 Line: TypeAlias = tuple[int, tuple[int, ...]]  # A node, and the nodes whose counts add up to its count.
@@ -16,7 +16,7 @@ Line: TypeAlias = tuple[int, tuple[int, ...]]  # A node, and the nodes whose cou
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class AxisLevel:
     """A coarser grouping of a column: region of district. `members` lists what each of its values is made of."""
 
     name: str
@@ -26,7 +26,7 @@ class Level:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Axis:
+class GroupingAxis:
     """One thing that rows are told apart by: a column with its levels, or a condition that holds or does not."""
 
     name: str
@@ -49,23 +49,23 @@ class Axis:
         return (*self.above(parents[0]), node) if parents else (node,)
 
 
-def condition_axis(condition: str) -> Axis:
+def condition_axis(condition: str) -> GroupingAxis:
     """Return the axis of a condition: rows that fulfil it, and the others."""
-    return Axis(condition, {(condition, True): 1, (condition, False): 2}, ((ALL, (1, 2)),), condition=True)
+    return GroupingAxis(condition, {(condition, True): 1, (condition, False): 2}, ((ALL, (1, 2)),), condition=True)
 
 
-def value_axis(column: str, values: Sequence[Hashable], levels: Sequence[Level]) -> Axis:
+def value_axis(column: str, values: Sequence[Hashable], levels: Sequence[AxisLevel]) -> GroupingAxis:
     """Return the axis of a column, with at most one level above it."""
     nodes = {(column, value): place for place, value in enumerate(values, start=1)}
     mine = [level for level in levels if level.of == column]
     if len(mine) > 1:
         raise InvalidParameter(f"column {column!r} has two levels: leave one out")
     if not mine:
-        return Axis(column, nodes, ((ALL, tuple(nodes.values())),))
+        return GroupingAxis(column, nodes, ((ALL, tuple(nodes.values())),))
     return _with_level(column, nodes, mine[0])
 
 
-def _with_level(column: str, nodes: dict[tuple[str, Hashable], int], level: Level) -> Axis:
+def _with_level(column: str, nodes: dict[tuple[str, Hashable], int], level: AxisLevel) -> GroupingAxis:
     above = {(level.name, value): len(nodes) + place for place, value in enumerate(level.members, start=1)}
     lines: list[Line] = [(ALL, tuple(above.values()))]
     for value, members in level.members.items():
@@ -73,4 +73,4 @@ def _with_level(column: str, nodes: dict[tuple[str, Hashable], int], level: Leve
         lines.append((above[level.name, value], below))
     if sorted(child for _, children in lines[1:] for child in children) != list(nodes.values()):
         raise InvalidParameter(f"every value of {column!r} must be in exactly one group of level {level.name!r}")
-    return Axis(column, nodes | above, tuple(lines))
+    return GroupingAxis(column, nodes | above, tuple(lines))

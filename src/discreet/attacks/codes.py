@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from discreet.attacks.local import Lab
 from discreet.errors import InvalidParameter
 
-__all__ = ["Codes", "Columns", "Encoded", "encoded", "written_columns"]
+__all__ = ["Codes", "Encoded", "NamedColumns", "encoded", "written_columns"]
 
 Codes: TypeAlias = NDArray[np.uint32]
-Columns: TypeAlias = Sequence[str] | Mapping[str, str]  # names of columns, or names for what is calculated of them
+NamedColumns: TypeAlias = Sequence[str] | Mapping[str, str]  # names of columns, or names for what is calculated of them
 
 
 @final
@@ -35,7 +35,7 @@ class Encoded:
         return len(self.codes[0])
 
 
-def written_columns(lab: Lab, columns: Columns | None, leave_out: str | None) -> dict[str, str]:
+def written_columns(lab: Lab, columns: NamedColumns | None, leave_out: str | None) -> dict[str, str]:
     """Return what is written in a statement for each column; all columns of the table if none are named."""
     if isinstance(columns, Mapping):
         for text in columns.values():

@@ -17,13 +17,13 @@ from discreet.errors import InvalidParameter
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.privacy.notprivate import NotPrivate
 
-__all__ = ["CountTable", "Floats", "Noise", "tabulate"]
+__all__ = ["CountNoise", "CountTable", "Floats", "tabulate"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
 @final
-class Noise(Enum):
+class CountNoise(Enum):
     """Which noise was added to the counts of a table."""
 
     NONE = "none"
@@ -44,7 +44,7 @@ class CountTable:
     keys: tuple[tuple[Hashable, ...], ...]
     counts: Floats
     where: str = ""
-    noise: Noise = Noise.NONE
+    noise: CountNoise = CountNoise.NONE
     deviation: float = 0.0  # of the noise
 
     def __post_init__(self) -> None:
@@ -54,17 +54,17 @@ class CountTable:
             raise InvalidParameter(f"table {self.name!r} has a group twice")
         if not (math.isfinite(self.deviation) and self.deviation >= 0):
             raise InvalidParameter("the deviation of noise is a finite number and not negative")
-        if (self.noise is Noise.NONE) != (self.deviation == 0):
+        if (self.noise is CountNoise.NONE) != (self.deviation == 0):
             raise InvalidParameter("say both the kind of noise and its deviation, or neither")
 
     def draw(self, size: int) -> Floats:
         """Draw fresh noise of the same law: exact integers, as in a release."""
         match self.noise:
-            case Noise.NONE:
+            case CountNoise.NONE:
                 return np.zeros(size)
-            case Noise.GAUSSIAN:
+            case CountNoise.GAUSSIAN:
                 return np.asarray(rounded_gaussian(self.deviation, size), dtype=np.float64)
-            case Noise.LAPLACE:
+            case CountNoise.LAPLACE:
                 return np.asarray(discrete_laplace(self.deviation / math.sqrt(2), size), dtype=np.float64)
 
 

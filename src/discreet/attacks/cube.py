@@ -15,7 +15,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.axes import ALL, Axis, Level, condition_axis, value_axis
+from discreet.attacks.axes import ALL, AxisLevel, GroupingAxis, condition_axis, value_axis
 from discreet.attacks.counts import CountTable, Floats
 from discreet.errors import InvalidParameter
 
@@ -31,7 +31,7 @@ _PUBLISHED, _UNKNOWN = -1, -2
 class Cube:
     """The count of every group, where it is known, and how it came to be known."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[GroupingAxis, ...]
     tables: tuple[CountTable, ...]
     counts: Floats  # flat; NaN where unknown
     how: NDArray[np.int32]  # the line by which a count was derived, by its number; or published, or unknown
@@ -73,7 +73,7 @@ class Cube:
         return [(base + parent * stride, 1), *siblings]
 
 
-def axes_of(tables: Sequence[CountTable], attribute: str, levels: Sequence[Level] = ()) -> tuple[Axis, ...]:
+def axes_of(tables: Sequence[CountTable], attribute: str, levels: Sequence[AxisLevel] = ()) -> tuple[GroupingAxis, ...]:
     """Return the axes that some tables are about: conditions, columns, and the attribute last."""
     bases = {level.name: level for level in levels}
     values: dict[str, dict[Hashable, None]] = {}
@@ -96,7 +96,7 @@ def axes_of(tables: Sequence[CountTable], attribute: str, levels: Sequence[Level
     return (*(condition_axis(condition) for condition in conditions), *columns)
 
 
-def fill(axes: tuple[Axis, ...], tables: Sequence[CountTable]) -> Cube:
+def fill(axes: tuple[GroupingAxis, ...], tables: Sequence[CountTable]) -> Cube:
     """Enter what was published, and derive all that follows from it by chains of single unknowns."""
     size = prod(axis.size for axis in axes)
     if size > _MOST:
@@ -115,7 +115,7 @@ def fill(axes: tuple[Axis, ...], tables: Sequence[CountTable]) -> Cube:
     return Cube(axes, tuple(tables), counts, how, cells, lines)
 
 
-def _entered(axes: Sequence[Axis], tables: Sequence[CountTable]) -> dict[int, tuple[int, int]]:
+def _entered(axes: Sequence[GroupingAxis], tables: Sequence[CountTable]) -> dict[int, tuple[int, int]]:
     """Find the place of every published count; of two for one group, the less noisy is taken."""
     cells: dict[int, tuple[int, int]] = {}
     order = sorted(range(len(tables)), key=lambda number: -tables[number].deviation)
@@ -127,7 +127,7 @@ def _entered(axes: Sequence[Axis], tables: Sequence[CountTable]) -> dict[int, tu
     return cells
 
 
-def _place(axes: Sequence[Axis], table: CountTable, key: tuple[Hashable, ...]) -> int:
+def _place(axes: Sequence[GroupingAxis], table: CountTable, key: tuple[Hashable, ...]) -> int:
     known = [*zip(table.by, key, strict=True), (table.where, True)]
     place = 0
     for axis in axes:
@@ -136,7 +136,7 @@ def _place(axes: Sequence[Axis], table: CountTable, key: tuple[Hashable, ...]) -
 
 
 def _derive(
-    axes: Sequence[Axis],
+    axes: Sequence[GroupingAxis],
     lines: Sequence[tuple[int, int]],
     number: int,
     counts: Floats,

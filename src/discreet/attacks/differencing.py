@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from discreet.attacks.axes import ALL, Axis, Level
-from discreet.attacks.counts import CountTable, Floats, Noise
+from discreet.attacks.axes import ALL, AxisLevel, GroupingAxis
+from discreet.attacks.counts import CountNoise, CountTable, Floats
 from discreet.attacks.cube import Cube, axes_of, fill
 from discreet.attacks.drawing import success_bars
 from discreet.attacks.guessing import Readings, best, readings, trusted
@@ -99,7 +99,7 @@ def differencing(
     *,
     attribute: str,
     person: str | None = None,
-    levels: Sequence[Level] = (),
+    levels: Sequence[AxisLevel] = (),
     isolating: Sequence[CountTable] | None = None,
     event: Event | None = None,
     draws: int = 40,
@@ -125,7 +125,7 @@ def differencing(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Trial:
+class _AttackTrial:
     """What became of the attack on one person."""
 
     guess: int
@@ -136,7 +136,7 @@ class _Trial:
     isolation: Isolation
 
 
-def _trial(cube: Cube, target: Target, people: People, draws: int) -> _Trial:
+def _trial(cube: Cube, target: Target, people: People, draws: int) -> _AttackTrial:
     attributes = range(ALL + 1, cube.shape[-1])
     own = readings(cube, [target.place(cube.shape, a) for a in attributes])
     everybody = Target(target.who, (ALL,) * len(target.group), target.attribute)
@@ -145,7 +145,7 @@ def _trial(cube: Cube, target: Target, people: People, draws: int) -> _Trial:
     mine = _one(target.attribute, len(attributes))
     guess = best(own.counts, deviations, _common(whole.counts)) + 1
     others = np.bincount(people.nodes[:, -1], minlength=cube.shape[-1])[1:] - mine
-    return _Trial(
+    return _AttackTrial(
         guess=guess,
         without=best(own.counts - mine, deviations, _common(whole.counts - mine)) + 1,
         commonest=int(np.argmax(others)) + 1,
@@ -181,7 +181,7 @@ def _side_by_side(first: Readings, second: Readings) -> tuple[Floats, tuple[tupl
 
 
 def _noisy(own: Readings) -> bool:
-    return any(own.tables[table].noise is not Noise.NONE for table, _ in own.cells)
+    return any(own.tables[table].noise is not CountNoise.NONE for table, _ in own.cells)
 
 
 def _one(attribute: int, size: int) -> Floats:
@@ -210,7 +210,7 @@ def _isolation(cube: Cube, target: Target, guess: int) -> Isolation:
     )
 
 
-def _fact(axis: Axis, node: int) -> list[tuple[str, Hashable]]:
+def _fact(axis: GroupingAxis, node: int) -> list[tuple[str, Hashable]]:
     return [(name, value) for (name, value), one in axis.nodes.items() if one == node]
 
 
@@ -218,7 +218,7 @@ def _summed(
     attribute: str,
     people: People,
     targets: Sequence[Target],
-    trials: Sequence[_Trial],
+    trials: Sequence[_AttackTrial],
     event: Event | None,
     examples: int,
 ) -> Differencing:
@@ -242,7 +242,7 @@ def _hits(guesses: Sequence[int], truths: Sequence[int]) -> Success:
     return Success(sum(guess == truth for guess, truth in zip(guesses, truths, strict=True)), len(truths))
 
 
-def _drawn(trials: Sequence[_Trial], side: int) -> Success:
+def _drawn(trials: Sequence[_AttackTrial], side: int) -> Success:
     return Success(sum(t.fresh[side] for t in trials if t.fresh is not None), sum(t.draws for t in trials))
 
 

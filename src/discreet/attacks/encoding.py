@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Columns", "Encoder", "encoder", "numbered", "read_columns", "taken"]
+__all__ = ["ColumnEncoder", "Columns", "encoder", "numbered", "read_columns", "taken"]
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]  # name to values, one for each person
 Floats: TypeAlias = NDArray[np.float64]
@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Encoder:
+class ColumnEncoder:
     """How some columns become numbers: of each either its mean and deviation, or the values that it can have."""
 
     scales: Mapping[str, tuple[float, float]]
@@ -32,7 +32,7 @@ class Encoder:
         return np.concatenate(parts, axis=1)
 
 
-def encoder(table: Columns, names: Sequence[str]) -> Encoder:
+def encoder(table: Columns, names: Sequence[str]) -> ColumnEncoder:
     """Learn how to encode columns of a table. A missing number counts as the mean."""
     unknown = [name for name in names if name not in table]
     if unknown or not names:
@@ -44,7 +44,7 @@ def encoder(table: Columns, names: Sequence[str]) -> Encoder:
             scales[name] = float(np.nanmean(column)), float(np.nanstd(column)) or 1.0
         else:
             values[name] = np.unique(_texts(table[name]))
-    return Encoder(scales, values)
+    return ColumnEncoder(scales, values)
 
 
 def numbered(column: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

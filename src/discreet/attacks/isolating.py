@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.axes import ALL, Axis
+from discreet.attacks.axes import ALL, GroupingAxis
 from discreet.attacks.cube import Cube
 from discreet.attacks.local import Lab, laboratory, text_of
 
@@ -57,7 +57,7 @@ class Target:
         return place
 
 
-def people_of(rows: Any, axes: Sequence[Axis], person: str | None) -> People:
+def people_of(rows: Any, axes: Sequence[GroupingAxis], person: str | None) -> People:
     """Read rows as nodes of axes; without a column that tells people apart, each row is a person."""
     with laboratory({"rows": rows}) as lab:
         columns = [_column(lab, axis) for axis in axes]
@@ -72,11 +72,11 @@ def people_of(rows: Any, axes: Sequence[Axis], person: str | None) -> People:
     return People(nodes[kept], times[whose[kept]] == 1, whose[kept], persons.dictionary)
 
 
-def _column(lab: Lab, axis: Axis) -> str:
+def _column(lab: Lab, axis: GroupingAxis) -> str:
     return lab.condition("rows", axis.name) if axis.condition else lab.column("rows", axis.name)
 
 
-def _nodes(column: pa.ChunkedArray, axis: Axis) -> Places:
+def _nodes(column: pa.ChunkedArray, axis: GroupingAxis) -> Places:
     """Return the node of each value; -1 for missing ones and for those that no table lists."""
     encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
@@ -111,12 +111,12 @@ def _target(cube: Cube, people: People, row: int, groups: Sequence[tuple[int, ..
     return min(targets, key=lambda target: len(cube.made_of(target.place(cube.shape, ALL))))
 
 
-def _choices(axes: Sequence[Axis]) -> Iterator[tuple[int, ...]]:
+def _choices(axes: Sequence[GroupingAxis]) -> Iterator[tuple[int, ...]]:
     """List how many steps up from its leaf each axis may go, all the way to ALL first."""
     return product(*(range(len(axis.above(1)) - 1, -1, -1) for axis in axes))
 
 
-def _lifted(nodes: Places, axes: Sequence[Axis], up: Sequence[int]) -> Places:
+def _lifted(nodes: Places, axes: Sequence[GroupingAxis], up: Sequence[int]) -> Places:
     """Replace each node by the one that is some steps above it."""
     lifted = np.empty_like(nodes)
     for place, (axis, steps) in enumerate(zip(axes, up, strict=True)):
@@ -125,7 +125,7 @@ def _lifted(nodes: Places, axes: Sequence[Axis], up: Sequence[int]) -> Places:
     return lifted
 
 
-def _step(axis: Axis, node: int, steps: int) -> int:
+def _step(axis: GroupingAxis, node: int, steps: int) -> int:
     above = axis.above(node)
     return above[max(0, len(above) - 1 - steps)]
 

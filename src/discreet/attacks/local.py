@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.engines.cage import Cage, default_threads
-from discreet.query.engines.tables import Held, hold, read_in_binary
+from discreet.query.engines.cage import Sandbox, default_threads
+from discreet.query.engines.tables import HeldTable, hold, read_in_binary
 from discreet.query.engines.writing import quote
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def laboratory(tables: Mapping[str, Any]) -> Iterator[Lab]:
     """Open tables of this machine: frames, Arrow tables, Parquet and CSV files, DuckDB databases and connections."""
     held = {name: _hold(name, table) for name, table in tables.items()}
     paths = [path for table in held.values() for path in table.paths]
-    cage = Cage(paths, memory=_MEMORY, threads=default_threads())
+    cage = Sandbox(paths, memory=_MEMORY, threads=default_threads())
     try:
         yield _prepared(cage.connection(), held)
     finally:
@@ -87,7 +87,7 @@ def text_of(name: str) -> str:
     return f"CAST({name} AS VARCHAR)"
 
 
-def _prepared(connection: Any, held: Mapping[str, Held]) -> Lab:
+def _prepared(connection: Any, held: Mapping[str, HeldTable]) -> Lab:
     relations, columns = {}, {}
     for place, (name, table) in enumerate(held.items()):
         ours = f"lab_{place}"
@@ -109,7 +109,7 @@ def _columns(connection: Any, relation: str, name: str) -> dict[str, str]:
     )
 
 
-def _hold(name: str, table: Any) -> Held:
+def _hold(name: str, table: Any) -> HeldTable:
     if isinstance(table, (str, Path)) and _remote(str(table)):
         raise _elsewhere()
     if isinstance(table, (list, tuple)) and any(_remote(str(part)) for part in table):

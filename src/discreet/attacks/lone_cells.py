@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from discreet.attacks.codes import Columns, Encoded, encoded, written_columns
+from discreet.attacks.codes import Encoded, NamedColumns, encoded, written_columns
 from discreet.attacks.diaries import Numbers
 from discreet.attacks.local import laboratory
 from discreet.attacks.results import Success
@@ -71,7 +71,7 @@ class LoneCells:
         )
 
 
-def lone_cells(rows: Any, columns: Columns, *, epsilon: Number) -> NotPrivate[LoneCells]:
+def lone_cells(rows: Any, columns: NamedColumns, *, epsilon: Number) -> NotPrivate[LoneCells]:
     """Release counts of every combination of values with Laplace noise, and look for those who are alone.
 
     Every row is a person, who changes one count by one. Somebody is seen in a cell if its noisy count is 1 or more.

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.attacks.drawing import success_bars
 from discreet.attacks.marginal_fitting import certain, fitted, nearest
-from discreet.attacks.marginals import Block, Marginals, block_of, marginals
+from discreet.attacks.marginals import Marginals, PeopleBlock, block_of, marginals
 from discreet.attacks.results import Success
 from discreet.attacks.vectors import Integers, VectorRelease, deviation_of, released
 from discreet.errors import InvalidParameter
@@ -116,8 +116,8 @@ def marginal_reconstruction(
     cell of each table: `gaussian_counts(cells, squared_sensitivity=tables, …)`, both told by `block_of(…).marginals`.
     Without one they are exact. `trials` people, everybody unless said otherwise, are looked for in tables of their own.
     """
-    block = rows if isinstance(rows, Block) else block_of(rows, columns, ways=ways, where=where, values=values)
-    attack = _Attack(block, mechanism)
+    block = rows if isinstance(rows, PeopleBlock) else block_of(rows, columns, ways=ways, where=where, values=values)
+    attack = _MarginalAttack(block, mechanism)
     cells = marginals(block)
     found = attack.rebuilt(cells)
     truth = np.bincount(block.kinds, minlength=block.marginals.kinds)
@@ -144,8 +144,8 @@ def marginal_reconstruction(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Attack:
-    block: Block
+class _MarginalAttack:
+    block: PeopleBlock
     mechanism: VectorRelease | None
 
     def rebuilt(self, cells: Integers) -> Integers:

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Block", "Marginals", "block_of", "marginals"]
+__all__ = ["Marginals", "PeopleBlock", "block_of", "marginals"]
 
 _MOST_KINDS, _MOST_ROWS = 20_000, 2_000
 
@@ -83,7 +83,7 @@ class Marginals:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class PeopleBlock:
     """A few people, each of a kind."""
 
     marginals: Marginals
@@ -92,7 +92,7 @@ class Block:
 
 def block_of(
     table: Any, columns: Sequence[str], *, ways: int, where: str = "", values: Mapping[str, Sequence[str]] | None = None
-) -> Block:
+) -> PeopleBlock:
     """Read the people of a block: the rows of a table of this machine that fulfil a condition, as in SQL.
 
     `values` lists the groups of a column; without it those of the whole table are taken. Values are read as text, and
@@ -107,10 +107,10 @@ def block_of(
     if not 1 <= rows.num_rows <= _MOST_ROWS:
         raise InvalidParameter(f"a block has from one to {_MOST_ROWS:,} people: say which with where='…'")
     plan = Marginals(columns=tuple(columns), values=tuple(known), ways=ways)
-    return Block(plan, _kinds(plan, [rows.column(f"c{i}").to_pylist() for i in range(len(columns))]))
+    return PeopleBlock(plan, _kinds(plan, [rows.column(f"c{i}").to_pylist() for i in range(len(columns))]))
 
 
-def marginals(block: Block) -> Integers:
+def marginals(block: PeopleBlock) -> Integers:
     """Count a block exactly: the cells of all its tables, one after another."""
     people = np.bincount(block.kinds, minlength=block.marginals.kinds)
     return np.asarray(block.marginals.matrix() @ people).round().astype(np.int64)

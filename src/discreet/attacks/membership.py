@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from discreet.attacks.rates import RATES, Attacker, Found, judge
+from discreet.attacks.rates import RATES, Attacker, FoundRate, judge
 from discreet.attacks.scoring import confidences, lira_scores, logit_scores, loss_scores, rmia_scores
 from discreet.attacks.shadows import Game, Train, play
 from discreet.errors import InvalidParameter
@@ -158,7 +158,7 @@ def _told(attacker: Attacker) -> Iterator[str]:
     yield from (f"        {_sentence(found)}" for found in attacker.found)
 
 
-def _sentence(found: Found) -> str:
+def _sentence(found: FoundRate) -> str:
     low, high = found.members.interval()
     said = f"at {100 * found.rate:g} % false alarms: {100 * found.members.share:.1f} % of people found"
     said += f" ({100 * low:.1f} to {100 * high:.1f} %; guessing: {100 * found.rate:g} %"

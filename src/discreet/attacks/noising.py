@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from discreet import privacy
-from discreet.attacks.counts import CountTable, Noise
+from discreet.attacks.counts import CountNoise, CountTable
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
 from discreet.noise import rounded_gaussian
@@ -26,7 +26,7 @@ def noised(
     Guarantee   for one row more or less, which changes one count of each table by one.
     Theorem     k Gaussian releases of deviation sqrt(k) sigma cost together what one of sigma does. [DRS22]
     """
-    if not tables or any(table.noise is not Noise.NONE for table in tables):
+    if not tables or any(table.noise is not CountNoise.NONE for table in tables):
         raise InvalidParameter("give at least one table, and exact ones")
     alone = privacy.gaussian_sigma(epsilon, exact(delta, name="delta"))
     # The root is rounded up, so that the noise is not too small.
@@ -35,7 +35,7 @@ def noised(
         replace(
             table,
             counts=table.counts + np.asarray(rounded_gaussian(sigma, len(table.counts)), dtype=np.float64),
-            noise=Noise.GAUSSIAN,
+            noise=CountNoise.GAUSSIAN,
             deviation=float(sigma),
         )
         for table in tables

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.attacks.counts import CountTable, Noise
+from discreet.attacks.counts import CountNoise, CountTable
 from discreet.attacks.local import laboratory
 
 __all__ = ["published_counts"]
@@ -21,7 +21,7 @@ def published_counts(
     count: str,
     where: str = "",
     name: str = "table",
-    noise: Noise = Noise.GAUSSIAN,
+    noise: CountNoise = CountNoise.GAUSSIAN,
 ) -> CountTable:
     """Read a published table of counts: its groups, its counts, and how noisy they are.
 
@@ -44,6 +44,6 @@ def published_counts(
         where=where,
         keys=tuple(tuple(row[f"key_{i}"] for i in range(len(by))) for row in rows),
         counts=np.array([math.nan if row["count"] is None else row["count"] for row in rows], dtype=np.float64),
-        noise=noise if most > 0 else Noise.NONE,
+        noise=noise if most > 0 else CountNoise.NONE,
         deviation=most,
     )

@@ -15,7 +15,7 @@ from discreet.attacks.results import Success
 from discreet.errors import InvalidParameter
 from discreet.privacy import Event, Relation, best_tpr
 
-__all__ = ["Attacker", "Found", "judge"]
+__all__ = ["Attacker", "FoundRate", "judge"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -27,7 +27,7 @@ RATES = (
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundRate:
     """Who was found with at most a given rate of false alarms.
 
     Whoever was not in the data and scores above the threshold is a false alarm; the threshold is the score of one of
@@ -52,11 +52,11 @@ class Attacker:
     name: str
     auc: float  # the chance that somebody of the data scores higher than somebody else
     auc_limits: tuple[float, float]  # at 95 %
-    found: tuple[Found, ...]
+    found: tuple[FoundRate, ...]
     alarms: Floats  # the whole curve: rates of false alarms …
     hits: Floats  # … and the share of people found
 
-    def at(self, rate: float) -> Found:
+    def at(self, rate: float) -> FoundRate:
         """Return who was found at one of the rates of `found`."""
         for one in self.found:
             if one.rate == rate:
@@ -99,7 +99,7 @@ def _read(scores: Any, inside: Any) -> tuple[Floats, Flags]:
     return marks, truth
 
 
-def _found(members: Floats, others: Floats, rate: float, event: Event | None) -> Found:
+def _found(members: Floats, others: Floats, rate: float, event: Event | None) -> FoundRate:
     """Take the highest threshold that is the score of somebody who was not in, with few enough of them above it."""
     if not 0 < rate < 1:
         raise InvalidParameter("a rate of false alarms lies between 0 and 1")
@@ -108,7 +108,7 @@ def _found(members: Floats, others: Floats, rate: float, event: Event | None) ->
     alarms = Success(int(np.count_nonzero(others > threshold)), len(others))
     ceiling = None if event is None else _ceiling(event, alarms, 0.05)
     hits = Success(int(np.count_nonzero(members > threshold)), len(members))
-    return Found(rate=rate, members=hits, alarms=alarms, ceiling=ceiling)
+    return FoundRate(rate=rate, members=hits, alarms=alarms, ceiling=ceiling)
 
 
 def _ceiling(event: Event, alarms: Success, error: float) -> float:

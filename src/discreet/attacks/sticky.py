@@ -19,8 +19,8 @@ from discreet.attacks.results import Success
 from discreet.attacks.sticky_guesses import METHODS, guess
 from discreet.attacks.sticky_model import StickyModel
 from discreet.attacks.sticky_ours import PrivateCounts, SessionCounts
-from discreet.attacks.sticky_questions import Rows, System
-from discreet.attacks.sticky_targets import Pair, pairs_of, read_rows, singled_out
+from discreet.attacks.sticky_questions import CodedPeople, System
+from discreet.attacks.sticky_targets import TargetPair, pairs_of, read_rows, singled_out
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive
 from discreet.privacy import PureDP, best_guess
@@ -30,14 +30,14 @@ from discreet.privacy.notprivate import NotPrivate
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Guessed", "Sticky", "sticky"]
+__all__ = ["Sticky", "StickyResult", "sticky"]
 
 _MOST_KNOWN = 10
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guessed:
+class StickyResult:
     """How often one way of attacking was right; where all its questions were refused, a coin was tossed."""
 
     method: str
@@ -56,7 +56,7 @@ class Sticky:
     secret: str
     unique: Success  # people whom what is known singles out
     exposed: Success  # of the unique who were looked at: those with a crowd around them in which questions can hide
-    guessed: tuple[Guessed, ...]
+    guessed: tuple[StickyResult, ...]
     ceiling: float | None  # the share of right guesses that nobody exceeds; None if nothing is promised
 
     @property
@@ -144,10 +144,10 @@ def sticky(
 
 
 def _exposed(
-    table: Rows, alone: Sequence[int], victims: int, crowd: int
-) -> tuple[list[tuple[int, Sequence[Pair]]], int]:
+    table: CodedPeople, alone: Sequence[int], victims: int, crowd: int
+) -> tuple[list[tuple[int, Sequence[TargetPair]]], int]:
     """Look at people in an order of chance until enough can be attacked; tell how many were looked at."""
-    chosen: list[tuple[int, Sequence[Pair]]] = []
+    chosen: list[tuple[int, Sequence[TargetPair]]] = []
     order = noise.permutation(len(alone)).tolist() if alone else []
     for looked, place in enumerate(order, start=1):
         pairs = pairs_of(table, alone[place], crowd)
@@ -165,17 +165,17 @@ def _check(known: Sequence[str], secret: str, victims: int, clones: int) -> None
         raise InvalidParameter("attack at least one victim, with at least two clones")
 
 
-def _system(table: Rows, epsilon: Number | None, by_session: bool) -> tuple[System, Fraction]:
+def _system(table: CodedPeople, epsilon: Number | None, by_session: bool) -> tuple[System, Fraction]:
     if epsilon is None:
         return StickyModel.over(table), Fraction(0)
     promised = positive(epsilon, name="epsilon")
-    kind: Callable[[Rows, Fraction], System] = SessionCounts if by_session else PrivateCounts
+    kind: Callable[[CodedPeople, Fraction], System] = SessionCounts if by_session else PrivateCounts
     return kind(table, promised), promised
 
 
 def _attacked(
-    table: Rows, system: System, victims: Sequence[tuple[int, Sequence[Pair]]], clones: int
-) -> tuple[Guessed, ...]:
+    table: CodedPeople, system: System, victims: Sequence[tuple[int, Sequence[TargetPair]]], clones: int
+) -> tuple[StickyResult, ...]:
     secrets = noise.bernoulli("1/2", len(victims)).astype(np.int64).tolist()
     tallies = []
     for method in METHODS:
@@ -185,7 +185,7 @@ def _attacked(
             inside, questions, silent = guess(method, world, table, person, pairs, clones)
             right, asked, refused = right + (inside == bool(truth)), asked + questions, refused + silent
         tallies.append(
-            Guessed(
+            StickyResult(
                 method=method.name,
                 right=Success(right, len(victims)),
                 questions=asked / len(victims),
@@ -200,12 +200,12 @@ def _limits(success: Success) -> str:
     return f"{100 * success.share:5.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def _asked(one: Guessed) -> str:
+def _asked(one: StickyResult) -> str:
     told = f"{one.questions:.0f} questions" if one.questions > 1 else "1 question"
     return f"{told}, {100 * one.refused:.0f} % refused" if one.refused else told
 
 
-def _plain(one: Guessed) -> dict[str, Any]:
+def _plain(one: StickyResult) -> dict[str, Any]:
     return {
         "method": one.method,
         "right": _share(one.right),

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 from discreet import noise
-from discreet.attacks.sticky_questions import SECRET, Condition, Law, Question, Rows, System
-from discreet.attacks.sticky_targets import Pair
+from discreet.attacks.sticky_questions import SECRET, CodedPeople, Condition, ExpectedDifferences, Question, System
+from discreet.attacks.sticky_targets import TargetPair
 
-__all__ = ["METHODS", "Answered", "Method", "guess"]
+__all__ = ["METHODS", "Answered", "GuessMethod", "guess"]
 
-Asked: TypeAlias = list[tuple[Pair, tuple[Question, ...]]]
+Asked: TypeAlias = list[tuple[TargetPair, tuple[Question, ...]]]
 _NOBODY = -1  # A code that nobody has: to exclude it excludes nobody.
 
 
@@ -22,7 +22,7 @@ _NOBODY = -1  # A code that nobody has: to exclude it excludes nobody.
 class Answered:
     """A pair whose questions were all answered."""
 
-    pair: Pair
+    pair: TargetPair
     answers: Sequence[float]
 
     @property
@@ -33,16 +33,16 @@ class Answered:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Method:
+class GuessMethod:
     """Some questions in pairs, and how sure their answers make an attacker; above 0 the person was counted."""
 
     name: str
-    ask: Callable[[Rows, int, Sequence[Pair], int], Asked]
+    ask: Callable[[CodedPeople, int, Sequence[TargetPair], int], Asked]
     weigh: Callable[[System, Sequence[Answered]], float]
 
 
 def guess(
-    method: Method, system: System, rows: Rows, person: int, pairs: Sequence[Pair], clones: int
+    method: GuessMethod, system: System, rows: CodedPeople, person: int, pairs: Sequence[TargetPair], clones: int
 ) -> tuple[bool, int, int]:
     """Attack one person. Return the guess, the number of questions and the number of those that were refused."""
     asked = method.ask(rows, person, pairs, clones)
@@ -54,40 +54,40 @@ def guess(
     return counted, sum(len(answers) for _, answers in groups), silent
 
 
-def _widest(pairs: Sequence[Pair]) -> Pair:
+def _widest(pairs: Sequence[TargetPair]) -> TargetPair:
     return max(pairs, key=lambda pair: pair.crowd)
 
 
-def _conditions(rows: Rows, person: int, pair: Pair) -> Question:
+def _conditions(rows: CodedPeople, person: int, pair: TargetPair) -> Question:
     same = tuple(Condition(name, int(rows.columns[name][person])) for name in pair.rest)
     return (*same, Condition(SECRET, 1))
 
 
-def _apart(rows: Rows, person: int, pair: Pair, *more: Condition) -> tuple[Question, Question]:
+def _apart(rows: CodedPeople, person: int, pair: TargetPair, *more: Condition) -> tuple[Question, Question]:
     """Ask for those who fit the rest and have the secret, with the person if they have it, and surely without."""
     rest = (*_conditions(rows, person, pair), *more)
     return rest, (*rest, Condition(pair.telling, int(rows.columns[pair.telling][person]), equal=False))
 
 
-def _direct(rows: Rows, person: int, pairs: Sequence[Pair], clones: int) -> Asked:
+def _direct(rows: CodedPeople, person: int, pairs: Sequence[TargetPair], clones: int) -> Asked:
     pair = _widest(pairs)
     telling = Condition(pair.telling, int(rows.columns[pair.telling][person]))
     return [(pair, ((*_conditions(rows, person, pair), telling),))]
 
 
-def _one(rows: Rows, person: int, pairs: Sequence[Pair], clones: int) -> Asked:
+def _one(rows: CodedPeople, person: int, pairs: Sequence[TargetPair], clones: int) -> Asked:
     return [(_widest(pairs), _apart(rows, person, _widest(pairs)))]
 
 
-def _again(rows: Rows, person: int, pairs: Sequence[Pair], clones: int) -> Asked:
+def _again(rows: CodedPeople, person: int, pairs: Sequence[TargetPair], clones: int) -> Asked:
     return [(_widest(pairs), _apart(rows, person, _widest(pairs)))] * clones
 
 
-def _each(rows: Rows, person: int, pairs: Sequence[Pair], clones: int) -> Asked:
+def _each(rows: CodedPeople, person: int, pairs: Sequence[TargetPair], clones: int) -> Asked:
     return [(pair, _apart(rows, person, pair)) for pair in pairs]
 
 
-def _cloned(rows: Rows, person: int, pairs: Sequence[Pair], clones: int) -> Asked:
+def _cloned(rows: CodedPeople, person: int, pairs: Sequence[TargetPair], clones: int) -> Asked:
     """Add conditions that exclude nobody: a column is not a value that nobody has, another one each time."""
     pair = _widest(pairs)
     dummies = [Condition(pair.rest[0], _NOBODY - number, equal=False) for number in range(clones)]
@@ -112,7 +112,7 @@ def _clones(system: System, told: Sequence[Answered]) -> float:
     return _ratio(system, told[0].pair, [one.difference for one in told], 2 * len(told), cloned=True)
 
 
-def _ratio(system: System, pair: Pair, differences: Sequence[float], asked: int, *, cloned: bool) -> float:
+def _ratio(system: System, pair: TargetPair, differences: Sequence[float], asked: int, *, cloned: bool) -> float:
     conditions = len(pair.rest) + 1
     inside, outside = (
         system.law(inside=which, conditions=conditions, cloned=cloned, asked=asked) for which in (True, False)
@@ -120,7 +120,7 @@ def _ratio(system: System, pair: Pair, differences: Sequence[float], asked: int,
     return _log_density(inside, differences) - _log_density(outside, differences)
 
 
-def _log_density(law: Law, values: Sequence[float]) -> float:
+def _log_density(law: ExpectedDifferences, values: Sequence[float]) -> float:
     """Return the log density, up to a constant, of normal values with one shared and one own part each.
 
     The mean of n values has variance own / n + common, and their n - 1 contrasts have variance own.
@@ -135,10 +135,10 @@ def _log_density(law: Law, values: Sequence[float]) -> float:
 
 
 METHODS = (
-    Method("asking directly", _direct, _count),
-    Method("one difference", _one, _mean),
-    Method("the same again, averaged", _again, _mean),
-    Method("clones, averaged", _cloned, _mean),
-    Method("noise of differences", _each, _noise),
-    Method("noise of clones", _cloned, _clones),
+    GuessMethod("asking directly", _direct, _count),
+    GuessMethod("one difference", _one, _mean),
+    GuessMethod("the same again, averaged", _again, _mean),
+    GuessMethod("clones, averaged", _cloned, _mean),
+    GuessMethod("noise of differences", _each, _noise),
+    GuessMethod("noise of clones", _cloned, _clones),
 )

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.attacks.sticky_questions import Condition, Law, Question, Rows
+from discreet.attacks.sticky_questions import CodedPeople, Condition, ExpectedDifferences, Question
 
 __all__ = ["StickyModel"]
 
@@ -31,17 +31,17 @@ _THRESHOLD, _SPREAD = 4.0, 0.5  # A bucket is hidden below a normal threshold of
 class StickyModel:
     """Counts with sticky noise of unit variance in each layer, rounded; few people are not told."""
 
-    rows: Rows
+    rows: CodedPeople
     salt: bytes  # secret: without it noise could be computed and taken off
     tags: NDArray[np.uint64]  # the hash of each person
 
     @classmethod
-    def over(cls, rows: Rows) -> StickyModel:
+    def over(cls, rows: CodedPeople) -> StickyModel:
         """Set a system up over some rows, with a fresh salt."""
         tags = noise.uniform(2**62, rows.size).astype(np.uint64)
         return cls(rows, _salt(), tags)
 
-    def renewed(self, rows: Rows) -> StickyModel:
+    def renewed(self, rows: CodedPeople) -> StickyModel:
         """Return the system over other rows of the same people, with a fresh salt."""
         return StickyModel(rows, _salt(), self.tags)
 
@@ -49,7 +49,7 @@ class StickyModel:
         """Answer each question, or refuse it with None."""
         return [self._answer(question) for question in questions]
 
-    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
+    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> ExpectedDifferences:
         """Return the law of the difference of two answers: with `conditions`, and with one more that leaves one out.
 
         Same people: all layers of shared conditions cancel, and the two of the one that is new are left. One person
@@ -57,9 +57,9 @@ class StickyModel:
         condition more, of no effect; only its layers differ from clone to clone. [GHRLM19]
         """
         if not inside:
-            return Law(mean=0.0, common=2.0, own=_ROUNDED)
+            return ExpectedDifferences(mean=0.0, common=2.0, own=_ROUNDED)
         fresh = 2.0 * conditions + 2.0
-        return Law(mean=1.0, common=fresh, own=(2.0 if cloned else 0.0) + _ROUNDED)
+        return ExpectedDifferences(mean=1.0, common=fresh, own=(2.0 if cloned else 0.0) + _ROUNDED)
 
     def _answer(self, question: Question) -> float | None:
         fits = self.rows.fitting(question)

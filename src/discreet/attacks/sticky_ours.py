@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from discreet import noise
-from discreet.attacks.sticky_questions import Condition, Law, Question, Rows
+from discreet.attacks.sticky_questions import CodedPeople, Condition, ExpectedDifferences, Question
 from discreet.privacy import Event, PureDP
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["PrivateCounts", "SessionCounts"]
 class SessionCounts:
     """A `dp.Session` with a budget of epsilon for everything that is asked in one attack, shared evenly."""
 
-    rows: Rows
+    rows: CodedPeople
     epsilon: Fraction
 
     @property
@@ -32,7 +32,7 @@ class SessionCounts:
         """What one attack spends."""
         return PureDP(self.epsilon)
 
-    def renewed(self, rows: Rows) -> SessionCounts:
+    def renewed(self, rows: CodedPeople) -> SessionCounts:
         return SessionCounts(rows, self.epsilon)
 
     def plan(self, questions: Sequence[Question]) -> Plan:
@@ -51,7 +51,7 @@ class SessionCounts:
         answer = self.plan(questions).release().to_arrow()
         return [float(answer.column(f"q{i}")[0].as_py()) for i in range(len(questions))]
 
-    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
+    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> ExpectedDifferences:
         return _difference(inside, asked / self.epsilon)
 
 
@@ -60,7 +60,7 @@ class SessionCounts:
 class PrivateCounts:
     """The same counts with the same noise as a session draws, without its engine and ledger: for many attacks."""
 
-    rows: Rows
+    rows: CodedPeople
     epsilon: Fraction
 
     @property
@@ -68,7 +68,7 @@ class PrivateCounts:
         """What one attack spends."""
         return PureDP(self.epsilon)
 
-    def renewed(self, rows: Rows) -> PrivateCounts:
+    def renewed(self, rows: CodedPeople) -> PrivateCounts:
         return PrivateCounts(rows, self.epsilon)
 
     def answers(self, questions: Sequence[Question]) -> list[float | None]:
@@ -80,16 +80,16 @@ class PrivateCounts:
         }
         return [told[question] for question in questions]
 
-    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
+    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> ExpectedDifferences:
         return _difference(inside, asked / self.epsilon)
 
 
-def _difference(inside: bool, scale: Fraction) -> Law:
+def _difference(inside: bool, scale: Fraction) -> ExpectedDifferences:
     """Two answers have fresh noise, of variance 2 b^2 each, wherever the person is: only the mean tells."""
-    return Law(mean=float(inside), common=0.0, own=4 * float(scale) ** 2)
+    return ExpectedDifferences(mean=float(inside), common=0.0, own=4 * float(scale) ** 2)
 
 
-def _table(rows: Rows) -> Any:
+def _table(rows: CodedPeople) -> Any:
     import pyarrow as pa
 
     return pa.table(dict(rows.columns))

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SECRET", "Codes", "Condition", "Law", "Question", "Rows", "System"]
+__all__ = ["SECRET", "CodedPeople", "Codes", "Condition", "ExpectedDifferences", "Question", "System"]
 
 SECRET = "secret"
 Codes: TypeAlias = NDArray[np.int64]
@@ -30,7 +30,7 @@ Question: TypeAlias = tuple[Condition, ...]  # How many people fulfil all of the
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class CodedPeople:
     """A table, one row for each person, every value a code."""
 
     columns: Mapping[str, Codes]
@@ -48,16 +48,16 @@ class Rows:
             fits &= same if one.equal else ~same
         return fits
 
-    def with_secret(self, person: int, value: int) -> Rows:
+    def with_secret(self, person: int, value: int) -> CodedPeople:
         """Return the same table, in which one person has another secret."""
         changed = self.columns[SECRET].copy()
         changed[person] = value
-        return Rows({**self.columns, SECRET: changed})
+        return CodedPeople({**self.columns, SECRET: changed})
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Law:
+class ExpectedDifferences:
     """What an attacker expects of differences of answers: their mean, and the variances of what they share and not."""
 
     mean: float
@@ -68,11 +68,11 @@ class Law:
 class System(Protocol):
     """Whatever answers counting questions about some rows."""
 
-    def renewed(self, rows: Rows) -> System:
+    def renewed(self, rows: CodedPeople) -> System:
         """Return the same kind of system over other rows of the same people, with fresh randomness."""
 
     def answers(self, questions: Sequence[Question]) -> list[float | None]:
         """Answer the questions of one attack, or refuse some with None."""
 
-    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> Law:
+    def law(self, *, inside: bool, conditions: int, cloned: bool, asked: int) -> ExpectedDifferences:
         """Return the law of differences of answers, of `asked` in one attack, if the person is in the first or not."""

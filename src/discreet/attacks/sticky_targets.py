@@ -9,15 +9,15 @@ from typing import Any, final
 import numpy as np
 
 from discreet.attacks.local import laboratory, text_of
-from discreet.attacks.sticky_questions import SECRET, Codes, Rows
+from discreet.attacks.sticky_questions import SECRET, CodedPeople, Codes
 from discreet.errors import InvalidParameter
 
-__all__ = ["Pair", "pairs_of", "read_rows", "singled_out"]
+__all__ = ["TargetPair", "pairs_of", "read_rows", "singled_out"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TargetPair:
     """Columns that single a person out, and the one of them that tells the person from all others who fit the rest."""
 
     rest: tuple[str, ...]
@@ -25,7 +25,7 @@ class Pair:
     crowd: int  # how many others fit the rest, and have the secret
 
 
-def read_rows(rows: Any, known: Sequence[str], secret: str, value: Any) -> tuple[Rows, str]:
+def read_rows(rows: Any, known: Sequence[str], secret: str, value: Any) -> tuple[CodedPeople, str]:
     """Read a table of this machine as codes: known columns as they are, the secret as the value asked about or not."""
     with laboratory({"table": rows}) as lab:
         texts = [text_of(lab.column("table", column)) for column in (*known, secret)]
@@ -37,17 +37,17 @@ def read_rows(rows: Any, known: Sequence[str], secret: str, value: Any) -> tuple
     has = secrets == asked
     if not has.any():
         raise InvalidParameter(f"nobody has this value of {secret}: say one that occurs")
-    return Rows({**columns, SECRET: has.astype(np.int64)}), asked
+    return CodedPeople({**columns, SECRET: has.astype(np.int64)}), asked
 
 
-def singled_out(rows: Rows) -> list[int]:
+def singled_out(rows: CodedPeople) -> list[int]:
     """Return the people who share the values of all known columns with nobody."""
     known = np.column_stack([codes for name, codes in rows.columns.items() if name != SECRET])
     _, first, counts = np.unique(known, axis=0, return_index=True, return_counts=True)
     return [int(person) for person in first[counts == 1]]
 
 
-def pairs_of(rows: Rows, person: int, crowd: int) -> list[Pair]:
+def pairs_of(rows: CodedPeople, person: int, crowd: int) -> list[TargetPair]:
     """For each known column, find the pair of questions whose crowd is largest; the person's secret decides nothing.
 
     Bits of a mask say which columns of a row are the person's; a subset of columns singles the person out if no other
@@ -74,7 +74,7 @@ def _supersets(masks: Codes, bits: int) -> Codes:
     return counts
 
 
-def _largest(bit: int, names: Sequence[str], alike: Codes, fitting: Codes) -> Pair | None:
+def _largest(bit: int, names: Sequence[str], alike: Codes, fitting: Codes) -> TargetPair | None:
     own = 1 << bit
     # Subsets that hold the column, agree with nobody else, and leave a question with at least one condition.
     usable = [subset for subset in range(len(alike)) if subset & own and subset != own and alike[subset] == 0]
@@ -82,7 +82,7 @@ def _largest(bit: int, names: Sequence[str], alike: Codes, fitting: Codes) -> Pa
         return None
     best = max(usable, key=lambda subset: (int(fitting[subset ^ own]), -subset))
     rest = tuple(name for other, name in enumerate(names) if other != bit and best >> other & 1)
-    return Pair(rest, names[bit], int(fitting[best ^ own]))
+    return TargetPair(rest, names[bit], int(fitting[best ^ own]))
 
 
 def _codes(column: Any) -> Codes:

@@ -155,7 +155,7 @@ def tracing(
     known, instead = outside[::2], outside[1::2]
     people = _estimated(known) if population is None else population
     _check(inside, outside, people)
-    attack = _Attack(
+    attack = _TracingAttack(
         inside, known, instead, people, score, mechanism, deviation_of(mechanism, inside.shape[1]), inside.sum(axis=0)
     )
     places = [attack.trial(number) for number in range(len(inside) if trials is None else trials)]
@@ -176,7 +176,7 @@ def tracing(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Attack:
+class _TracingAttack:
     """What stays the same from trial to trial."""
 
     members: Integers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.attacks.codes import Columns, Encoded, encoded, written_columns
+from discreet.attacks.codes import Encoded, NamedColumns, encoded, written_columns
 from discreet.attacks.crowds import EDGES, crowds
 from discreet.attacks.local import laboratory
 from discreet.attacks.results import Success
@@ -117,7 +117,7 @@ class Uniqueness:
 
 
 def uniqueness(
-    rows: Any, columns: Columns | None = None, *, size: int = 3, person: str | None = None
+    rows: Any, columns: NamedColumns | None = None, *, size: int = 3, person: str | None = None
 ) -> NotPrivate[Uniqueness]:
     """Count who is alone with their values, under every combination of up to `size` columns.
 

@@ -3,16 +3,16 @@
 from discreet.audit.auditing import Mechanism, audit
 from discreet.audit.canaries import Errors, epsilon_from_errors, errors_of, mu_from_errors
 from discreet.audit.claimed import Claimed
-from discreet.audit.findings import Audit, Finding
+from discreet.audit.findings import Audit, AuditFinding
 from discreet.audit.one_run import Guesses, epsilon_from_guesses, epsilon_from_guesses_gdp, guess, mu_from_guesses
 from discreet.audit.testers import hockey_stick_at_least, renyi_at_least
 from discreet.audit.training import TrainingAudit, audit_one_run, audit_steps
 
 __all__ = [
     "Audit",
+    "AuditFinding",
     "Claimed",
     "Errors",
-    "Finding",
     "Guesses",
     "Mechanism",
     "TrainingAudit",

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
-from discreet.audit.claimed import Claimed, Curve, read_claim
-from discreet.audit.findings import Audit, Finding
+from discreet.audit.claimed import Claimed, ClaimedCurve, read_claim
+from discreet.audit.findings import Audit, AuditFinding
 from discreet.audit.outputs import Outputs, alike, outputs_of
 from discreet.audit.search import Suspicion, suspicions
 from discreet.errors import InvalidParameter
@@ -92,7 +92,7 @@ def _check(pairs: Sequence[Any], runs: int, kept: int, level: float) -> None:
         raise InvalidParameter("level must be a probability between 0 and 1")
 
 
-def _promising(run: Run, pairs: Sequence[Any], curve: Curve, runs: int, kept: int) -> list[Any]:
+def _promising(run: Run, pairs: Sequence[Any], curve: ClaimedCurve, runs: int, kept: int) -> list[Any]:
     """Return the pairs that a few runs tell apart best, in either order."""
     if len(pairs) <= kept:
         return list(pairs)
@@ -100,12 +100,12 @@ def _promising(run: Run, pairs: Sequence[Any], curve: Curve, runs: int, kept: in
     return ranked[:kept]
 
 
-def _strength(run: Run, pair: Pair, curve: Curve, runs: int) -> float:
+def _strength(run: Run, pair: Pair, curve: ClaimedCurve, runs: int) -> float:
     one, other = alike(*(run(data, runs) for data in pair))
     return max(suspicions(one, other, curve)[0].strength, suspicions(other, one, curve)[0].strength)
 
 
-def _tested(run: Run, pair: Pair, curve: Curve, runs: int, error: float) -> Iterable[Finding]:
+def _tested(run: Run, pair: Pair, curve: ClaimedCurve, runs: int, error: float) -> Iterable[AuditFinding]:
     """Choose an event for each order of a pair on one half, and test it on the other."""
     one, other = pair
     half = runs // 2
@@ -118,8 +118,8 @@ def _tested(run: Run, pair: Pair, curve: Curve, runs: int, error: float) -> Iter
         yield _finding((other, one), suspicion, fresh_second, fresh_first, error)
 
 
-def _finding(pair: Pair, suspicion: Suspicion, first: Outputs, second: Outputs, error: float) -> Finding:
-    return Finding(
+def _finding(pair: Pair, suspicion: Suspicion, first: Outputs, second: Outputs, error: float) -> AuditFinding:
+    return AuditFinding(
         pair=pair,
         event=suspicion.event.text,
         epsilon=suspicion.epsilon,

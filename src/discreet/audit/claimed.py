@@ -16,7 +16,7 @@ from discreet.privacy import guarantee
 from discreet.privacy.events import ApproxDP, Event, PureDP
 from discreet.privacy.relation import Relation
 
-__all__ = ["Claimed", "Curve", "read_claim"]
+__all__ = ["Claimed", "ClaimedCurve", "read_claim"]
 
 Claimed: TypeAlias = Event | Number | tuple[Number, Number] | Callable[[float], float]
 _DELTAS = (Fraction(1, 10), Fraction(1, 100), Fraction(1, 1000), Fraction(1, 10**4), Fraction(1, 10**6))
@@ -25,7 +25,7 @@ _PARTS = (Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class ClaimedCurve:
     """Points of a privacy profile. An audit looks for an event that breaks any of them."""
 
     epsilons: NDArray[np.float64]
@@ -39,7 +39,7 @@ class Curve:
         return float(self.epsilons[place]), float(self.deltas[place])
 
 
-def read_claim(claim: Claimed, relation: Relation | None) -> Curve:
+def read_claim(claim: Claimed, relation: Relation | None) -> ClaimedCurve:
     """Read an event, a pure epsilon, a pair of epsilon and delta, or a function from epsilon to delta."""
     if isinstance(claim, tuple):
         epsilon, delta = claim
@@ -51,7 +51,7 @@ def read_claim(claim: Claimed, relation: Relation | None) -> Curve:
     return _points(PureDP(nonnegative(claim, name="epsilon")), relation)
 
 
-def _points(event: Event, relation: Relation | None) -> Curve:
+def _points(event: Event, relation: Relation | None) -> ClaimedCurve:
     """Take the epsilons of some deltas, and parts of the largest of them."""
     epsilons, own = {Fraction(0)}, getattr(event, "delta", Fraction(0))
     for delta in {Fraction(0), own, *_DELTAS}:
@@ -60,12 +60,12 @@ def _points(event: Event, relation: Relation | None) -> Curve:
             epsilons.update(part * Fraction(found) for part in _PARTS)
     listed = sorted(epsilons)
     deltas = [guarantee.delta(event, epsilon, relation=relation) for epsilon in listed]
-    return Curve(np.array([up(one) for one in listed]), np.array(deltas), repr(event))
+    return ClaimedCurve(np.array([up(one) for one in listed]), np.array(deltas), repr(event))
 
 
-def _called(claim: Callable[[float], float]) -> Curve:
+def _called(claim: Callable[[float], float]) -> ClaimedCurve:
     epsilons = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0])
     deltas = np.array([float(claim(float(epsilon))) for epsilon in epsilons])
     if not np.all((deltas >= 0) & (deltas <= 1)):
         raise InvalidParameter("a claim must return a delta between 0 and 1 for every epsilon")
-    return Curve(epsilons, deltas, "a function of epsilon")
+    return ClaimedCurve(epsilons, deltas, "a function of epsilon")

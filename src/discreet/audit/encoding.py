@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.audit.outputs import Outputs
 
-__all__ = ["Codes", "Encoder", "Features", "Sample", "encoder_of"]
+__all__ = ["Codes", "Features", "OutputEncoder", "Sample", "encoder_of"]
 
 Features: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int64]
@@ -33,7 +33,7 @@ class Sample:
         return len(self.codes)
 
 
-class Encoder(Protocol):
+class OutputEncoder(Protocol):
     """How outputs become numbers, learnt from some of them."""
 
     @property
@@ -44,7 +44,7 @@ class Encoder(Protocol):
         """Return outputs as numbers."""
 
 
-def encoder_of(one: Outputs, other: Outputs) -> Encoder:
+def encoder_of(one: Outputs, other: Outputs) -> OutputEncoder:
     """Learn the places, words and values of two samples, which must be alike."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return _Rows(np.unique(_comparable(np.concatenate([one, other]))))

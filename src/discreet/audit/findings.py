@@ -9,12 +9,12 @@ from typing import Any, final
 
 from discreet.audit.limits import MOST_EPSILON, at_least, at_most
 
-__all__ = ["Audit", "Finding"]
+__all__ = ["Audit", "AuditFinding"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class AuditFinding:
     """One event on one ordered pair of neighbours: how often each law hits it, on samples that did not choose it."""
 
     pair: tuple[Any, Any]
@@ -57,7 +57,7 @@ class Audit:
 
     claim: str
     stated: tuple[float, float]  # epsilon and delta, as people quote the claim
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     pairs_searched: int
     level: float  # the probability of refuting a claim that holds, over all comparisons of this audit
     seconds: float
@@ -68,7 +68,7 @@ class Audit:
         return any(finding.refutes for finding in self.findings)
 
     @property
-    def worst(self) -> Finding:
+    def worst(self) -> AuditFinding:
         """The finding that breaks the claim most; or, if none does, the one that shows the largest epsilon."""
         if self.refuted:
             return max(self.findings, key=lambda one: one.delta_at_least - one.delta)

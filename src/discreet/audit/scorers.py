@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.audit.encoding import Codes, Encoder, Features, Sample
+from discreet.audit.encoding import Codes, Features, OutputEncoder, Sample
 
 __all__ = ["Scorer", "Scores", "scorers"]
 
@@ -34,7 +34,7 @@ class Scorer(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedScorer:
     """How much likelier a value was under the first law, by counting; a value that was not seen is as likely."""
 
     ratios: Scores  # by code
@@ -82,7 +82,7 @@ class Away:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Logistic:
+class LogisticScorer:
     """A linear classifier on features and their squares. [BBDV21]"""
 
     centre: Features
@@ -98,7 +98,7 @@ class Logistic:
         return scores
 
 
-def scorers(encoder: Encoder, one: Sample, other: Sample) -> Iterator[Scorer]:
+def scorers(encoder: OutputEncoder, one: Sample, other: Sample) -> Iterator[Scorer]:
     """Learn every scorer from the training half of two samples."""
     if encoder.values <= _REPEATS * (len(one) + len(other)):
         yield _counted(encoder, one.codes, other.codes)
@@ -111,10 +111,10 @@ def scorers(encoder: Encoder, one: Sample, other: Sample) -> Iterator[Scorer]:
     yield _logistic(one.features, other.features)
 
 
-def _counted(encoder: Encoder, one: Codes, other: Codes) -> Counted:
+def _counted(encoder: OutputEncoder, one: Codes, other: Codes) -> CountedScorer:
     """Compare counts with one half added to each, so that a value seen once is no certainty."""
     here, there = (np.bincount(codes, minlength=encoder.values + 1) for codes in (one, other))
-    return Counted(np.log((here + 0.5) / (there + 0.5)))
+    return CountedScorer(np.log((here + 0.5) / (there + 0.5)))
 
 
 def _expanded(features: Features) -> Features:
@@ -122,7 +122,7 @@ def _expanded(features: Features) -> Features:
     return np.column_stack([np.ones(len(bounded)), bounded, bounded**2])
 
 
-def _logistic(ones: Features, others: Features) -> Logistic:
+def _logistic(ones: Features, others: Features) -> LogisticScorer:
     """Fit by a few Newton steps on the ridge-penalised likelihood."""
     both = np.concatenate([ones, others])
     centre, scale = np.median(both, axis=0), _spread(both)
@@ -134,7 +134,7 @@ def _logistic(ones: Features, others: Features) -> Logistic:
         slope = rows.T @ (labels - chance) - _RIDGE * len(rows) * weights
         bend = (rows * (chance * (1 - chance) + 1e-9)[:, None]).T @ rows + _RIDGE * len(rows) * np.eye(rows.shape[1])
         weights = weights + np.linalg.solve(bend, slope)
-    return Logistic(centre, scale, weights)
+    return LogisticScorer(centre, scale, weights)
 
 
 def _spread(features: Features) -> Features:

@@ -7,23 +7,23 @@ from typing import final
 
 import numpy as np
 
-from discreet.audit.claimed import Curve
-from discreet.audit.encoding import Encoder, encoder_of
+from discreet.audit.claimed import ClaimedCurve
+from discreet.audit.encoding import OutputEncoder, encoder_of
 from discreet.audit.limits import MOST_EPSILON
 from discreet.audit.outputs import Outputs
 from discreet.audit.scorers import Scorer, Scores, scorers
 
-__all__ = ["Event", "Suspicion", "suspicions"]
+__all__ = ["OutputEvent", "Suspicion", "suspicions"]
 
 _SURE = 4.0  # Standard errors by which a probability is lowered or raised where the largest epsilon is looked for.
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Event:
+class OutputEvent:
     """A set of outputs: those whose score is at least a threshold."""
 
-    encoder: Encoder
+    encoder: OutputEncoder
     scorer: Scorer
     threshold: float
 
@@ -41,13 +41,13 @@ class Event:
 class Suspicion:
     """An event, the epsilon at which it seems to break the claim, and by how many standard errors."""
 
-    event: Event
+    event: OutputEvent
     epsilon: float
     delta: float
     strength: float
 
 
-def suspicions(one: Outputs, other: Outputs, curve: Curve) -> tuple[Suspicion, Suspicion]:
+def suspicions(one: Outputs, other: Outputs, curve: ClaimedCurve) -> tuple[Suspicion, Suspicion]:
     """Return the event that most surely breaks the claim, and the one that shows the largest epsilon."""
     encoder = encoder_of(one, other)
     ones, others = encoder.sample(one), encoder.sample(other)
@@ -78,22 +78,24 @@ class _Tails:
         )
 
 
-def _breaking(encoder: Encoder, tails: _Tails, curve: Curve) -> Suspicion:
+def _breaking(encoder: OutputEncoder, tails: _Tails, curve: ClaimedCurve) -> Suspicion:
     """Try every threshold and every point of the claim, and count standard errors."""
     p, q, weights = tails.p, tails.q, np.exp(np.minimum(curve.epsilons, MOST_EPSILON))[:, None]
     excess = p - weights * q - curve.deltas[:, None]
     error = np.sqrt((p * (1 - p) + 1.0 / tails.runs + weights**2 * q * (1 - q)) / tails.runs)
     strength = excess / error
     point, place = np.unravel_index(int(np.argmax(strength)), strength.shape)
-    event = Event(encoder, tails.scorer, float(tails.thresholds[place]))
+    event = OutputEvent(encoder, tails.scorer, float(tails.thresholds[place]))
     return Suspicion(event, float(curve.epsilons[point]), float(curve.deltas[point]), float(strength[point, place]))
 
 
-def _telling(encoder: Encoder, tails: _Tails, curve: Curve) -> Suspicion:
+def _telling(encoder: OutputEncoder, tails: _Tails, curve: ClaimedCurve) -> Suspicion:
     """Try every threshold for the largest epsilon at the delta that people quote."""
     epsilon, delta = curve.stated
     low = tails.p - _SURE * np.sqrt((tails.p * (1 - tails.p) + 1.0 / tails.runs) / tails.runs) - delta
     high = tails.q + _SURE * np.sqrt((tails.q * (1 - tails.q) + 1.0 / tails.runs) / tails.runs)
     ratio = np.log(np.maximum(low, 1e-300) / high)
     place = int(np.argmax(ratio))
-    return Suspicion(Event(encoder, tails.scorer, float(tails.thresholds[place])), epsilon, delta, float(ratio[place]))
+    return Suspicion(
+        OutputEvent(encoder, tails.scorer, float(tails.thresholds[place])), epsilon, delta, float(ratio[place])
+    )

@@ -12,7 +12,7 @@ from typing import Any, final
 
 import numpy as np
 
-from discreet.audit.encoding import Encoder, Sample, encoder_of
+from discreet.audit.encoding import OutputEncoder, Sample, encoder_of
 from discreet.audit.limits import MOST_EPSILON
 from discreet.audit.outputs import alike, outputs_of
 from discreet.audit.scorers import Scorer, Scores, scorers
@@ -104,7 +104,7 @@ def _witness(scores: Scores, middle: float, cap: float) -> Scores:
     return np.sign(scores - middle) * cap
 
 
-def _best_scorer(encoder: Encoder, ones: Sample, others: Sample) -> Scorer:
+def _best_scorer(encoder: OutputEncoder, ones: Sample, others: Sample) -> Scorer:
     """Return the scorer whose ranks tell the learnt halves apart best."""
     return max(scorers(encoder, ones, others), key=lambda scorer: _area(scorer(ones), scorer(others)))
 

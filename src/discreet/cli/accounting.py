@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from discreet import privacy
-from discreet.cli.answers.accounting import Calibrated, Composed, Converted
+from discreet.cli.answers.accounting import Calibrated, ComposedTotal, Converted
 from discreet.cli.event_words import read_events
 from discreet.errors import InvalidParameter
 from discreet.exact import exact, up
@@ -18,12 +18,12 @@ _ADD_REMOVE = Relation.ADD_REMOVE
 _FEW = Fraction(1, 20)
 
 
-def composed(events: str, delta: str) -> Composed:
+def composed(events: str, delta: str) -> ComposedTotal:
     """Compose events and bound the total from both sides."""
     event, level = read_events(events), exact(delta, name="--delta")
     lower, upper = privacy.epsilon_bounds(event, level, relation=_ADD_REMOVE)
     found = privacy.best_tpr(event, _FEW, relation=_ADD_REMOVE)
-    return Composed(
+    return ComposedTotal(
         epsilon=_finite(upper), lower=_finite(lower) if lower > 0 else None, delta=up(level), best_true_positives=found
     )
 

@@ -14,14 +14,14 @@ from discreet.errors import InvalidParameter
 if TYPE_CHECKING:
     from discreet.query import Plan, Session
 
-__all__ = ["Offer", "ask", "explained", "planned"]
+__all__ = ["TypedOffer", "ask", "explained", "planned"]
 
 _LONGEST = 1_000_000  # Characters of a question.
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Offer:
+class TypedOffer:
     """What was said about the price, as it was typed."""
 
     epsilon: str | None = None
@@ -41,13 +41,13 @@ class Offer:
         return said | {"expected": _expected(self.expected or ()), "keys": _keys(self.keys or ())}
 
 
-def planned(session: Session, sql: str, offer: Offer) -> Plan:
+def planned(session: Session, sql: str, offer: TypedOffer) -> Plan:
     """Read a question and price it."""
     text = sys.stdin.read(_LONGEST) if sql == "-" else sql
     return session.sql(text, **offer.words())
 
 
-def ask(session: Session, sql: str, offer: Offer, *, max_epsilon: str | None, at_delta: str | None) -> TableAnswer:
+def ask(session: Session, sql: str, offer: TypedOffer, *, max_epsilon: str | None, at_delta: str | None) -> TableAnswer:
     """Price a question, agree, pay, and answer."""
     plan = planned(session, sql, offer)
     price = price_of(plan.event, plan.cost, budget=session.ledger.account.budget, at_delta=at_delta)
@@ -55,7 +55,7 @@ def ask(session: Session, sql: str, offer: Offer, *, max_epsilon: str | None, at
     return TableAnswer.of(plan.release())
 
 
-def explained(session: Session, sql: str, offer: Offer) -> Explained:
+def explained(session: Session, sql: str, offer: TypedOffer) -> Explained:
     """Price a question and say how it would be answered."""
     return Explained.of(planned(session, sql, offer).explain())
 

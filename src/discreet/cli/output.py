@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeAlias, fi
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-__all__ = ["Answer", "Block", "Table", "note", "printable", "quiet", "show", "wants_colour", "written"]
+__all__ = ["Block", "CommandAnswer", "TextTable", "note", "printable", "quiet", "show", "wants_colour", "written"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class TextTable:
     """Words in rows, under a head. `right` names the columns of numbers, by position; `styles` colours whole rows."""
 
     head: Sequence[str]
@@ -28,11 +28,11 @@ class Table:
     styles: Sequence[str] = ()
 
 
-Block: TypeAlias = str | Table
+Block: TypeAlias = str | TextTable
 _quiet: ContextVar[bool] = ContextVar("quiet", default=False)
 
 
-class Answer(Protocol):
+class CommandAnswer(Protocol):
     """What a command answers: a frozen dataclass, whose fields are the JSON, and which people read as blocks."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -41,7 +41,7 @@ class Answer(Protocol):
         """Return lines and tables, for people."""
 
 
-def show(answer: Answer, *, as_json: bool) -> None:
+def show(answer: CommandAnswer, *, as_json: bool) -> None:
     """Write an answer to stdout, for programs or for people."""
     if as_json:
         print(written(asdict(answer)))
@@ -82,16 +82,16 @@ def printable(text: str) -> str:
 
 
 def _show_block(block: Block, stream: TextIO) -> None:
-    if isinstance(block, Table) and wants_colour(stream):
+    if isinstance(block, TextTable) and wants_colour(stream):
         from rich.console import Console
 
         Console(file=stream).print(_rich(block))
         return
-    for line in _aligned(block) if isinstance(block, Table) else [printable(block)]:
+    for line in _aligned(block) if isinstance(block, TextTable) else [printable(block)]:
         print(line, file=stream)
 
 
-def _rich(table: Table) -> RichTable:
+def _rich(table: TextTable) -> RichTable:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -106,7 +106,7 @@ def _rich(table: Table) -> RichTable:
     return drawn
 
 
-def _aligned(table: Table) -> Iterator[str]:
+def _aligned(table: TextTable) -> Iterator[str]:
     """Write a table as plain text."""
     rows = [[printable(cell) for cell in row] for row in (table.head, *table.rows)]
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]

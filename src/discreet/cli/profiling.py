@@ -11,18 +11,18 @@ from typing import final
 from discreet.cli.answers.profiles import ProfileAnswer
 from discreet.cli.output import note
 from discreet.cli.policies import asker, open_session
-from discreet.cli.spending import Price, agree, limit_of
+from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Budget
 from discreet.query import Session, Unit
 from discreet.release import plan_profile
 
-__all__ = ["Wanted", "profiled"]
+__all__ = ["ProfileRequest", "profiled"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ProfileRequest:
     """What is asked of a profile, in the words of `plan_profile`."""
 
     epsilon: str
@@ -37,7 +37,7 @@ def profiled(
     source: Path,
     unit: str | None,
     ledger: Path | None,
-    wanted: Wanted,
+    wanted: ProfileRequest,
     *,
     principal: str | None,
     max_epsilon: str | None,
@@ -49,7 +49,7 @@ def profiled(
         if all(session.ledger.charged(key) is not None for key in plan.charges):
             note("this profile is paid already: it is written again, for nothing")
         else:
-            price = Price(words=plan.cost, epsilon=plan.epsilon)
+            price = PriceTag(words=plan.cost, epsilon=plan.epsilon)
             agree(price, limit=limit_of(max_epsilon), what="this profile")
         found = plan.release()
         return ProfileAnswer.of(found, found.write(out))
@@ -57,7 +57,7 @@ def profiled(
 
 @contextmanager
 def _session(
-    source: Path, unit: str | None, ledger: Path | None, wanted: Wanted, principal: str | None
+    source: Path, unit: str | None, ledger: Path | None, wanted: ProfileRequest, principal: str | None
 ) -> Iterator[Session]:
     if source.suffix == ".toml":
         if unit is not None or ledger is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from discreet.cli.output import note
 from discreet.cli.policies import asker, with_progress
 from discreet.cli.signing import signing_key
-from discreet.cli.spending import Price, agree, limit_of
+from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.text import significant_up
 from discreet.release import Period, ReleasePlan, Series, next_charge, price, publish, read_release_plan, series
@@ -77,11 +77,11 @@ def _due(plan: ReleasePlan, stands: Series) -> Period:
     return newest
 
 
-def _price(unpaid: NextCharge) -> Price:
+def _price(unpaid: NextCharge) -> PriceTag:
     at = f" at δ = {significant_up(unpaid.delta)}" if unpaid.delta else ""
     begin = [name for name in unpaid.parts if name != "release"]
     series = f", with {' and '.join(begin)}, paid once for all days" if begin else ""
-    return Price(words=f"ε = {significant_up(Fraction(unpaid.epsilon))}{at}{series}", epsilon=unpaid.epsilon)
+    return PriceTag(words=f"ε = {significant_up(Fraction(unpaid.epsilon))}{at}{series}", epsilon=unpaid.epsilon)
 
 
 def _tell(step: str) -> None:

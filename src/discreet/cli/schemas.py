@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.cli.answers.accounting import Calibrated, Composed, Converted
+from discreet.cli.answers.accounting import Calibrated, ComposedTotal, Converted
 from discreet.cli.answers.attack_attributes import AttributesAnswer
 from discreet.cli.answers.attack_counts import AveragingAnswer, RowsAnswer, SecretsAnswer, TracedAt, TracingAnswer
 from discreet.cli.answers.attack_differencing import DifferencingAnswer
@@ -25,7 +25,7 @@ from discreet.cli.answers.failures import Failure, Reason
 from discreet.cli.answers.keys import KeyAnswer
 from discreet.cli.answers.machine import Check, Health, Version
 from discreet.cli.answers.meanings import BeliefAnswer, DeploymentAnswer, MeaningAnswer
-from discreet.cli.answers.meanings import FoundAnswer as FoundMeaning
+from discreet.cli.answers.meanings import FoundShareAnswer as FoundMeaning
 from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
 from discreet.cli.answers.profiles import ProfileAnswer
 from discreet.cli.answers.records import ClaimedRead, Claims, Exported, History, Recorded, VerifiedLedger
@@ -38,7 +38,7 @@ __all__ = ["ANSWERS", "schema_of"]
 
 ANSWERS: Mapping[str, Any] = {
     "account calibrate": Calibrated,
-    "account compose": Composed,
+    "account compose": ComposedTotal,
     "account convert": Converted,
     "attack floating-point": FloatingPointAnswer,
     "attack differencing": DifferencingAnswer,

@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from discreet.ledger import Budget
     from discreet.privacy import Event
 
-__all__ = ["Price", "agree", "answer_to", "can_ask", "limit_of", "price_of"]
+__all__ = ["PriceTag", "agree", "answer_to", "can_ask", "limit_of", "price_of"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class PriceTag:
     """A price in words, and as an epsilon, rounded up; None where nobody said at which delta."""
 
     words: str
     epsilon: float | None
 
 
-def price_of(event: Event, words: str, *, budget: Budget, at_delta: str | None) -> Price:
+def price_of(event: Event, words: str, *, budget: Budget, at_delta: str | None) -> PriceTag:
     """Price an event: pure if it is, else at the delta of its budget, or at another one."""
     from discreet.privacy import Relation, epsilon
 
     pure = epsilon(event, 0, relation=Relation.ADD_REMOVE)
     delta = at_delta if at_delta is not None else budget.delta
     if math.isfinite(pure) or delta is None:
-        return Price(words=words, epsilon=pure if math.isfinite(pure) else None)
+        return PriceTag(words=words, epsilon=pure if math.isfinite(pure) else None)
     at = epsilon(event, delta, relation=Relation.ADD_REMOVE)
-    return Price(words=words, epsilon=at if math.isfinite(at) else None)
+    return PriceTag(words=words, epsilon=at if math.isfinite(at) else None)
 
 
 def limit_of(max_epsilon: str | None) -> Fraction | None:
@@ -45,7 +45,7 @@ def limit_of(max_epsilon: str | None) -> Fraction | None:
     return None if max_epsilon is None else positive(max_epsilon, name="--max-epsilon")
 
 
-def agree(price: Price, *, limit: Fraction | None, what: str) -> None:
+def agree(price: PriceTag, *, limit: Fraction | None, what: str) -> None:
     """Go on if whoever asks has agreed to the price; else refuse, and nothing is spent."""
     note(f"price: {price.words}")
     if limit is not None:
@@ -59,7 +59,7 @@ def agree(price: Price, *, limit: Fraction | None, what: str) -> None:
         raise Refused("not agreed; nothing was spent")
 
 
-def _check(price: Price, limit: Fraction) -> None:
+def _check(price: PriceTag, limit: Fraction) -> None:
     if price.epsilon is None:
         raise InvalidParameter(
             "this budget names no δ at which the price has an ε, so --max-epsilon needs one: say --at-delta, such as "

@@ -13,7 +13,7 @@ from typing import final
 from discreet.cli.answers.synth import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.cli.output import note
 from discreet.cli.policies import asker, open_session
-from discreet.cli.spending import Price, agree, limit_of
+from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter
 from discreet.ledger import Budget
 from discreet.ledger.placing import place
@@ -25,7 +25,7 @@ from discreet.synth.domain.of_session import domain_of_session
 from discreet.synth.domain.tables import table_of
 from discreet.synth.refitting import refitting
 
-__all__ = ["Wanted", "drafted", "evaluated", "evaluated_publicly", "fitted", "sampled"]
+__all__ = ["FitRequest", "drafted", "evaluated", "evaluated_publicly", "fitted", "sampled"]
 
 _MODEL = ".safetensors"
 _NOT_PRIVATE, _PUBLIC = Path("evaluation-not-private.html"), Path("evaluation.html")
@@ -33,7 +33,7 @@ _NOT_PRIVATE, _PUBLIC = Path("evaluation-not-private.html"), Path("evaluation.ht
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FitRequest:
     """What is asked of a fit, in the words of `dp.synthesize`."""
 
     domain: Path | None
@@ -65,7 +65,7 @@ def fitted(
     source: Path,
     unit: str | None,
     ledger: Path | None,
-    wanted: Wanted,
+    wanted: FitRequest,
     *,
     principal: str | None,
     max_epsilon: str | None,
@@ -164,8 +164,8 @@ def _check_ending(out: Path, *endings: str) -> None:
         raise InvalidParameter(f"--out must end in {' or '.join(endings)}")
 
 
-def _price(epsilon: float, delta: Fraction) -> Price:
-    return Price(words=f"ε = {significant_up(Fraction(epsilon))} at δ = {significant_up(delta)}", epsilon=epsilon)
+def _price(epsilon: float, delta: Fraction) -> PriceTag:
+    return PriceTag(words=f"ε = {significant_up(Fraction(epsilon))} at δ = {significant_up(delta)}", epsilon=epsilon)
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def _policy(source: Path, principal: str | None) -> Iterator[Session]:
 
 @contextmanager
 def _session(
-    source: Path, unit: str | None, ledger: Path | None, wanted: Wanted, principal: str | None
+    source: Path, unit: str | None, ledger: Path | None, wanted: FitRequest, principal: str | None
 ) -> Iterator[Session]:
     if source.suffix == ".toml":
         if unit is not None or ledger is not None:

@@ -79,7 +79,7 @@ def by_differences(
     event: Event | None = None,
 ) -> Differencing:
     """Attack tables by differences; the event is what they claim to have spent."""
-    levels = [attacks.Level(name=level.name, of=level.of, members=level.members) for level in plan.levels]
+    levels = [attacks.AxisLevel(name=level.name, of=level.of, members=level.members) for level in plan.levels]
     found = attacks.differencing(
         folder / "stays.parquet",
         tables,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.evaluation.caps import CELLS
-from discreet.evaluation.rows import Codes, Layout, Rows
+from discreet.evaluation.rows import Codes, ColumnLayout, EvaluatedRows
 from discreet.synth.tables.counting import marginal
 
 __all__ = ["Associations", "Correlations", "associations", "correlations", "cramers_v"]
@@ -39,7 +39,7 @@ class Associations:
         return max((abs(value) for row in self.difference for value in row if value is not None), default=0.0)
 
 
-def associations(layout: Layout, synthetic: Rows, real: Rows) -> Associations:
+def associations(layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows) -> Associations:
     """Measure how columns go together in both tables."""
     return Associations(_square(layout.sizes, real.codes), _square(layout.sizes, synthetic.codes))
 
@@ -64,7 +64,7 @@ class Correlations:
         return sorted(pairs, key=lambda one: -abs(one[2] - one[1]))
 
 
-def correlations(layout: Layout, synthetic: Rows, real: Rows) -> Correlations:
+def correlations(layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows) -> Correlations:
     """Measure how numbers go together in both tables, by their values and not by their bins."""
     names = tuple(layout.names[place] for place in layout.numbers)
     return Correlations(names, _correlated(real.places), _correlated(synthetic.places))

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from discreet.attacks import Success
 from discreet.evaluation.caps import CURVE, PEOPLE
 from discreet.evaluation.nearest import closest
-from discreet.evaluation.rows import Layout, Rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows
 
-__all__ = ["Closeness", "Spread", "closeness", "spread_of"]
+__all__ = ["Closeness", "ClosestDistances", "closeness", "spread_of"]
 
 Floats: TypeAlias = NDArray[np.float32]
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -27,7 +27,7 @@ _FAR_MORE = 0.5  # Of all rows: no honest table of as many rows holds so many mo
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class ClosestDistances:
     """How far the closest row is from some rows."""
 
     equal: Success  # rows that are there to the last digit
@@ -45,9 +45,9 @@ class Spread:
 class Closeness:
     """How far the closest row is: of the synthetic table from people in the data and others, and of the real table."""
 
-    members: Spread  # from people of the real table to the synthetic one
-    others: Spread | None  # from people who were not in it
-    real: Spread  # from people of the real table to other people of it
+    members: ClosestDistances  # from people of the real table to the synthetic one
+    others: ClosestDistances | None  # from people who were not in it
+    real: ClosestDistances  # from people of the real table to other people of it
 
     def copied(self, error: float) -> bool:
         """Whether rows of the real table are in the synthetic one that could not be there by chance."""
@@ -56,7 +56,9 @@ class Closeness:
         return self.members.equal.share - self.real.equal.share > _FAR_MORE
 
 
-def closeness(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows | None) -> Closeness:
+def closeness(
+    layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows, holdout: EvaluatedRows | None
+) -> Closeness:
     """Measure how far the closest rows are."""
     some, rest = real.split(min(PEOPLE, len(real) // 2))
     outside = None if holdout is None else holdout.some(PEOPLE)
@@ -68,9 +70,9 @@ def closeness(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows | None)
     )
 
 
-def spread_of(distances: Floats) -> Spread:
+def spread_of(distances: Floats) -> ClosestDistances:
     """Sum distances up."""
-    return Spread(
+    return ClosestDistances(
         equal=Success(int(np.count_nonzero(distances == 0)), len(distances)),
         quantiles=tuple(np.quantile(distances, _SHARES).tolist()),
         curve=tuple(np.quantile(distances, np.linspace(0, 1, CURVE)).tolist()),

@@ -16,9 +16,9 @@ from discreet.evaluation.guessing import guess_halves, guess_secrets
 from discreet.evaluation.membership import search
 from discreet.evaluation.notes import custodian_notes
 from discreet.evaluation.overlays import overlays
-from discreet.evaluation.reading import Subject, subject_of
+from discreet.evaluation.reading import EvaluatedTable, subject_of
 from discreet.evaluation.refitting import Refit, check_refits, halves, search_halves
-from discreet.evaluation.rows import Layout, Rows, read_rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows, read_rows
 from discreet.evaluation.workload import workload as ask
 from discreet.privacy import Relation
 from discreet.privacy.notprivate import NotPrivate
@@ -81,9 +81,9 @@ def evaluate(
 
 
 def likeness(
-    subject: Subject,
-    rows: Rows,
-    holdout: Rows | None,
+    subject: EvaluatedTable,
+    rows: EvaluatedRows,
+    holdout: EvaluatedRows | None,
     *,
     label: str | None,
     workload: Sequence[Sequence[str]] | None,
@@ -111,7 +111,9 @@ def likeness(
     )
 
 
-def _trained(layout: Layout, made: Rows, rows: Rows, holdout: Rows | None, label: str) -> Downstream:
+def _trained(
+    layout: ColumnLayout, made: EvaluatedRows, rows: EvaluatedRows, holdout: EvaluatedRows | None, label: str
+) -> Downstream:
     if holdout is not None:
         return downstream(layout, made, rows, holdout, label=label, seen=False)
     test, train = rows.split(max(1, 3 * len(rows) // _TESTED))
@@ -119,10 +121,10 @@ def _trained(layout: Layout, made: Rows, rows: Rows, holdout: Rows | None, label
 
 
 def _attacked(
-    subject: Subject,
+    subject: EvaluatedTable,
     real: Any,
-    rows: Rows,
-    holdout: Rows | None,
+    rows: EvaluatedRows,
+    holdout: EvaluatedRows | None,
     *,
     secret: str | None,
     refit: Refit | None,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet.evaluation.closeness import Closeness, Spread
+from discreet.evaluation.closeness import Closeness, ClosestDistances
 from discreet.evaluation.downstream import Downstream
 from discreet.evaluation.fidelity import Way
-from discreet.evaluation.guessing import Guessed
-from discreet.evaluation.membership import Search
-from discreet.evaluation.priced import NoisyWay, Priced
+from discreet.evaluation.guessing import SecretGuesses
+from discreet.evaluation.membership import MembershipSearch
+from discreet.evaluation.priced import NoisyComparison, NoisyWay
 from discreet.evaluation.promised import guess_of
 from discreet.evaluation.workload import Workload
 
@@ -132,11 +132,11 @@ def _closeness(near: Closeness, error: float) -> dict[str, Any]:
     }
 
 
-def _spread(spread: Spread) -> dict[str, Any]:
+def _spread(spread: ClosestDistances) -> dict[str, Any]:
     return {"equal": _success(spread.equal), "quantiles": list(spread.quantiles)}
 
 
-def _search(search: Search, error: float) -> dict[str, Any]:
+def _search(search: MembershipSearch, error: float) -> dict[str, Any]:
     return {
         "refitted": search.refitted,
         "tables": search.tables,
@@ -147,7 +147,7 @@ def _search(search: Search, error: float) -> dict[str, Any]:
     }
 
 
-def _attacker(search: Search, attacker: Attacker) -> dict[str, Any]:
+def _attacker(search: MembershipSearch, attacker: Attacker) -> dict[str, Any]:
     found = [
         {
             "rate": one.rate,
@@ -160,7 +160,7 @@ def _attacker(search: Search, attacker: Attacker) -> dict[str, Any]:
     return {"name": attacker.name, "auc": attacker.auc, "found": found}
 
 
-def _guessed(guessed: Guessed, error: float) -> dict[str, Any]:
+def _guessed(guessed: SecretGuesses, error: float) -> dict[str, Any]:
     return {
         "secret": guessed.secret,
         "refitted": guessed.refitted,
@@ -178,7 +178,7 @@ def _success(success: Success) -> dict[str, Any]:
     return {"hits": success.hits, "of": success.of, "low": low, "high": high}
 
 
-def _priced(priced: Priced, columns: Sequence[str]) -> dict[str, Any]:
+def _priced(priced: NoisyComparison, columns: Sequence[str]) -> dict[str, Any]:
     return {
         "spent": _promise(priced.spent),
         "marginals": [_noisy(way, columns) for way in priced.ways],

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.evaluation.caps import FITTED
-from discreet.evaluation.rows import Layout, Rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows
 from discreet.learn.extras import require
 
 __all__ = ["Downstream", "Trained", "downstream"]
@@ -59,7 +59,9 @@ class Downstream:
         return None if gain < 0.02 else float(np.clip((self.synthetic - self.naive) / gain, 0.0, 1.0))
 
 
-def downstream(layout: Layout, synthetic: Rows, train: Rows, test: Rows, *, label: str, seen: bool) -> Downstream:
+def downstream(
+    layout: ColumnLayout, synthetic: EvaluatedRows, train: EvaluatedRows, test: EvaluatedRows, *, label: str, seen: bool
+) -> Downstream:
     """Train models of a column on synthetic rows and on real ones, and test them on other real rows."""
     require("sklearn", extra="synth")
     place = layout.place(label, what="label")
@@ -71,7 +73,9 @@ def downstream(layout: Layout, synthetic: Rows, train: Rows, test: Rows, *, labe
     return Downstream(label=label, number=number, models=models, naive=naive, tested=len(rows[2]), seen=seen)
 
 
-def _trained(layout: Layout, rows: Sequence[Rows], targets: Sequence[Floats], label: int, kind: _Kind) -> Trained:
+def _trained(
+    layout: ColumnLayout, rows: Sequence[EvaluatedRows], targets: Sequence[Floats], label: int, kind: _Kind
+) -> Trained:
     """Train one kind of model on the first and on the second rows, and test both on the third."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -83,7 +87,7 @@ def _trained(layout: Layout, rows: Sequence[Rows], targets: Sequence[Floats], la
     return Trained(name=kind.name, synthetic=made, real=true)
 
 
-def _spread_out(layout: Layout, rows: Rows, label: int) -> Floats:
+def _spread_out(layout: ColumnLayout, rows: EvaluatedRows, label: int) -> Floats:
     """Write categories as one column a value, numbers as they lie in their bounds and whether they are missing."""
     parts = [np.eye(layout.sizes[place])[rows.codes[:, place]] for place in layout.others if place != label]
     for at, place in enumerate(layout.numbers):
@@ -93,14 +97,14 @@ def _spread_out(layout: Layout, rows: Rows, label: int) -> Floats:
     return np.concatenate(parts, axis=1) if parts else np.zeros((len(rows), 1))
 
 
-def _side_by_side(layout: Layout, rows: Rows, label: int) -> Floats:
+def _side_by_side(layout: ColumnLayout, rows: EvaluatedRows, label: int) -> Floats:
     """Write the cells of categories by their numbers, then numbers as they lie in their bounds, missing ones as NaN."""
     cells = [place for place in layout.others if place != label]
     numbers = [at for at, place in enumerate(layout.numbers) if place != label]
     return np.concatenate([rows.codes[:, cells], rows.places[:, numbers]], axis=1).astype(np.float64)
 
 
-def _target(layout: Layout, rows: Rows, label: int) -> Floats:
+def _target(layout: ColumnLayout, rows: EvaluatedRows, label: int) -> Floats:
     if label in layout.numbers:
         return np.nan_to_num(rows.places[:, layout.numbers.index(label)].astype(np.float64), nan=0.5)
     return rows.codes[:, label].astype(np.float64)
@@ -121,10 +125,10 @@ class _Kind:
 
     name: str
     new: Callable[[], Any]
-    inputs: Callable[[Layout, Rows, int], Floats]
+    inputs: Callable[[ColumnLayout, EvaluatedRows, int], Floats]
 
 
-def _kinds(layout: Layout, label: int) -> tuple[_Kind, _Kind]:
+def _kinds(layout: ColumnLayout, label: int) -> tuple[_Kind, _Kind]:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.linear_model import LogisticRegression, Ridge
 

@@ -10,10 +10,10 @@ from discreet.evaluation.associations import Associations, Correlations
 from discreet.evaluation.closeness import Closeness
 from discreet.evaluation.downstream import Downstream
 from discreet.evaluation.fidelity import Fidelity
-from discreet.evaluation.guessing import Guessed
-from discreet.evaluation.membership import Search
+from discreet.evaluation.guessing import SecretGuesses
+from discreet.evaluation.membership import MembershipSearch
 from discreet.evaluation.overlays import Overlay
-from discreet.evaluation.priced import Priced
+from discreet.evaluation.priced import NoisyComparison
 from discreet.evaluation.sheets import Sheets
 from discreet.evaluation.verdict import Verdict
 from discreet.evaluation.workload import Workload
@@ -50,8 +50,8 @@ class Attacked:
     """What attackers found."""
 
     closeness: Closeness | None = None
-    searches: tuple[Search, ...] = ()
-    guessed: tuple[Guessed, ...] = ()
+    searches: tuple[MembershipSearch, ...] = ()
+    guessed: tuple[SecretGuesses, ...] = ()
 
 
 @final
@@ -67,7 +67,7 @@ class Evaluation:
     promise: Promise | None
     likeness: Likeness = field(default_factory=Likeness)
     attacked: Attacked | None = None  # None where attacks would tell about people
-    priced: Priced | None = None
+    priced: NoisyComparison | None = None
     error: float = 1e-3  # the chance that a verdict about privacy wrongly accuses
     notes: tuple[str, ...] = ()
 

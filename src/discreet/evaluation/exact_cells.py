@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.evaluation.rows import Codes, Layout, Rows
+from discreet.evaluation.rows import Codes, ColumnLayout, EvaluatedRows
 
 __all__ = ["ExactCells", "exact_cells"]
 
@@ -33,7 +33,7 @@ class ExactCells:
     lost: tuple[float, ...]  # by column: the share of real rows whose value no synthetic row has, nor any declared cell
 
 
-def exact_cells(layout: Layout, synthetic: Rows, real: Rows) -> ExactCells:
+def exact_cells(layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows) -> ExactCells:
     """Place both tables in cells that tell what the declared ones do not."""
     columns = [_column(layout, synthetic, real, place) for place in range(len(layout.names))]
     return ExactCells(
@@ -44,7 +44,9 @@ def exact_cells(layout: Layout, synthetic: Rows, real: Rows) -> ExactCells:
     )
 
 
-def _column(layout: Layout, synthetic: Rows, real: Rows, place: int) -> tuple[Codes, Codes, float]:
+def _column(
+    layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows, place: int
+) -> tuple[Codes, Codes, float]:
     ours, theirs = (rows.codes[:, place].astype(np.int64) for rows in (synthetic, real))
     if place in layout.numbers:
         number = layout.numbers.index(place)

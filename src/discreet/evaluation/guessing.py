@@ -13,10 +13,10 @@ from discreet.evaluation.caps import GUESSED
 from discreet.evaluation.nearest import secrets_of_closest
 from discreet.evaluation.promised import ceiling
 from discreet.evaluation.refitting import Halves
-from discreet.evaluation.rows import Layout, Rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows
 from discreet.synth.promise import Promise
 
-__all__ = ["Guessed", "guess_halves", "guess_secrets"]
+__all__ = ["SecretGuesses", "guess_halves", "guess_secrets"]
 
 Codes: TypeAlias = NDArray[np.int32]
 _ENDS = 1e-3
@@ -24,7 +24,7 @@ _ENDS = 1e-3
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guessed:
+class SecretGuesses:
     """How often a secret is guessed right of people in the data, and of people who are not."""
 
     secret: str
@@ -53,13 +53,19 @@ class Guessed:
 
 
 def guess_secrets(
-    layout: Layout, synthetic: Rows, real: Rows, holdout: Rows, *, secret: str, promise: Promise | None
-) -> Guessed:
+    layout: ColumnLayout,
+    synthetic: EvaluatedRows,
+    real: EvaluatedRows,
+    holdout: EvaluatedRows,
+    *,
+    secret: str,
+    promise: Promise | None,
+) -> SecretGuesses:
     """Guess the secret of people of the real table and of people who were held out, from all their other columns."""
     place = layout.place(secret, what="secret")
     inside, outside = (_right(layout, rows.some(GUESSED), synthetic, place) for rows in (real, holdout))
     named = holdout.codes[:, place] == np.bincount(synthetic.codes[:, place]).argmax()
-    return Guessed(
+    return SecretGuesses(
         secret=secret,
         inside=_success(inside),
         outside=_success(outside),
@@ -69,14 +75,14 @@ def guess_secrets(
     )
 
 
-def guess_halves(layout: Layout, made: Halves, *, secret: str, promise: Promise | None) -> Guessed:
+def guess_halves(layout: ColumnLayout, made: Halves, *, secret: str, promise: Promise | None) -> SecretGuesses:
     """Guess the secret of the same people from tables of random halves, some with them and some without."""
     place = layout.place(secret, what="secret")
     people = made.people.take(slice(GUESSED))
     right = np.stack([_right(layout, people, table, place) for table in made.tables])
     inside = made.inside[:, : len(people)]
     common = np.stack([people.codes[:, place] == np.bincount(t.codes[:, place]).argmax() for t in made.tables])
-    return Guessed(
+    return SecretGuesses(
         secret=secret,
         inside=_success(right[inside]),
         outside=_success(right[~inside]),
@@ -86,7 +92,7 @@ def guess_halves(layout: Layout, made: Halves, *, secret: str, promise: Promise 
     )
 
 
-def _right(layout: Layout, people: Rows, synthetic: Rows, secret: int) -> NDArray[np.bool_]:
+def _right(layout: ColumnLayout, people: EvaluatedRows, synthetic: EvaluatedRows, secret: int) -> NDArray[np.bool_]:
     right: NDArray[np.bool_] = secrets_of_closest(layout, people, synthetic, secret) == people.codes[:, secret]
     return right
 

@@ -14,7 +14,7 @@ from discreet.evaluation.closeness import Closeness, spread_of
 from discreet.evaluation.evaluation import Attacked, Evaluation, Likeness
 from discreet.evaluation.image_models import image_models
 from discreet.evaluation.image_sheets import sheets
-from discreet.evaluation.membership import CLOSEST, Search, judged
+from discreet.evaluation.membership import CLOSEST, MembershipSearch, judged
 from discreet.evaluation.notes import picture_notes
 from discreet.evaluation.pixels import Pictures, closest_pictures, pictures_of
 from discreet.privacy.notprivate import NotPrivate
@@ -122,7 +122,7 @@ def _attacked(subject: _Subject, real: Pictures, holdout: Pictures | None) -> At
     if others is None:
         return Attacked(closeness=near)
     truth = np.arange(len(inside) + len(others)) < len(inside)
-    search = Search(
+    search = MembershipSearch(
         people=len(inside),
         others=len(others),
         tables=1,

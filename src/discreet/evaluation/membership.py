@@ -10,16 +10,16 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks import Attacker, Found, judge
+from discreet.attacks import Attacker, FoundRate, judge
 from discreet.evaluation.caps import PEOPLE
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.densities import density_scores
 from discreet.evaluation.nearest import closest
 from discreet.evaluation.promised import ceiling
-from discreet.evaluation.rows import Layout, Rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows
 from discreet.synth.promise import Promise
 
-__all__ = ["CLOSEST", "DENSITY", "RATES", "Search", "closer_first", "judged", "search"]
+__all__ = ["CLOSEST", "DENSITY", "RATES", "MembershipSearch", "closer_first", "judged", "search"]
 
 Flags: TypeAlias = NDArray[np.bool_]
 RATES = (0.01, 0.1, 0.3)  # Of false alarms: sure about few people, or fairly sure about more.
@@ -30,7 +30,7 @@ _ENDS = 1e-3  # At which the drawn limits may be wrong.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class MembershipSearch:
     """Whom each attacker finds, and what the promise leaves for any attacker."""
 
     people: int  # in the data, of whom it was asked
@@ -47,12 +47,12 @@ class Search:
         return not self.refitted
 
     @property
-    def best(self) -> tuple[Attacker, Found]:
+    def best(self) -> tuple[Attacker, FoundRate]:
         """The attacker who finds most people, at few false alarms if that tells more than at many."""
         found = [(one, at) for one in self.attackers for at in one.found]
         return max(found, key=lambda pair: (pair[1].members.share - pair[1].alarms.share, pair[0].auc))
 
-    def ceiling(self, found: Found, error: float = _ENDS) -> float | None:
+    def ceiling(self, found: FoundRate, error: float = _ENDS) -> float | None:
         """Return the share of people that no attacker exceeds, at the upper limit of the rate of alarms."""
         rate = found.alarms.interval(error)[1]
         return None if self.promise is None else ceiling(self.promise, rate, swapped=self.swapped)
@@ -72,7 +72,9 @@ class Search:
         return any(_above_guessing(one, error / len(self.attackers)) for one in self.attackers)
 
 
-def search(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows, promise: Promise | None) -> Search:
+def search(
+    layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows, holdout: EvaluatedRows, promise: Promise | None
+) -> MembershipSearch:
     """Look for people of the real table in one synthetic table, beside people who were held out."""
     outside, reference = holdout.split(min(PEOPLE, (len(holdout) + 1) // 2))
     inside = real.some(PEOPLE)
@@ -81,7 +83,7 @@ def search(layout: Layout, synthetic: Rows, real: Rows, holdout: Rows, promise: 
     cliques = chosen_cliques(layout.sizes, min(2, len(layout.sizes)))
     common = density_scores(asked.codes, synthetic.codes, reference.codes, layout.sizes, cliques)
     scores = {CLOSEST: closer_first(-closest(layout, asked, synthetic), common), DENSITY: common}
-    return Search(
+    return MembershipSearch(
         people=len(inside),
         others=len(outside),
         tables=1,
@@ -101,8 +103,8 @@ def closer_first(near: NDArray[Any], common: NDArray[np.float64]) -> NDArray[np.
     return near.astype(np.float64) + _LEAST * np.tanh(common)
 
 
-def _joined(one: Rows, other: Rows) -> Rows:
-    return Rows(
+def _joined(one: EvaluatedRows, other: EvaluatedRows) -> EvaluatedRows:
+    return EvaluatedRows(
         np.concatenate([one.codes, other.codes]),
         np.concatenate([one.places, other.places]),
         np.concatenate([one.undeclared, other.undeclared]),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.evaluation.caps import TWINS
-from discreet.evaluation.rows import Codes, Layout, Places, Rows
+from discreet.evaluation.rows import Codes, ColumnLayout, EvaluatedRows, Places
 
 __all__ = ["closest", "secrets_of_closest"]
 
@@ -18,7 +18,7 @@ _BLOCK = 1 << 18  # Pairs of rows that are compared at once: a megabyte stays ne
 _EQUAL = 1e-6  # Sums of floats that differ by less are the same.
 
 
-def closest(layout: Layout, asked: Rows, among: Rows) -> Floats:
+def closest(layout: ColumnLayout, asked: EvaluatedRows, among: EvaluatedRows) -> Floats:
     """Return for each row how far the closest row of a table is. [Gow71]
 
     Two values of a category are 0 or 1 apart, two numbers by the part of their bounds that lies between them, and a
@@ -31,7 +31,9 @@ def closest(layout: Layout, asked: Rows, among: Rows) -> Floats:
     return found
 
 
-def secrets_of_closest(layout: Layout, asked: Rows, among: Rows, secret: int) -> NDArray[np.int32]:
+def secrets_of_closest(
+    layout: ColumnLayout, asked: EvaluatedRows, among: EvaluatedRows, secret: int
+) -> NDArray[np.int32]:
     """Guess a secret of each row: the commonest one among the rows that are closest in all other columns."""
     pool = among.some(TWINS)
     secrets = pool.codes[:, secret]
@@ -42,7 +44,9 @@ def secrets_of_closest(layout: Layout, asked: Rows, among: Rows, secret: int) ->
     return np.array(guesses, np.int32)
 
 
-def _blocks(layout: Layout, asked: Rows, pool: Rows, *, without: int | None) -> Iterator[Floats]:
+def _blocks(
+    layout: ColumnLayout, asked: EvaluatedRows, pool: EvaluatedRows, *, without: int | None
+) -> Iterator[Floats]:
     """Yield sums of distances, some rows against all others at a time."""
     ours, theirs = _columns(layout, asked, without), _columns(layout, pool, without)
     step = max(1, _BLOCK // len(pool))
@@ -51,7 +55,7 @@ def _blocks(layout: Layout, asked: Rows, pool: Rows, *, without: int | None) -> 
         yield _apart((ours[0][:, part], ours[1][:, part]), theirs, (min(step, len(asked) - start), len(pool)))
 
 
-def _columns(layout: Layout, rows: Rows, without: int | None) -> tuple[Codes, Places]:
+def _columns(layout: ColumnLayout, rows: EvaluatedRows, without: int | None) -> tuple[Codes, Places]:
     """Bring the columns to where they lie one after the other."""
     cells = [place for place in layout.others if place != without]
     numbers = [at for at, place in enumerate(layout.numbers) if place != without]

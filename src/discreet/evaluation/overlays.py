@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from discreet.evaluation.exact_cells import ExactCells
-from discreet.evaluation.rows import Layout, Rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows
 from discreet.synth.tables.counting import marginal
 from discreet.synth.tables.distances import total_variation
 
@@ -31,12 +31,16 @@ class Overlay:
     lost: float  # the share of real rows whose value the synthetic table does not have and nobody declared
 
 
-def overlays(layout: Layout, synthetic: Rows, real: Rows, cells: ExactCells) -> tuple[Overlay, ...]:
+def overlays(
+    layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows, cells: ExactCells
+) -> tuple[Overlay, ...]:
     """Compare both tables column by column."""
     return tuple(_overlay(layout, synthetic, real, cells, place) for place in range(len(layout.names)))
 
 
-def _overlay(layout: Layout, synthetic: Rows, real: Rows, cells: ExactCells, place: int) -> Overlay:
+def _overlay(
+    layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows, cells: ExactCells, place: int
+) -> Overlay:
     ours, theirs = (marginal(rows.codes, layout.sizes, (place,)) for rows in (synthetic, real))
     shares = ours / ours.sum(), theirs / theirs.sum()
     ordered = place in layout.numbers

@@ -10,9 +10,9 @@ from discreet.evaluation.caps import SETS
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.evaluation import Evaluation
 from discreet.evaluation.notes import priced_notes
-from discreet.evaluation.priced import Priced, mechanism_for, noisy_distances
+from discreet.evaluation.priced import NoisyComparison, mechanism_for, noisy_distances
 from discreet.evaluation.promised import together
-from discreet.evaluation.reading import Subject, subject_of
+from discreet.evaluation.reading import EvaluatedTable, subject_of
 from discreet.exact import Number
 from discreet.mechanisms.fields import read_relation, small_delta
 from discreet.mechanisms.gaussian import VectorGaussian
@@ -20,7 +20,7 @@ from discreet.privacy import Relation
 from discreet.privacy.payer import Payer
 from discreet.synth.asking import asked_table, read_unit
 from discreet.synth.domain import Coder, Domain, TableRows
-from discreet.synth.domain.tables import Table
+from discreet.synth.domain.tables import UnreadTable
 from discreet.synth.paying import paid
 from discreet.synth.promise import Promise
 from discreet.synth.tables.counting import Clique
@@ -81,7 +81,12 @@ def evaluate_for_a_price(
 
 
 def _read(
-    subject: Subject, table: Table, spent: Promise, mechanism: VectorGaussian, cliques: tuple[Clique, ...], title: str
+    subject: EvaluatedTable,
+    table: UnreadTable,
+    spent: Promise,
+    mechanism: VectorGaussian,
+    cliques: tuple[Clique, ...],
+    title: str,
 ) -> Evaluation:
     layout = subject.layout
     rows = TableRows(Coder(layout.domain), table, None if spent.unit == "row" else spent.unit, spent.rows_per_unit)
@@ -93,6 +98,6 @@ def _read(
         columns=layout.names,
         rows=len(subject.rows),
         promise=subject.promise,
-        priced=Priced(ways=ways, spent=spent),
+        priced=NoisyComparison(ways=ways, spent=spent),
         notes=priced_notes(),
     )

@@ -22,7 +22,7 @@ from discreet.privacy import Relation, gaussian_sigma
 from discreet.synth.promise import Promise
 from discreet.synth.tables.counting import Clique, marginal
 
-__all__ = ["NoisyWay", "Priced", "mechanism_for", "noisy_distances"]
+__all__ = ["NoisyComparison", "NoisyWay", "mechanism_for", "noisy_distances"]
 
 
 @final
@@ -47,7 +47,7 @@ class NoisyWay:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
+class NoisyComparison:
     """Noisy distances that were paid for, as shares of the rows of the synthetic table."""
 
     ways: tuple[NoisyWay, ...]

@@ -6,26 +6,26 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from discreet.errors import InvalidParameter
-from discreet.evaluation.rows import Layout, Rows, layout_of, read_rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows, layout_of, read_rows
 from discreet.synth.domain import Domain
 from discreet.synth.model import SyntheticModel
 from discreet.synth.promise import Promise
 from discreet.synth.table import SyntheticTable
 
-__all__ = ["Subject", "subject_of", "synthetic_rows"]
+__all__ = ["EvaluatedTable", "subject_of", "synthetic_rows"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class EvaluatedTable:
     """A synthetic table in its domain, with its promise."""
 
-    layout: Layout
-    rows: Rows
+    layout: ColumnLayout
+    rows: EvaluatedRows
     promise: Promise | None
 
 
-def subject_of(synthetic: Any, domain: Domain | None, promise: Promise | None) -> Subject:
+def subject_of(synthetic: Any, domain: Domain | None, promise: Promise | None) -> EvaluatedTable:
     """Take a model and sample it, or take a table; what is told beside it comes first."""
     known = getattr(synthetic, "domain", None) if domain is None else domain
     if not isinstance(known, Domain):
@@ -34,10 +34,10 @@ def subject_of(synthetic: Any, domain: Domain | None, promise: Promise | None) -
     if told is not None and not isinstance(told, Promise):
         raise InvalidParameter("a promise must be a Promise: Promise.of(event, …) writes one down")
     layout = layout_of(known)
-    return Subject(layout, synthetic_rows(layout, synthetic), told)
+    return EvaluatedTable(layout, synthetic_rows(layout, synthetic), told)
 
 
-def synthetic_rows(layout: Layout, synthetic: Any) -> Rows:
+def synthetic_rows(layout: ColumnLayout, synthetic: Any) -> EvaluatedRows:
     """Read a synthetic table of any kind; a model is sampled."""
     table = synthetic.sample() if isinstance(synthetic, SyntheticModel) else synthetic
     if isinstance(table, SyntheticTable):

@@ -16,10 +16,10 @@ from discreet.errors import InvalidParameter
 from discreet.evaluation.caps import PEOPLE
 from discreet.evaluation.cliques import chosen_cliques
 from discreet.evaluation.densities import density_scores
-from discreet.evaluation.membership import CLOSEST, DENSITY, Search, closer_first, judged
+from discreet.evaluation.membership import CLOSEST, DENSITY, MembershipSearch, closer_first, judged
 from discreet.evaluation.nearest import closest
 from discreet.evaluation.reading import synthetic_rows
-from discreet.evaluation.rows import Layout, Rows, read_rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows, read_rows
 from discreet.mechanisms.column import Column
 from discreet.privacy import Relation
 from discreet.synth.domain.tables import table_of
@@ -38,9 +38,9 @@ _GUESSED = 10  # One in so many people is guessed to be in, and as many to be ou
 class Halves:
     """Synthetic tables of random halves, in pairs: whoever is in one of a pair is not in the other."""
 
-    people: Rows  # of whom it is asked
+    people: EvaluatedRows  # of whom it is asked
     inside: Flags  # tables by people
-    tables: tuple[Rows, ...]
+    tables: tuple[EvaluatedRows, ...]
 
     def others(self, table: int) -> list[int]:
         """Return the tables of other pairs: they tell nothing about who is in this one."""
@@ -53,7 +53,9 @@ def check_refits(refits: int) -> None:
         raise InvalidParameter("refits must be 4, 6, 8, …: tables come in pairs, and one pair is compared with another")
 
 
-def halves(layout: Layout, table: Any, refit: Refit, *, refits: int, coins: bool, say: Callable[[str], None]) -> Halves:
+def halves(
+    layout: ColumnLayout, table: Any, refit: Refit, *, refits: int, coins: bool, say: Callable[[str], None]
+) -> Halves:
     """Make synthetic tables of random halves: of independent coins, or of a fixed number of rows."""
     check_refits(refits)
     read = table_of(table).columns(layout.names, numbers=layout.domain.numbers)
@@ -69,12 +71,12 @@ def halves(layout: Layout, table: Any, refit: Refit, *, refits: int, coins: bool
     return Halves(people=everybody.take(chosen), inside=np.array(inside), tables=tuple(tables))
 
 
-def search_halves(layout: Layout, made: Halves, promise: Promise | None, *, error: float) -> Search:
+def search_halves(layout: ColumnLayout, made: Halves, promise: Promise | None, *, error: float) -> MembershipSearch:
     """Look for people in all these tables, each compared with tables of other pairs."""
     scores = _scores(layout, made)
     truth = made.inside.ravel()
     each = {name: np.concatenate(list(parts)) for name, parts in scores.items()}
-    return Search(
+    return MembershipSearch(
         people=int(truth.sum()),
         others=int((~truth).sum()),
         tables=len(made.tables),
@@ -85,7 +87,7 @@ def search_halves(layout: Layout, made: Halves, promise: Promise | None, *, erro
     )
 
 
-def _scores(layout: Layout, made: Halves) -> dict[str, list[NDArray[np.float64]]]:
+def _scores(layout: ColumnLayout, made: Halves) -> dict[str, list[NDArray[np.float64]]]:
     near = np.stack([-closest(layout, made.people, table) for table in made.tables]).astype(np.float64)
     cliques = chosen_cliques(layout.sizes, min(2, len(layout.sizes)))
     found: dict[str, list[NDArray[np.float64]]] = {CLOSEST: [], _COMPARED: [], DENSITY: []}

@@ -18,7 +18,7 @@ from discreet.synth.domain.category import text_of
 from discreet.synth.domain.numeric import STEPS
 from discreet.synth.domain.tables import table_of
 
-__all__ = ["Layout", "Rows", "layout_of", "read_rows"]
+__all__ = ["ColumnLayout", "EvaluatedRows", "layout_of", "read_rows"]
 
 Codes: TypeAlias = NDArray[np.int32]
 Places: TypeAlias = NDArray[np.float32]
@@ -28,7 +28,7 @@ _BINS = 32  # Of a column whose bins nobody has found yet.
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnLayout:
     """What is public about the columns: their names, their cells and which of them are numbers."""
 
     domain: Domain
@@ -51,7 +51,7 @@ class Layout:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class EvaluatedRows:
     """Rows: the cell of every value, where in its bounds every number lies, and what has no cell of its own."""
 
     codes: Codes  # rows by columns
@@ -61,24 +61,24 @@ class Rows:
     def __len__(self) -> int:
         return len(self.codes)
 
-    def take(self, chosen: Any) -> Rows:
+    def take(self, chosen: Any) -> EvaluatedRows:
         """Take some rows."""
-        return Rows(self.codes[chosen], self.places[chosen], self.undeclared[chosen])
+        return EvaluatedRows(self.codes[chosen], self.places[chosen], self.undeclared[chosen])
 
-    def some(self, most: int) -> Rows:
+    def some(self, most: int) -> EvaluatedRows:
         """Take at most so many rows, drawn at random."""
         return self if len(self) <= most else self.take(noise.permutation(len(self))[:most])
 
-    def split(self, first: int) -> tuple[Rows, Rows]:
+    def split(self, first: int) -> tuple[EvaluatedRows, EvaluatedRows]:
         """Take so many rows at random, and the rest."""
         order = noise.permutation(len(self))
         return self.take(order[:first]), self.take(order[first:])
 
 
-def layout_of(domain: Domain) -> Layout:
+def layout_of(domain: Domain) -> ColumnLayout:
     """Read the public facts of a domain; bins that are still to be found become equal ones."""
     columns = {name: _settled(column) for name, column in domain.columns.items()}
-    return Layout(
+    return ColumnLayout(
         domain=Domain(columns),
         names=tuple(columns),
         sizes=tuple(column.size for column in columns.values()),
@@ -87,7 +87,7 @@ def layout_of(domain: Domain) -> Layout:
     )
 
 
-def read_rows(layout: Layout, table: Any) -> Rows:
+def read_rows(layout: ColumnLayout, table: Any) -> EvaluatedRows:
     """Place all rows of a table, a frame or a file in the domain. This is private if they are."""
     found = table_of(table)
     found.check_has(layout.names)
@@ -95,13 +95,13 @@ def read_rows(layout: Layout, table: Any) -> Rows:
     steps, missing = read.steps()
     places = (steps / STEPS).astype(np.float32)
     places[missing] = np.nan
-    rows = Rows(read.codes(), places, _undeclared(layout, read.columns()))
+    rows = EvaluatedRows(read.codes(), places, _undeclared(layout, read.columns()))
     if len(rows) < 2:
         raise InvalidParameter("a table that is compared must have at least two rows")
     return rows
 
 
-def _undeclared(layout: Layout, columns: Mapping[str, Column]) -> Keys:
+def _undeclared(layout: ColumnLayout, columns: Mapping[str, Column]) -> Keys:
     """Number the values that have no cell of their own."""
     keys = np.zeros((len(next(iter(columns.values()))), len(layout.others)), np.int64)
     for at, place in enumerate(layout.others):

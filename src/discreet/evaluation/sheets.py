@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Sheets", "sheet"]
 
-Pictures: TypeAlias = NDArray[np.uint8]
+PictureArray: TypeAlias = NDArray[np.uint8]
 
 
 @final
@@ -19,13 +19,13 @@ class Sheets:
     """Sheets of pictures, one row a class."""
 
     classes: tuple[str, ...]
-    synthetic: Pictures
-    real: Pictures
-    means: Pictures  # the mean synthetic picture of each class above the mean real one
-    closest: Pictures  # synthetic pictures, and below each the real one that is nearest
+    synthetic: PictureArray
+    real: PictureArray
+    means: PictureArray  # the mean synthetic picture of each class above the mean real one
+    closest: PictureArray  # synthetic pictures, and below each the real one that is nearest
 
 
-def sheet(rows: list[list[Pictures]], *, gap: int = 2) -> Pictures:
+def sheet(rows: list[list[PictureArray]], *, gap: int = 2) -> PictureArray:
     """Lay pictures of one size out as rows; what is missing stays dark."""
     height, width = next(picture.shape for row in rows for picture in row)
     across = max(len(row) for row in rows)

@@ -12,12 +12,12 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.evaluation.caps import CELLS
-from discreet.evaluation.rows import Layout, Rows
+from discreet.evaluation.rows import ColumnLayout, EvaluatedRows
 from discreet.privacy import Relation, gaussian_sigma
 from discreet.synth.promise import Promise
 from discreet.synth.tables.counting import Clique, cells, marginal
 
-__all__ = ["Asked", "Workload", "direct_error", "workload"]
+__all__ = ["Workload", "WorkloadTable", "direct_error", "workload"]
 
 _TWO_SIDED = 1.959964  # Of a normal law: 95 of 100 draws lie within so many deviations.
 _MOST = 60  # Questions that are asked unless somebody says which.
@@ -26,7 +26,7 @@ _SHARE = 95
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class WorkloadTable:
     """One table of counts: 95 of 100 of its cells are within these errors, in rows of the real table."""
 
     columns: tuple[str, ...]
@@ -51,7 +51,7 @@ class Asked:
 class Workload:
     """All questions."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[WorkloadTable, ...]
     rows: int  # of the real table, which the errors are to be held against
 
     @property
@@ -66,9 +66,9 @@ class Workload:
 
 
 def workload(
-    layout: Layout,
-    synthetic: Rows,
-    real: Rows,
+    layout: ColumnLayout,
+    synthetic: EvaluatedRows,
+    real: EvaluatedRows,
     *,
     promise: Promise | None,
     label: str | None,
@@ -79,7 +79,7 @@ def workload(
     alone = None if promise is None else direct_error(promise, 1)
     shared = None if promise is None else direct_error(promise, len(sets))
     asked = tuple(
-        Asked(
+        WorkloadTable(
             columns=tuple(layout.names[place] for place in one),
             cells=cells(layout.sizes, one),
             synthetic=_error(layout, synthetic, real, one),
@@ -104,13 +104,13 @@ def direct_error(promise: Promise, questions: int) -> float:
     return math.log(20) * promise.rows_per_unit * moves * questions / promise.epsilon
 
 
-def _error(layout: Layout, synthetic: Rows, real: Rows, columns: Clique) -> float:
+def _error(layout: ColumnLayout, synthetic: EvaluatedRows, real: EvaluatedRows, columns: Clique) -> float:
     """Return what 95 of 100 cells stay within; the synthetic counts are scaled to as many rows as there are."""
     made, true = (marginal(rows.codes, layout.sizes, columns) for rows in (synthetic, real))
     return float(np.percentile(np.abs(made * (len(real) / len(synthetic)) - true), _SHARE))
 
 
-def _usual(layout: Layout, label: str | None) -> tuple[Clique, ...]:
+def _usual(layout: ColumnLayout, label: str | None) -> tuple[Clique, ...]:
     """Take every column, every column by the label, and then other pairs, as many as are usual."""
     places = range(len(layout.names))
     marked = None if label is None else layout.place(label, what="label")
@@ -119,7 +119,7 @@ def _usual(layout: Layout, label: str | None) -> tuple[Clique, ...]:
     return tuple(one for one in sets if cells(layout.sizes, one) <= CELLS)[:_MOST]
 
 
-def _read(layout: Layout, names: Sequence[str]) -> Clique:
+def _read(layout: ColumnLayout, names: Sequence[str]) -> Clique:
     if isinstance(names, str) or not names:
         raise InvalidParameter('each question of a workload must be a list of columns, such as ["sex", "diagnosis"]')
     places = tuple(sorted({layout.place(name, what="a column of the workload") for name in names}))

@@ -7,11 +7,11 @@ from discreet.ledger.as_of import left_after
 from discreet.ledger.budget import Budget
 from discreet.ledger.entry import Charge, Entry, ReadClaim, StoredAnswer
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.looking import Look, look
+from discreet.ledger.looking import LedgerView, look
 from discreet.ledger.quota import Quota
 from discreet.ledger.restoring import restore
-from discreet.ledger.spending import Left, Spending, Total
-from discreet.ledger.store import Rows, Store
+from discreet.ledger.spending import Left, Spending, TightTotal
+from discreet.ledger.store import LedgerRows, Store
 
 __all__ = [
     "Account",
@@ -19,15 +19,15 @@ __all__ = [
     "Charge",
     "Entry",
     "Ledger",
+    "LedgerRows",
+    "LedgerView",
     "Left",
-    "Look",
     "Quota",
     "ReadClaim",
-    "Rows",
     "Spending",
     "Store",
     "StoredAnswer",
-    "Total",
+    "TightTotal",
     "left_after",
     "look",
     "restore",

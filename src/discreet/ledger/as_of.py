@@ -10,7 +10,7 @@ from discreet.ledger.book import LIFETIME, Book
 from discreet.ledger.canonical import canonical
 from discreet.ledger.entry import Entry
 from discreet.ledger.spending import Left, left_of
-from discreet.ledger.sums import Price, Sums
+from discreet.ledger.sums import EventPrice, Sums
 
 __all__ = ["left_after"]
 
@@ -18,7 +18,7 @@ __all__ = ["left_after"]
 def left_after(entries: Iterable[Entry], charge: int) -> Left:
     """Return what was left of the lifetime budget after a charge; `entries` are all those of its data set, in order."""
     declared: Any = None
-    prices: list[Price] = []
+    prices: list[EventPrice] = []
     dataset, before = "", None
     for entry in entries:
         if entry.index > charge:
@@ -27,7 +27,7 @@ def left_after(entries: Iterable[Entry], charge: int) -> Left:
         if entry.kind == "restored":
             before, prices = Sums.from_text(entry.content["sums"]), []
         elif entry.kind == "charge":
-            prices.append(Price.unpacked(entry.content["prices"][LIFETIME]))
+            prices.append(EventPrice.unpacked(entry.content["prices"][LIFETIME]))
     if declared is None:
         raise InvalidParameter("these are not the entries of a data set")
     book = Book.read(dataset, canonical(declared))

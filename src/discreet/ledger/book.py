@@ -11,22 +11,22 @@ from discreet.errors import InvalidParameter
 from discreet.ledger.account import Account
 from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical
-from discreet.ledger.filters import Filter, filter_for
+from discreet.ledger.filters import PrivacyFilter, filter_for
 from discreet.ledger.quota import Quota
 from discreet.ledger.shares import Shares, choose_shares
 
-__all__ = ["LIFETIME", "Book", "Scope", "declare"]
+__all__ = ["LIFETIME", "Book", "LedgerScope", "declare"]
 
 LIFETIME = ""  # The scope of all charges of a data set.
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LedgerScope:
     """A sum and the rule it keeps to."""
 
     name: str
-    rule: Filter
+    rule: PrivacyFilter
     text: str
 
 
@@ -36,16 +36,16 @@ class Book:
     """An account with its quotas and the split of delta chosen for each when it was declared."""
 
     account: Account
-    rule: Filter
-    quotas: tuple[tuple[Quota, Filter], ...]
+    rule: PrivacyFilter
+    quotas: tuple[tuple[Quota, PrivacyFilter], ...]
 
-    def scopes(self, *, project: str, principal: str, time: int) -> list[Scope]:
+    def scopes(self, *, project: str, principal: str, time: int) -> list[LedgerScope]:
         """List every sum that a charge counts against: all of them must admit it."""
-        found = [Scope(LIFETIME, self.rule, "the lifetime budget")]
+        found = [LedgerScope(LIFETIME, self.rule, "the lifetime budget")]
         for quota, rule in self.quotas:
             if quota.covers(project=project, principal=principal):
                 name = quota.scope(project=project, principal=principal, time=time)
-                found.append(Scope(name, rule, f"the quota of {quota.describe()}"))
+                found.append(LedgerScope(name, rule, f"the quota of {quota.describe()}"))
         return found
 
     def describe(self) -> str:

@@ -14,13 +14,13 @@ from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.entry import BEGINNING, Charge, Entry, ReadClaim
 from discreet.ledger.facts import question_of
 from discreet.ledger.parts import part_key
-from discreet.ledger.store import Rows
-from discreet.ledger.sums import Price, Sums
+from discreet.ledger.store import LedgerRows
+from discreet.ledger.sums import EventPrice, Sums
 
 __all__ = ["verify"]
 
 
-def verify(rows: Rows) -> None:
+def verify(rows: LedgerRows) -> None:
     """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
     replayed = _Replay()
     last = BEGINNING
@@ -97,7 +97,7 @@ class _Replay:
 
     def _sums(self, name: tuple[str, str]) -> Sums:
         """Add up one scope: equal prices at once."""
-        paid = [(Price.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
+        paid = [(EventPrice.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
         total = self._before.get(name) or Sums.nothing(len(paid[0][0].kept))
         for price, times in paid:
             total = total.plus(price, times)
@@ -146,7 +146,7 @@ class _Replay:
             else:
                 del self._claims[charge]
 
-    def compare(self, rows: Rows) -> None:
+    def compare(self, rows: LedgerRows) -> None:
         """Compare with what is kept beside the chain."""
         if rows.accounts() != self._declared:
             raise LedgerDamaged("what is declared is not what the entries say")

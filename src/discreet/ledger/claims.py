@@ -23,7 +23,7 @@ from discreet.ledger.entry import Charge, Entry, ReadClaim
 from discreet.ledger.facts import check_texts, question_of
 from discreet.ledger.lease import this_process
 from discreet.ledger.recording import append, now
-from discreet.ledger.store import Rows
+from discreet.ledger.store import LedgerRows
 
 __all__ = [
     "MOST_UNANSWERED",
@@ -66,14 +66,14 @@ def until_claimed(attempt: Callable[[], Found], seconds: Number) -> Found:
         pause = min(2 * pause, _LONGEST_PAUSE)
 
 
-def check_not_claimed(rows: Rows, charge: int) -> None:
+def check_not_claimed(rows: LedgerRows, charge: int) -> None:
     """Raise the constant failure if a read of this charge has failed; wait for one that may still be answered."""
     claim = rows.claim(charge)
     if claim is not None:
         raise _NotYet(AnswerFailed()) if claim.is_live(now(rows)) else AnswerFailed
 
 
-def check_room(rows: Rows, dataset: str, principal: str) -> None:
+def check_room(rows: LedgerRows, dataset: str, principal: str) -> None:
     """Refuse a principal who has seen as many failures as anybody may; wait if it is not known yet."""
     unanswered = [claim for claim in rows.claims(dataset) if claim.counts and claim.principal == principal]
     if len(unanswered) < MOST_UNANSWERED:
@@ -100,7 +100,7 @@ def _busy() -> Refused:
 
 
 def add_claim(
-    rows: Rows, charge: Charge, *, dataset: str, principal: str, seconds: Number, part: int | None = None
+    rows: LedgerRows, charge: Charge, *, dataset: str, principal: str, seconds: Number, part: int | None = None
 ) -> ReadClaim:
     """Claim the read of a charge; the caller has checked that it may begin."""
     moment = now(rows)
@@ -113,7 +113,7 @@ def add_claim(
     return claim
 
 
-def check_claim(rows: Rows, charge: int, claim: ReadClaim | None) -> None:
+def check_claim(rows: LedgerRows, charge: int, claim: ReadClaim | None) -> None:
     """Refuse to answer a charge whose read somebody else has claimed, or from a claim that has ended."""
     known = rows.claim(charge)
     if claim is None and known is None:
@@ -124,7 +124,7 @@ def check_claim(rows: Rows, charge: int, claim: ReadClaim | None) -> None:
         raise Refused("this claim has ended: it failed, or whoever holds the data released it")
 
 
-def fail_claim(rows: Rows, claim: ReadClaim) -> None:
+def fail_claim(rows: LedgerRows, claim: ReadClaim) -> None:
     """Mark a claim as failed. One that was answered or released meanwhile stays as it is."""
     known = rows.claim(claim.charge.id)
     if known is not None and known.index == claim.index and not known.is_failed:
@@ -132,7 +132,7 @@ def fail_claim(rows: Rows, claim: ReadClaim) -> None:
         rows.set_claim(replace(known, is_failed=True))
 
 
-def finish_claim(rows: Rows, entry: Entry, claim: ReadClaim) -> None:
+def finish_claim(rows: LedgerRows, entry: Entry, claim: ReadClaim) -> None:
     """End a claim whose result is not kept here; it has neither key nor question, so nobody can ask for it again."""
     if entry.content.get("key") is not None or question_of(entry.content) is not None:
         raise InvalidParameter("what can be asked for again is answered with store, so that it is the same again")
@@ -141,7 +141,7 @@ def finish_claim(rows: Rows, entry: Entry, claim: ReadClaim) -> None:
     rows.end_claim(claim.charge.id)
 
 
-def release_claim(rows: Rows, dataset: str, charge: int, *, reason: str, principal: str) -> None:
+def release_claim(rows: LedgerRows, dataset: str, charge: int, *, reason: str, principal: str) -> None:
     """Let the rows of a charge be read once more."""
     _check_reason(reason, principal)
     claim = rows.claim(charge)
@@ -155,7 +155,7 @@ def release_claim(rows: Rows, dataset: str, charge: int, *, reason: str, princip
     rows.end_claim(charge)
 
 
-def reopen(rows: Rows, dataset: str, analyst: str, *, reason: str, principal: str) -> tuple[ReadClaim, ...]:
+def reopen(rows: LedgerRows, dataset: str, analyst: str, *, reason: str, principal: str) -> tuple[ReadClaim, ...]:
     """Count the failures of a principal no more. What they asked for stays unread."""
     _check_reason(reason, principal)
     moment = now(rows)

@@ -11,7 +11,7 @@ from discreet.errors import Refused
 from discreet.ledger.account import Account
 from discreet.ledger.book import Book
 from discreet.ledger.budget import Budget
-from discreet.ledger.filters import Filter
+from discreet.ledger.filters import PrivacyFilter
 from discreet.ledger.quota import Quota
 from discreet.ledger.shares import FIRST
 
@@ -46,7 +46,7 @@ def check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) ->
         raise Refused(f"data set {account.dataset!r} has these quotas: {listed}. They are changed with set_quotas")
 
 
-def as_split(said: Budget, rule: Filter) -> Budget:
+def as_split(said: Budget, rule: PrivacyFilter) -> Budget:
     """Return a budget as an account of this rule writes it down: the first one always said the share of events."""
     first = rule.budget.kind == "approximate" and rule.shares.version == FIRST
     return _as_first(said) if first and isinstance(said, Budget) else said

@@ -17,18 +17,27 @@ from discreet.errors import UnsupportedEvent
 from discreet.ledger.budget import Budget
 from discreet.ledger.pricing import concentrated_price, mixed_price, own_price, plain_price, pure_price
 from discreet.ledger.shares import FIRST, NO_SHARES, Shares, caps
-from discreet.ledger.sums import Price, Sums
+from discreet.ledger.sums import EventPrice, Sums
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import curve
 from discreet.privacy.relation import Relation
 
-__all__ = ["ConcentratedFilter", "Filter", "MixedFilter", "NoFilter", "PureFilter", "filter_for", "fitting", "held"]
+__all__ = [
+    "ConcentratedFilter",
+    "MixedFilter",
+    "NoFilter",
+    "PrivacyFilter",
+    "PureFilter",
+    "filter_for",
+    "fitting",
+    "held",
+]
 
 _MOST_PRICES = 4096  # Events whose price is remembered.
 _PARTS = tuple(Fraction(1, 4**power) for power in range(6))  # of the delta for events, at which a curve is read
 
 
-class Filter(Protocol):
+class PrivacyFilter(Protocol):
     """A rule about sums."""
 
     @property
@@ -39,19 +48,19 @@ class Filter(Protocol):
     def shares(self) -> Shares:
         """How delta is split, and which sums are kept beside those of epsilon, delta and rho."""
 
-    def price(self, event: Event, relation: Relation) -> Price:
+    def price(self, event: Event, relation: Relation) -> EventPrice:
         """Return what an event adds to the sums, or refuse an event without a bound."""
 
-    def sum_price(self, event: Event, relation: Relation) -> Price:
+    def sum_price(self, event: Event, relation: Relation) -> EventPrice:
         """Return a price that is the sum of the prices of its parts, so that it may be charged part by part."""
 
-    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+    def price_alone(self, event: Event, relation: Relation) -> EventPrice | None:
         """Return what an event costs that is the first and only charge; None if that is nothing else, or too much."""
 
     def admits(self, sums: Sums) -> bool:
         """Tell whether these sums may stand."""
 
-    def times(self, sums: Sums, price: Price) -> int:
+    def times(self, sums: Sums, price: EventPrice) -> int:
         """Return how many more charges of this price fit."""
 
 
@@ -63,18 +72,18 @@ class PureFilter:
     budget: Budget
     shares: Shares = NO_SHARES
 
-    def price(self, event: Event, relation: Relation) -> Price:
+    def price(self, event: Event, relation: Relation) -> EventPrice:
         return pure_price(event, relation)
 
     sum_price = price
 
-    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+    def price_alone(self, event: Event, relation: Relation) -> EventPrice | None:
         return None
 
     def admits(self, sums: Sums) -> bool:
         return _fits(sums.epsilon, self.budget.epsilon)
 
-    def times(self, sums: Sums, price: Price) -> int:
+    def times(self, sums: Sums, price: EventPrice) -> int:
         return _times(sums.epsilon, price.epsilon, self.budget.epsilon)
 
 
@@ -86,18 +95,18 @@ class ConcentratedFilter:
     budget: Budget
     shares: Shares = NO_SHARES
 
-    def price(self, event: Event, relation: Relation) -> Price:
+    def price(self, event: Event, relation: Relation) -> EventPrice:
         return concentrated_price(event, relation)
 
     sum_price = price
 
-    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+    def price_alone(self, event: Event, relation: Relation) -> EventPrice | None:
         return None
 
     def admits(self, sums: Sums) -> bool:
         return _fits(sums.rho, self.budget.rho)
 
-    def times(self, sums: Sums, price: Price) -> int:
+    def times(self, sums: Sums, price: EventPrice) -> int:
         return _times(sums.rho, price.rho, self.budget.rho)
 
 
@@ -124,14 +133,14 @@ class MixedFilter:
         return (self.budget.delta or Fraction(0)) * self.shares.events
 
     @cached_property
-    def _prices(self) -> dict[tuple[Event, Relation], Price]:
+    def _prices(self) -> dict[tuple[Event, Relation], EventPrice]:
         return {}
 
     @cached_property
-    def _prices_alone(self) -> dict[tuple[Event, Relation], Price | None]:
+    def _prices_alone(self) -> dict[tuple[Event, Relation], EventPrice | None]:
         return {}
 
-    def price(self, event: Event, relation: Relation) -> Price:
+    def price(self, event: Event, relation: Relation) -> EventPrice:
         known = self._prices.get((event, relation))
         if known is None:
             if len(self._prices) >= _MOST_PRICES:
@@ -139,10 +148,10 @@ class MixedFilter:
             known = self._prices[event, relation] = self._best_price(event, relation)
         return known
 
-    def sum_price(self, event: Event, relation: Relation) -> Price:
+    def sum_price(self, event: Event, relation: Relation) -> EventPrice:
         return mixed_price(event, relation, self.shares)
 
-    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+    def price_alone(self, event: Event, relation: Relation) -> EventPrice | None:
         if self.shares.version == FIRST:
             return None
         asked = (event, relation)
@@ -155,7 +164,7 @@ class MixedFilter:
     def admits(self, sums: Sums) -> bool:
         return self._admits_by_rule(sums) or self._admits_alone(sums)
 
-    def times(self, sums: Sums, price: Price) -> int:
+    def times(self, sums: Sums, price: EventPrice) -> int:
         by_rule = [_times(total, more, cap) for total, more, cap in zip(sums.kept, price.kept, self.caps, strict=True)]
         most = max([_times(sums.epsilon, price.epsilon, self.budget.epsilon), *by_rule])
         return min(most, _times(sums.delta, price.delta, self.delta_of_events))
@@ -171,7 +180,7 @@ class MixedFilter:
         one = self.shares.version > FIRST and sums.charges == 1
         return one and _fits(sums.epsilon, self.budget.epsilon) and _fits(sums.delta, self.budget.delta)
 
-    def _best_price(self, event: Event, relation: Relation) -> Price:
+    def _best_price(self, event: Event, relation: Relation) -> EventPrice:
         """Return the price of the sums; of an event that would never fit by it, the price of its own curve if it does.
 
         Which of two true prices is paid is decided before the answer is drawn.
@@ -188,7 +197,7 @@ class MixedFilter:
             return price
         return self._own_price(event, relation, unused) or price
 
-    def _own_price(self, event: Event, relation: Relation, unused: Sums) -> Price | None:
+    def _own_price(self, event: Event, relation: Relation, unused: Sums) -> EventPrice | None:
         """Return the price by the event's own curve at the delta at which most of them fit an unused account."""
         if self.shares.version == FIRST:
             return None
@@ -196,7 +205,7 @@ class MixedFilter:
         found = [price for price in read if price is not None and self.times(unused, price) > 0]
         return max(found, key=lambda price: self.times(unused, price), default=None)
 
-    def _read_alone(self, event: Event, relation: Relation) -> Price | None:
+    def _read_alone(self, event: Event, relation: Relation) -> EventPrice | None:
         """Return the price by the event's own curve at all of delta. What the grid rounds up is no part of it."""
         epsilon, delta = self.budget.epsilon or Fraction(0), self.budget.delta or Fraction(0)
         price = self._read_curve(event, relation, delta)
@@ -204,7 +213,7 @@ class MixedFilter:
             return None
         return replace(price, epsilon=min(price.epsilon, epsilon), delta=min(price.delta, delta))
 
-    def _read_curve(self, event: Event, relation: Relation, delta: Fraction) -> Price | None:
+    def _read_curve(self, event: Event, relation: Relation, delta: Fraction) -> EventPrice | None:
         try:
             known = curve(event, relation)
         except UnsupportedEvent:
@@ -220,22 +229,22 @@ class NoFilter:
     budget: Budget
     shares: Shares = NO_SHARES
 
-    def price(self, event: Event, relation: Relation) -> Price:
+    def price(self, event: Event, relation: Relation) -> EventPrice:
         return plain_price(event, relation)
 
     sum_price = price
 
-    def price_alone(self, event: Event, relation: Relation) -> Price | None:
+    def price_alone(self, event: Event, relation: Relation) -> EventPrice | None:
         return None
 
     def admits(self, sums: Sums) -> bool:
         return True
 
-    def times(self, sums: Sums, price: Price) -> int:
+    def times(self, sums: Sums, price: EventPrice) -> int:
         return sys.maxsize
 
 
-def filter_for(budget: Budget, shares: Shares) -> Filter:
+def filter_for(budget: Budget, shares: Shares) -> PrivacyFilter:
     """Return the rule for a budget."""
     match budget.kind:
         case "pure":
@@ -248,7 +257,7 @@ def filter_for(budget: Budget, shares: Shares) -> Filter:
             return NoFilter(budget)
 
 
-def fitting(rule: Filter, sums: Sums, event: Event, relation: Relation) -> Price | None:
+def fitting(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> EventPrice | None:
     """Return what an event is charged at beside these sums; None if it does not fit."""
     try:
         price = rule.price(event, relation)
@@ -261,7 +270,7 @@ def fitting(rule: Filter, sums: Sums, event: Event, relation: Relation) -> Price
     return None if sums.charges else rule.price_alone(event, relation)
 
 
-def held(rule: Filter, sums: Sums, event: Event, relation: Relation) -> int:
+def held(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> int:
     """Return how many more such events fit beside these sums."""
     price = fitting(rule, sums, event, relation)
     return 0 if price is None else max(1, rule.times(sums, price))

@@ -15,7 +15,7 @@ from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.ledger.account import Account
-from discreet.ledger.book import LIFETIME, Book, Scope, declare
+from discreet.ledger.book import LIFETIME, Book, LedgerScope, declare
 from discreet.ledger.budget import Budget
 from discreet.ledger.canonical import canonical, digest
 from discreet.ledger.checking import verify
@@ -65,8 +65,8 @@ from discreet.ledger.parts import (
 from discreet.ledger.quota import Quota
 from discreet.ledger.recording import append, bundles_of, charge_entry, last_price, now, spend, sums_of
 from discreet.ledger.restoring import whole
-from discreet.ledger.spending import Left, Spending, Total, left_of, spending_of
-from discreet.ledger.store import Closed, Rows, Store
+from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
+from discreet.ledger.store import ClosedStore, LedgerRows, Store
 from discreet.ledger.sums import Sums
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon
@@ -178,12 +178,12 @@ class Ledger:
             again = self._by_key(rows, facts)
             return self._spent(rows, event, facts) if again is None else as_charge(again)
 
-    def _check(self, rows: Rows, relation: Relation, unit: str) -> None:
+    def _check(self, rows: LedgerRows, relation: Relation, unit: str) -> None:
         account = self._book(rows).account
         check_relation(relation, account)
         check_unit(unit, account)
 
-    def _by_key(self, rows: Rows, facts: Mapping[str, Any]) -> Entry | None:
+    def _by_key(self, rows: LedgerRows, facts: Mapping[str, Any]) -> Entry | None:
         """Return the charge that was made under this key before, unless it can no longer be answered."""
         index = None if facts.get("key") is None else rows.by_key(self._dataset, facts["key"])
         if index is None:
@@ -194,7 +194,7 @@ class Ledger:
             check_known(rows, entry)
         return entry
 
-    def _by_question(self, rows: Rows, facts: Mapping[str, Any]) -> Entry | None:
+    def _by_question(self, rows: LedgerRows, facts: Mapping[str, Any]) -> Entry | None:
         """Return the charge that answers this question, or else the newest one for it; a new key pays anew."""
         question = question_of(facts)
         if question is None:
@@ -207,7 +207,7 @@ class Ledger:
             return None
         return entry if rows.answer(entry.index) is not None or is_known(rows, entry) else None
 
-    def _spent(self, rows: Rows, event: Event, facts: dict[str, Any]) -> Charge:
+    def _spent(self, rows: LedgerRows, event: Event, facts: dict[str, Any]) -> Charge:
         """Add a charge to every sum it counts against, and to the chain."""
         moment = now(rows)
         scopes = self._book(rows).scopes(project=facts["project"], principal=facts["principal"], time=moment)
@@ -259,7 +259,9 @@ class Ledger:
 
         return until_claimed(attempt, seconds)
 
-    def _claimed(self, rows: Rows, event: Event, facts: Mapping[str, Any], seconds: Number) -> ReadClaim | StoredAnswer:
+    def _claimed(
+        self, rows: LedgerRows, event: Event, facts: Mapping[str, Any], seconds: Number
+    ) -> ReadClaim | StoredAnswer:
         entry = self._by_key(rows, facts) or self._by_question(rows, facts)
         if entry is not None:
             text = rows.answer(entry.index)
@@ -283,7 +285,7 @@ class Ledger:
 
         return until_claimed(attempt, seconds)
 
-    def _claimed_part(self, rows: Rows, entry: Entry, number: int, seconds: Number) -> ReadClaim | None:
+    def _claimed_part(self, rows: LedgerRows, entry: Entry, number: int, seconds: Number) -> ReadClaim | None:
         read_part_number(entry, number)
         if rows.by_key(self._dataset, part_key(entry.index, number)) is not None:
             return None
@@ -509,15 +511,15 @@ class Ledger:
             for head, body in rows.entries():
                 file.write(canonical({"hash": head.hash, "entry": body}) + "\n")
 
-    def total(self, delta: Number) -> Total:
+    def total(self, delta: Number) -> TightTotal:
         """Return the tight total of all charges at a delta: right if all of them were fixed in advance."""
         with self._store.reading() as rows:
             relation = self._book(rows).account.relation
         events = _charged(self.history())
         if not events:
-            return Total(0.0, read_delta(delta), 0)
+            return TightTotal(0.0, read_delta(delta), 0)
         everything = Composed(Repeated(event, count) for event, count in events.items())
-        return Total(epsilon(everything, delta, relation=relation), read_delta(delta), events.total())
+        return TightTotal(epsilon(everything, delta, relation=relation), read_delta(delta), events.total())
 
     def describe(self) -> str:
         """Say what is guaranteed, what was spent and what is left."""
@@ -529,7 +531,7 @@ class Ledger:
     def close(self) -> None:
         """Let go of the files."""
         self._store.close()
-        self._store = Closed()
+        self._store = ClosedStore()
         self._let_go()
 
     def __enter__(self) -> Self:
@@ -540,22 +542,22 @@ class Ledger:
     ) -> None:
         self.close()
 
-    def _book(self, rows: Rows) -> Book:
+    def _book(self, rows: LedgerRows) -> Book:
         """Read what is declared now: another process may have raised the budget."""
         declared = rows.account(self._dataset)
         if declared is None:
             raise Refused("this data set is not declared in this ledger")
         return Book.read(self._dataset, declared)
 
-    def _with_all_quotas(self, rows: Rows, book: Book) -> Book:
+    def _with_all_quotas(self, rows: LedgerRows, book: Book) -> Book:
         """Return the book with every quota that it ever had: the sums of one are kept, so its shares of delta are."""
         entries = (Entry.read(body, head.hash) for head, body in rows.entries() if '"declared":' in body)
         declared = [entry.content.get("declared") for entry in entries if entry.dataset == self._dataset]
         books = [Book.read(self._dataset, canonical(each)) for each in declared if each is not None]
         return replace(book, quotas=tuple({quota: rule for each in books for quota, rule in each.quotas}.items()))
 
-    def _lifetime(self, rows: Rows, book: Book) -> Sums:
-        return sums_of(rows, self._dataset, Scope(LIFETIME, book.rule, ""))
+    def _lifetime(self, rows: LedgerRows, book: Book) -> Sums:
+        return sums_of(rows, self._dataset, LedgerScope(LIFETIME, book.rule, ""))
 
 
 def _charged(entries: Iterable[Entry]) -> Counter[Event]:

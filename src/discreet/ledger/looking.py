@@ -17,22 +17,22 @@ from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.ledger import schema
 from discreet.ledger.account import Account
 from discreet.ledger.anchor import anchored_in
-from discreet.ledger.book import LIFETIME, Book, Scope
+from discreet.ledger.book import LIFETIME, Book, LedgerScope
 from discreet.ledger.checking import verify
 from discreet.ledger.entry import Entry, ReadClaim
 from discreet.ledger.recording import sums_of
 from discreet.ledger.rows import SqliteRows
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
-from discreet.ledger.sums import Price
+from discreet.ledger.sums import EventPrice
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["Look", "look"]
+__all__ = ["LedgerView", "look"]
 
 
 @final
-class Look:
+class LedgerView:
     """What a ledger says, as it was when somebody looked."""
 
     def __init__(self, rows: SqliteRows) -> None:
@@ -40,7 +40,8 @@ class Look:
         self._answers, self._claims = rows.answers(), rows.claims()
         self._books = {dataset: Book.read(dataset, declared) for dataset, declared in rows.accounts().items()}
         self._sums = {
-            dataset: sums_of(rows, dataset, Scope(LIFETIME, book.rule, "")) for dataset, book in self._books.items()
+            dataset: sums_of(rows, dataset, LedgerScope(LIFETIME, book.rule, ""))
+            for dataset, book in self._books.items()
         }
 
     @property
@@ -87,7 +88,11 @@ class Look:
         """Return what is left of the budget of a data set, rounded down."""
         spent = (entry for entry in reversed(self.entries(dataset)) if entry.kind in ("charge", "restored"))
         last = next(spent, None)
-        price = Price.unpacked(last.content["prices"][LIFETIME]) if last is not None and last.kind == "charge" else None
+        price = (
+            EventPrice.unpacked(last.content["prices"][LIFETIME])
+            if last is not None and last.kind == "charge"
+            else None
+        )
         return left_of(self._book(dataset).rule, self._sums[dataset], price)
 
     def describe(self, dataset: str) -> str:
@@ -101,7 +106,7 @@ class Look:
         return self._books[dataset]
 
 
-def look(path: str | Path, *, anchor: str | Path | None = None) -> Look:
+def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
     """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there."""
     from discreet.ledger.connecting import begun, translated
 
@@ -117,7 +122,7 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> Look:
         rows = SqliteRows(connection)
         verify(rows)
         _check_anchor(rows, outside)
-        return Look(rows)
+        return LedgerView(rows)
 
 
 @contextmanager

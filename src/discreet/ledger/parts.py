@@ -13,7 +13,7 @@ from discreet.exact import integer, positive_integer
 from discreet.ledger.canonical import digest
 from discreet.ledger.entry import Entry
 from discreet.ledger.recording import append
-from discreet.ledger.store import Rows
+from discreet.ledger.store import LedgerRows
 
 __all__ = [
     "RESERVED",
@@ -57,7 +57,7 @@ def check_single(entry: Entry) -> None:
         raise InvalidParameter("this charge pays for several answers: store them one by one with store_part")
 
 
-def parts_of(rows: Rows, entry: Entry) -> tuple[str, ...]:
+def parts_of(rows: LedgerRows, entry: Entry) -> tuple[str, ...]:
     """Return the answers that were stored under a charge, in order."""
     found: list[str] = []
     while (index := rows.by_key(entry.dataset, part_key(entry.index, len(found)))) is not None:
@@ -67,7 +67,7 @@ def parts_of(rows: Rows, entry: Entry) -> tuple[str, ...]:
     return tuple(found)
 
 
-def add_part(rows: Rows, entry: Entry, number: int, draw: Callable[[], str]) -> str:
+def add_part(rows: LedgerRows, entry: Entry, number: int, draw: Callable[[], str]) -> str:
     """Return one answer of a series; draw and store it if it is the next one."""
     index = rows.by_key(entry.dataset, part_key(entry.index, number))
     text = None if index is None else rows.answer(index)
@@ -94,14 +94,14 @@ def read_part_number(entry: Entry, number: int) -> None:
         raise InvalidParameter(f"this charge pays for {paid} answers in a series, counted from 0")
 
 
-def _check_next(rows: Rows, entry: Entry, number: int) -> None:
+def _check_next(rows: LedgerRows, entry: Entry, number: int) -> None:
     read_part_number(entry, number)
     if number and rows.by_key(entry.dataset, part_key(entry.index, number - 1)) is None:
         raise InvalidParameter("the answers of a series are drawn in order: an earlier one is missing")
     check_known(rows, entry)
 
 
-def check_known(rows: Rows, entry: Entry) -> None:
+def check_known(rows: LedgerRows, entry: Entry) -> None:
     """Refuse to draw for a charge that a restored copy has: what the copy does not have may be its answer."""
     if not is_known(rows, entry):
         raise Refused(
@@ -111,7 +111,7 @@ def check_known(rows: Rows, entry: Entry) -> None:
         )
 
 
-def is_known(rows: Rows, entry: Entry) -> bool:
+def is_known(rows: LedgerRows, entry: Entry) -> bool:
     """Tell whether the ledger knows all that became of a charge: no copy was restored since.
 
     It looks at what came after the charge; that is little, where a charge is answered at once.

@@ -9,10 +9,10 @@ from functools import lru_cache
 from discreet.balls import ball
 from discreet.errors import UnsupportedEvent
 from discreet.ledger.shares import Shares
-from discreet.ledger.sums import Price, on_grid, units_up
+from discreet.ledger.sums import EventPrice, on_grid, units_up
 from discreet.privacy.basic import basic, point, reveal
 from discreet.privacy.convert import bounded_range_to_zcdp, pure_to_zcdp, pure_to_zcdp_simple
-from discreet.privacy.curves import Curve
+from discreet.privacy.curves import PrivacyCurve
 from discreet.privacy.events import (
     GDP,
     ZCDP,
@@ -27,7 +27,7 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.guarantee import renyi
 from discreet.privacy.relation import Relation
-from discreet.privacy.renyi_curve import log_moment, renyi_curve
+from discreet.privacy.renyi_curve import log_moment_of, renyi_curve
 from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.spent import Choice, Spent, spent
 from discreet.privacy.tradeoffs import mu_squared
@@ -38,7 +38,7 @@ _LARGEST_SAMPLED_ORDER = 1024  # The moment of a sample is a sum of that many te
 
 
 @lru_cache(maxsize=4096)
-def pure_price(event: Event, relation: Relation) -> Price:
+def pure_price(event: Event, relation: Relation) -> EventPrice:
     """Return the exact epsilon of an event; refuse one that has none, or a delta beside it."""
     simple = basic(spent(event, relation))
     if simple is None or simple.at > 0:
@@ -46,26 +46,26 @@ def pure_price(event: Event, relation: Relation) -> Price:
             "a pure ledger adds exact epsilons: this event has a delta or no epsilon of its own; "
             "open the data set with Budget(epsilon=…, delta=…), or use Laplace noise and known keys"
         )
-    return Price(on_grid(simple.epsilon), Fraction(0))
+    return EventPrice(on_grid(simple.epsilon), Fraction(0))
 
 
 @lru_cache(maxsize=4096)
-def plain_price(event: Event, relation: Relation) -> Price:
+def plain_price(event: Event, relation: Relation) -> EventPrice:
     """Return epsilon and delta where they are known: for a sum that nothing depends on."""
     try:
         simple = basic(spent(event, relation))
     except UnsupportedEvent:
         simple = None
-    return Price(None, Fraction(0)) if simple is None else Price(on_grid(simple.epsilon), on_grid(simple.at))
+    return EventPrice(None, Fraction(0)) if simple is None else EventPrice(on_grid(simple.epsilon), on_grid(simple.at))
 
 
 @lru_cache(maxsize=4096)
-def concentrated_price(event: Event, relation: Relation) -> Price:
+def concentrated_price(event: Event, relation: Relation) -> EventPrice:
     """Return a rho of an event; refuse one that has none."""
     total = spent(event, relation)
     simple = basic(total)
     known = simple.epsilon if simple is not None and simple.at == 0 else None
-    return Price(None if known is None else on_grid(known), Fraction(0), rho=on_grid(_rho(total)))
+    return EventPrice(None if known is None else on_grid(known), Fraction(0), rho=on_grid(_rho(total)))
 
 
 def _rho(total: Spent) -> Fraction:
@@ -103,7 +103,7 @@ def _pure_rho(event: Event) -> Fraction:
     return min(simple, Fraction(tight)) if math.isfinite(tight) else simple
 
 
-def mixed_price(event: Event, relation: Relation, shares: Shares) -> Price:
+def mixed_price(event: Event, relation: Relation, shares: Shares) -> EventPrice:
     """Return epsilon, delta, mu^2 and the divergences of an event, as far as the account keeps them.
 
     An (epsilon, delta) part is split once, into one that reveals all with chance delta and one that is purely
@@ -115,31 +115,31 @@ def mixed_price(event: Event, relation: Relation, shares: Shares) -> Price:
     except UnsupportedEvent:
         # Groups of a size for which only divergences are known; what is unknown altogether has none of them.
         divergences = tuple(_of_groups(event, relation, order) for order, _ in shares.orders)
-        price = Price(None, Fraction(0), kept=(None,) * bool(shares.gaussian) + divergences)
+        price = EventPrice(None, Fraction(0), kept=(None,) * bool(shares.gaussian) + divergences)
     if price.epsilon is None and all(value is None for value in price.kept):
         raise UnsupportedEvent(f"no bound is proven for this {type(event).__name__} in any account of this ledger")
     return price
 
 
-def split_price(epsilon: Fraction, delta: Fraction, shares: Shares) -> Price:
+def split_price(epsilon: Fraction, delta: Fraction, shares: Shares) -> EventPrice:
     """Return the price of whatever is (epsilon, delta)-private: the purely private part of its split, nothing better.
 
     What else is known of the event, such as its divergences, is known of the event and not of that part.
     """
     pure = Spent(frozenset({(PureDP(epsilon), 1)}))
-    return Price(on_grid(epsilon), on_grid(delta), kept=_kept(pure, shares))
+    return EventPrice(on_grid(epsilon), on_grid(delta), kept=_kept(pure, shares))
 
 
-def own_price(known: Curve, epsilon: Fraction, delta: Fraction, shares: Shares) -> Price | None:
+def own_price(known: PrivacyCurve, epsilon: Fraction, delta: Fraction, shares: Shares) -> EventPrice | None:
     """Return the price of an event by its own curve at a delta; None if its epsilon there is above the one given."""
     level = known.upper(delta)
     return split_price(Fraction(level), delta, shares) if level <= epsilon else None
 
 
-def _mixed(total: Spent, shares: Shares) -> Price:
+def _mixed(total: Spent, shares: Shares) -> EventPrice:
     simple, curve = basic(total), renyi_curve(_whole_cells(total))
     epsilon = None if simple is None else on_grid(simple.epsilon)
-    return Price(epsilon, on_grid(reveal(curve.revealed)), kept=_kept(curve.rest, shares))
+    return EventPrice(epsilon, on_grid(reveal(curve.revealed)), kept=_kept(curve.rest, shares))
 
 
 def _whole_cells(total: Spent) -> Spent:
@@ -164,7 +164,7 @@ def _kept(rest: Spent, shares: Shares) -> tuple[int | None, ...]:
 def _divergence(rest: Spent, order: Fraction) -> int | None:
     if order > _LARGEST_SAMPLED_ORDER and _has_sample(rest):
         return None
-    value = float_up(enclose(lambda: log_moment(rest, order) / ball(order - 1)))
+    value = float_up(enclose(lambda: log_moment_of(rest, order) / ball(order - 1)))
     return units_up(max(0.0, value))
 
 

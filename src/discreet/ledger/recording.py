@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from discreet.errors import BudgetExceeded, InvalidParameter
-from discreet.ledger.book import LIFETIME, Scope
+from discreet.ledger.book import LIFETIME, LedgerScope
 from discreet.ledger.budget import readable
 from discreet.ledger.entry import Charge, Entry, written
-from discreet.ledger.filters import Filter, fitting
+from discreet.ledger.filters import PrivacyFilter, fitting
 from discreet.ledger.spending import left_of
-from discreet.ledger.store import Rows
-from discreet.ledger.sums import Price, Sums
+from discreet.ledger.store import LedgerRows
+from discreet.ledger.sums import EventPrice, Sums
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
@@ -22,12 +22,12 @@ __all__ = ["append", "bundles_of", "charge_entry", "last_price", "now", "spend",
 _NEARBY = 100  # Entries among which the newest charge is looked for.
 
 
-def now(rows: Rows) -> int:
+def now(rows: LedgerRows) -> int:
     """Return the time in microseconds since 1970. It never goes back, so no window comes twice."""
     return max(time.time_ns() // 1000, rows.head().time)
 
 
-def append(rows: Rows, dataset: str, kind: str, content: Mapping[str, Any], moment: int | None = None) -> Charge:
+def append(rows: LedgerRows, dataset: str, kind: str, content: Mapping[str, Any], moment: int | None = None) -> Charge:
     """Add an entry at the end of the chain."""
     at = now(rows) if moment is None else moment
     head, body = written(rows.head(), kind=kind, dataset=dataset, time=at, content=content)
@@ -35,7 +35,9 @@ def append(rows: Rows, dataset: str, kind: str, content: Mapping[str, Any], mome
     return Charge(head.index, head.index, head.hash)
 
 
-def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation: Relation) -> dict[str, Any]:
+def spend(
+    rows: LedgerRows, dataset: str, scopes: list[LedgerScope], event: Event, relation: Relation
+) -> dict[str, Any]:
     """Add an event to every sum it counts against, if all of them admit it; return what it cost each."""
     prices, after = {}, {}
     for scope in scopes:
@@ -52,7 +54,7 @@ def spend(rows: Rows, dataset: str, scopes: list[Scope], event: Event, relation:
     return prices
 
 
-def _left(rule: Filter, sums: Sums, event: Event, relation: Relation) -> str:
+def _left(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> str:
     """Say what is left, and how much of delta if that is too little for an event with a delta of its own."""
     left = left_of(rule, sums)
     if left.delta is None or rule.price(event, relation).delta <= left.delta:
@@ -60,31 +62,31 @@ def _left(rule: Filter, sums: Sums, event: Event, relation: Relation) -> str:
     return f"{left}, with δ = {readable(left.delta)} of it for events with a δ of their own"
 
 
-def sums_of(rows: Rows, dataset: str, scope: Scope) -> Sums:
+def sums_of(rows: LedgerRows, dataset: str, scope: LedgerScope) -> Sums:
     """Return what was spent in a scope."""
     text = rows.sums(dataset, scope.name)
     return Sums.nothing(scope.rule.shares.kept) if text is None else Sums.from_text(text)
 
 
-def last_price(rows: Rows, dataset: str) -> Price | None:
+def last_price(rows: LedgerRows, dataset: str) -> EventPrice | None:
     """Return what the newest charge of a data set cost its lifetime budget; None if there is none nearby."""
     newest = rows.head().index
     for index in range(newest, max(0, newest - _NEARBY), -1):
         found = rows.entry(index)
         entry = None if found is None else Entry.read(*found)
         if entry is not None and entry.dataset == dataset and entry.kind in ("charge", "restored"):
-            return Price.unpacked(entry.content["prices"][LIFETIME]) if entry.kind == "charge" else None
+            return EventPrice.unpacked(entry.content["prices"][LIFETIME]) if entry.kind == "charge" else None
     return None
 
 
-def bundles_of(rows: Rows, charge: int) -> list[dict[str, Any]]:
+def bundles_of(rows: LedgerRows, charge: int) -> list[dict[str, Any]]:
     """Return what was recorded of bundles of a charge: they come after it, and soon."""
     later = (rows.entry(index) for index in range(charge + 1, rows.head().index + 1))
     read = (Entry.read(*found) for found in later if found is not None and '"kind":"bundle"' in found[0])
     return [dict(entry.content) for entry in read if entry.kind == "bundle" and entry.content["charge"] == charge]
 
 
-def charge_entry(rows: Rows, dataset: str, index: int) -> Entry:
+def charge_entry(rows: LedgerRows, dataset: str, index: int) -> Entry:
     """Return the entry of a charge of this data set."""
     found = rows.entry(index)
     entry = None if found is None else Entry.read(*found)

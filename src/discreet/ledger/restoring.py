@@ -19,7 +19,7 @@ from discreet.ledger.checking import verify
 from discreet.ledger.declaring import as_split, check_restored, declaration
 from discreet.ledger.facts import check_texts
 from discreet.ledger.recording import append
-from discreet.ledger.store import Rows
+from discreet.ledger.store import LedgerRows
 from discreet.ledger.sums import Sums
 from discreet.noise import source
 from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP
@@ -52,7 +52,7 @@ def restore(
         store.close()
 
 
-def _spend_everything(rows: Rows, accounts: Mapping[str, Account], facts: Mapping[str, str]) -> None:
+def _spend_everything(rows: LedgerRows, accounts: Mapping[str, Account], facts: Mapping[str, str]) -> None:
     declared = rows.accounts()
     if missing := sorted(declared.keys() - accounts.keys()):
         raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")

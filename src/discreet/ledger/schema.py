@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.recording import append
-from discreet.ledger.store import Rows
+from discreet.ledger.store import LedgerRows
 
 if TYPE_CHECKING:
     import sqlite3
@@ -77,7 +77,7 @@ def format_of(connection: sqlite3.Connection) -> int:
     return version
 
 
-def migrate(connection: sqlite3.Connection, rows: Rows, version: int) -> None:
+def migrate(connection: sqlite3.Connection, rows: LedgerRows, version: int) -> None:
     """Bring an older file up to date, within the transaction that is open. Entries stay; each step adds one."""
     for step in range(version, FORMAT):
         STEPS[step](connection)

@@ -8,10 +8,10 @@ from typing import final
 
 from discreet.exact import down, up
 from discreet.ledger.budget import Budget, readable
-from discreet.ledger.filters import Filter, MixedFilter
-from discreet.ledger.sums import UNIT, Price, Sums
+from discreet.ledger.filters import MixedFilter, PrivacyFilter
+from discreet.ledger.sums import UNIT, EventPrice, Sums
 
-__all__ = ["Left", "Spending", "Total", "left_of", "spending_of"]
+__all__ = ["Left", "Spending", "TightTotal", "left_of", "spending_of"]
 
 
 _ROUNDING = 1e-9  # Of a tenth of a per cent: nine tenths left is 90 %, whatever the float is.
@@ -86,7 +86,7 @@ class Left:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Total:
+class TightTotal:
     """The tight account of all charges, right only for charges that were fixed in advance."""
 
     epsilon: float
@@ -104,7 +104,7 @@ class Total:
         return self.describe()
 
 
-def spending_of(rule: Filter, sums: Sums) -> Spending:
+def spending_of(rule: PrivacyFilter, sums: Sums) -> Spending:
     """Read the sums of a rule."""
     divergences = sums.kept[len(sums.kept) - len(rule.shares.orders) :]
     totals = [None if total is None else up(Fraction(total, UNIT)) for total in divergences]
@@ -113,7 +113,7 @@ def spending_of(rule: Filter, sums: Sums) -> Spending:
     return Spending(rule.budget, sums.charges, sums.epsilon, sums.delta, sums.rho, by_order, used)
 
 
-def left_of(rule: Filter, sums: Sums, last: Price | None = None) -> Left:
+def left_of(rule: PrivacyFilter, sums: Sums, last: EventPrice | None = None) -> Left:
     """Subtract, and never go below nothing; `last` is the price of the last charge."""
     budget = rule.budget
     delta = _rest(sums.delta, rule.delta_of_events) if isinstance(rule, MixedFilter) else None
@@ -128,7 +128,7 @@ def _rest(total: Fraction | None, limit: Fraction | None) -> Fraction | None:
     return Fraction(0) if total is None else max(Fraction(0), limit - total)
 
 
-def _part_left(rule: Filter, sums: Sums) -> Fraction:
+def _part_left(rule: PrivacyFilter, sums: Sums) -> Fraction:
     """Return which part of the budget is left by the rule under which most is; nothing once the deltas are too many."""
     budget = rule.budget
     if budget.kind == "unlimited":

@@ -9,10 +9,10 @@ from typing import Protocol, final
 from discreet.errors import Refused
 from discreet.ledger.entry import Head, ReadClaim
 
-__all__ = ["Closed", "Rows", "Store"]
+__all__ = ["ClosedStore", "LedgerRows", "Store"]
 
 
-class Rows(Protocol):
+class LedgerRows(Protocol):
     """The record within one transaction. Entries and answers can be added, never changed."""
 
     def head(self) -> Head:
@@ -85,10 +85,10 @@ class Rows(Protocol):
 class Store(Protocol):
     """A durable place. What is written within `writing` is on disk and anchored when the block is left."""
 
-    def writing(self) -> AbstractContextManager[Rows]:
+    def writing(self) -> AbstractContextManager[LedgerRows]:
         """Open an exclusive transaction; an exception takes everything back."""
 
-    def reading(self) -> AbstractContextManager[Rows]:
+    def reading(self) -> AbstractContextManager[LedgerRows]:
         """Open a snapshot; what it shows is anchored when the block is left."""
 
     def close(self) -> None:
@@ -96,11 +96,11 @@ class Store(Protocol):
 
 
 @final
-class Closed:
+class ClosedStore:
     """A store that was let go of."""
 
     @contextmanager
-    def writing(self) -> Iterator[Rows]:
+    def writing(self) -> Iterator[LedgerRows]:
         raise Refused("this ledger is closed: open it again")
         yield
 

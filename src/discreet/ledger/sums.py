@@ -17,7 +17,7 @@ from typing import Any, final
 
 from discreet.ledger.canonical import canonical
 
-__all__ = ["GRID", "UNIT", "Price", "Sums", "on_grid", "units_up"]
+__all__ = ["GRID", "UNIT", "EventPrice", "Sums", "on_grid", "units_up"]
 
 GRID = math.lcm(*range(1, 65)) * 2**64 * 10**60  # Decimals, small ratios and most floats are exact on it.
 UNIT = 2**64
@@ -40,7 +40,7 @@ def units_up(value: float) -> int | None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Price:
+class EventPrice:
     """What one event costs. None means that no bound of this kind is proven."""
 
     epsilon: Fraction | None
@@ -53,7 +53,7 @@ class Price:
         return [*map(_text, (self.epsilon, self.delta, self.rho)), list(self.kept)]
 
     @classmethod
-    def unpacked(cls, packed: Sequence[Any]) -> Price:
+    def unpacked(cls, packed: Sequence[Any]) -> EventPrice:
         """Read what `packed` returned."""
         epsilon, delta, rho, kept = packed
         return cls(_number(epsilon), Fraction(delta), _number(rho), tuple(kept))
@@ -80,7 +80,7 @@ class Sums:
         """Start with nothing spent."""
         return cls(_NOTHING, _NOTHING, _NOTHING, (0,) * kept, 0)
 
-    def plus(self, price: Price, times: int = 1) -> Sums:
+    def plus(self, price: EventPrice, times: int = 1) -> Sums:
         """Add charges of one price. Every kind of sum is added here and nowhere else."""
         return Sums(
             _added(self.epsilon, price.epsilon, times),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.mechanisms.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.selection import Run, sorted_run
+from discreet.mechanisms.selection import SortedRun, sorted_run
 
 __all__ = ["Ranked"]
 
@@ -29,7 +29,7 @@ class Ranked:
     low: int
     high: int
     place: Callable[[NDArray[Any]], NDArray[np.int64]] = _as_it_is  # onto the grid; it keeps the order
-    _sorted: list[Run] = field(default_factory=list, repr=False)  # The last look; most others are near to it.
+    _sorted: list[SortedRun] = field(default_factory=list, repr=False)  # The last look; most others are near to it.
 
     @classmethod
     def of(cls, data: Data | Ranked, grid: Grid) -> Ranked:
@@ -44,7 +44,7 @@ class Ranked:
     @classmethod
     def ordered(cls, numbers: NDArray[Any], grid: Grid) -> Ranked:
         """Rank numbers that are in order already, none of them missing."""
-        return cls(numbers, grid.first, grid.last, grid.indices, [Run(1, numbers)])
+        return cls(numbers, grid.first, grid.last, grid.indices, [SortedRun(1, numbers)])
 
     @property
     def size(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Run", "sorted_run"]
+__all__ = ["SortedRun", "sorted_run"]
 
 _SHORT = 1 << 17  # Sorting so few values is as quick as anything else.
 _SAMPLE = 1 << 16
@@ -21,7 +21,7 @@ _MARGIN = 5 * 128  # Places in the sample: five standard deviations of a rank, s
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Run:
+class SortedRun:
     """Values of neighbouring ranks, sorted; `first` is the rank of the first one, counted from one."""
 
     first: int
@@ -34,15 +34,15 @@ class Run:
         return self.numbers[first - self.first : last - self.first + 1]
 
 
-def sorted_run(numbers: NDArray[Any], first: int, last: int) -> Run:
+def sorted_run(numbers: NDArray[Any], first: int, last: int) -> SortedRun:
     """Return a run that holds the ranks `first` to `last`, both between 1 and the number of values."""
     if 4 * (last - first + 1) >= numbers.size or numbers.size <= _SHORT:
-        return Run(1, np.sort(numbers))
+        return SortedRun(1, np.sort(numbers))
     found = _guessed(numbers, first, last)
     return found if found.holds(first, last) else _partitioned(numbers, first, last)
 
 
-def _guessed(numbers: NDArray[Any], first: int, last: int) -> Run:
+def _guessed(numbers: NDArray[Any], first: int, last: int) -> SortedRun:
     """Take out and sort what lies between two values of a sample; whether the ranks are among it is not sure."""
     sample = np.sort(numbers[:: max(1, numbers.size // _SAMPLE)])
     share = sample.size / numbers.size
@@ -54,9 +54,9 @@ def _guessed(numbers: NDArray[Any], first: int, last: int) -> Run:
         below = numbers.size - int(np.count_nonzero(near))
     if high < sample.size:
         near &= numbers <= sample[high]
-    return Run(below + 1, np.sort(numbers[near]))
+    return SortedRun(below + 1, np.sort(numbers[near]))
 
 
-def _partitioned(numbers: NDArray[Any], first: int, last: int) -> Run:
+def _partitioned(numbers: NDArray[Any], first: int, last: int) -> SortedRun:
     parted = np.partition(numbers, (first - 1, last - 1))
-    return Run(first, np.sort(parted[first - 1 : last]))
+    return SortedRun(first, np.sort(parted[first - 1 : last]))

@@ -23,14 +23,14 @@ from discreet.noise.source import read
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Blocks", "Shape"]
+__all__ = ["BlockSampler", "BlockShape"]
 
 _MARGIN = 2.0**20  # Of 2^64: the floats below are right to 2^-48, with room to spare.
 _Open: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.uint16], NDArray[Any]]
 _CHECK = 16  # Bits of a word that decide about acceptance; the rest give the place.
 
 
-class Shape(Protocol):
+class BlockShape(Protocol):
     """How the weight falls within a block: exp(-exponent), which is 1 at the likeliest place."""
 
     @property
@@ -45,13 +45,13 @@ class Shape(Protocol):
 
 
 @final
-class Blocks:
+class BlockSampler:
     """An exact sampler of 64-bit integers.
 
     `largest_exponent` is taken over all places of the blocks that the table of the inversion does not flag.
     """
 
-    def __init__(self, inversion: Inversion, shift: int, shape: Shape, largest_exponent: Fraction) -> None:
+    def __init__(self, inversion: Inversion, shift: int, shape: BlockShape, largest_exponent: Fraction) -> None:
         self._inversion = inversion
         self._shift = shift
         self._shape = shape

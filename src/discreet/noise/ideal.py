@@ -44,14 +44,14 @@ def round_ideal(law: RealLaw, *, centre: Fraction, scale: Scale, step: Fraction)
     prefix, bits = revealed()
     while bits <= _MOST_BITS:
         with precision(bits + 128):
-            found = _Draw(law, start, scale(bits) / ball(step), prefix, bits).nearest()
+            found = _IdealDraw(law, start, scale(bits) / ball(step), prefix, bits).nearest()
         if found is not None:
             return sign * found
         prefix, bits = extend(prefix, bits)
     raise InvalidParameter("the scale of the noise cannot be enclosed: it must be zero or clearly positive")
 
 
-class _Draw:
+class _IdealDraw:
     """One draw as far as it is revealed: V in [prefix, prefix + 1] / 2^bits, and |Z| its upper quantile."""
 
     __slots__ = ("_bits", "_law", "_prefix", "_scale", "_start")

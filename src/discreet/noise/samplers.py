@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.noise import ladders
-from discreet.noise.blocks import Blocks
+from discreet.noise.blocks import BlockSampler
 from discreet.noise.ladder import Inversion, Ladder
 from discreet.noise.shapes import ExponentialShape, GaussianShape, RoundedGaussianShape
 
@@ -73,7 +73,7 @@ def _exponential(scale: Fraction, *, signed: bool) -> Sampler:
     ladder = ladders.laplace(scale, shift) if signed else ladders.geometric(scale, shift)
     if shift == 0:
         return Inversion(ladder)
-    return Blocks(Inversion(ladder), shift, ExponentialShape(scale), Fraction(1 << shift) / scale)
+    return BlockSampler(Inversion(ladder), shift, ExponentialShape(scale), Fraction(1 << shift) / scale)
 
 
 @lru_cache(_KEPT)
@@ -106,10 +106,12 @@ def _gaussian_shift(variance: Fraction) -> int:
     return _shift(sigma, _WHOLE_GAUSSIAN, _GAUSSIAN_BLOCKS)
 
 
-def _gaussian(ladder: Ladder, variance: Fraction, shift: int, shape: GaussianShape | RoundedGaussianShape) -> Blocks:
+def _gaussian(
+    ladder: Ladder, variance: Fraction, shift: int, shape: GaussianShape | RoundedGaussianShape
+) -> BlockSampler:
     width = 1 << shift
     last = int(_REACH * _sigma(variance) / width)
     # The exponent is largest at the far end of the last block that the table decides.
     far, near = Fraction((last + 1) * width + 1), Fraction(last * width)
     inversion = Inversion(ladder, unsure=lambda block: (block if block >= 0 else ~block) > last)
-    return Blocks(inversion, shift, shape, (far**2 - near**2) / (2 * variance))
+    return BlockSampler(inversion, shift, shape, (far**2 - near**2) / (2 * variance))

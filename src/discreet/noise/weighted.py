@@ -67,7 +67,7 @@ def _choose_exactly(
     gaps: NDArray[np.uint64], multiplicities: NDArray[np.float64], factor: Fraction, prefix: int, bits: int, guess: int
 ) -> int:
     """Find the candidate that the draw lands on, from the guess outward by doubled steps, with weights in balls."""
-    draw = _Draw(gaps, multiplicities, factor, prefix, bits)
+    draw = _UniformDraw(gaps, multiplicities, factor, prefix, bits)
     low, high, step = guess - 1, guess, 1
     while not draw.below(high):
         low, high, step = high, min(high + step, gaps.size - 1), 2 * step
@@ -79,7 +79,7 @@ def _choose_exactly(
     return high
 
 
-class _Draw:
+class _UniformDraw:
     """A uniform number, as many of its bits as were needed so far, and the cumulated weights to compare it with.
 
     A weight is a short sum over the distinct gaps that matter at the precision of the bits.

@@ -10,7 +10,7 @@ import numpy as np
 from discreet.errors import InvalidParameter
 from discreet.plots import theme
 from discreet.plots.curves import Curves, Read, read_curves
-from discreet.plots.frame import Axis, Frame, log_axis
+from discreet.plots.frame import ChartAxis, ChartFrame, log_axis
 from discreet.plots.layers import chart
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ def profile(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
     # A whole power of ten, and the next one up where the curve just touches it.
     floor = 10.0 ** min(math.floor(math.log10(max(smallest, _FLOOR)) + 0.05), -1)
     drawn = {name: (epsilons, np.maximum(deltas, floor / 100)) for name, (epsilons, deltas) in read.items()}
-    frame = Frame(
-        x=Axis(low=0.0, high=largest, pixels=theme.WIDTH),
-        y=Axis(low=floor, high=1.0, pixels=theme.HEIGHT, log=True, upward=True),
+    frame = ChartFrame(
+        x=ChartAxis(low=0.0, high=largest, pixels=theme.WIDTH),
+        y=ChartAxis(low=floor, high=1.0, pixels=theme.HEIGHT, log=True, upward=True),
     )
     return chart(drawn, frame, (_EPSILON, "δ (probability)"), title=title)
 
@@ -46,8 +46,8 @@ def tradeoff(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
     read = read_curves(curves, horizontal="fpr", vertical="fnr")
     if any((x > 1).any() or (y > 1).any() for x, y in read.values()):
         raise InvalidParameter("error rates must lie between 0 and 1")
-    side = Axis(low=0.0, high=1.0, pixels=theme.SQUARE)
-    frame = Frame(x=side, y=Axis(low=0.0, high=1.0, pixels=theme.SQUARE, upward=True))
+    side = ChartAxis(low=0.0, high=1.0, pixels=theme.SQUARE)
+    frame = ChartFrame(x=side, y=ChartAxis(low=0.0, high=1.0, pixels=theme.SQUARE, upward=True))
     titles = "false positive rate (absent, called present)", "false negative rate (present, called absent)"
     return chart(read, frame, titles, title=title, diagonal=True)
 
@@ -63,7 +63,7 @@ def accuracy(
     drawn = {name: (x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]) for name, (x, y) in read.items()}
     if any(x.size < 2 for x, _ in drawn.values()):
         raise InvalidParameter("a curve must have at least two points with epsilon and half width above 0")
-    frame = Frame(x=log_axis(drawn, 0, theme.WIDTH), y=log_axis(drawn, 1, theme.HEIGHT, upward=True))
+    frame = ChartFrame(x=log_axis(drawn, 0, theme.WIDTH), y=log_axis(drawn, 1, theme.HEIGHT, upward=True))
     return chart(drawn, frame, (_EPSILON, f"± ({confidence}), in {unit}"), title=title)
 
 
@@ -87,14 +87,14 @@ def lines(
 def _drawn(read: Read, titles: tuple[str, str], *, logs: tuple[bool, bool], title: str | None) -> alt.LayerChart:
     x = _axis(read, 0, theme.WIDTH, log=logs[0])
     y = _axis(read, 1, theme.HEIGHT, log=logs[1], upward=True)
-    return chart(read, Frame(x=x, y=y), titles, title=title)
+    return chart(read, ChartFrame(x=x, y=y), titles, title=title)
 
 
-def _axis(read: Read, which: int, pixels: int, *, log: bool, upward: bool = False) -> Axis:
+def _axis(read: Read, which: int, pixels: int, *, log: bool, upward: bool = False) -> ChartAxis:
     if not log:
         # A little room above the highest line; none to the right, where all lines end.
         high = (1.05 if upward else 1.0) * max(float(pair[which].max()) for pair in read.values())
-        return Axis(low=0.0, high=high or 1.0, pixels=pixels, upward=upward)
+        return ChartAxis(low=0.0, high=high or 1.0, pixels=pixels, upward=upward)
     if not all((pair[which] > 0).all() for pair in read.values()):
         raise InvalidParameter("a logarithmic axis has no 0: leave such points out, or draw them on a plain axis")
     return log_axis(read, which, pixels, upward=upward)

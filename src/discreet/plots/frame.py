@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.plots.curves import Floats, Read
 
-__all__ = ["Axis", "Frame", "log_axis"]
+__all__ = ["ChartAxis", "ChartFrame", "log_axis"]
 
 _STOPS = 200  # Pixels of a curve that labels keep away from.
 _ROOM = 0.04  # Free space at both ends of a logarithmic axis, as a part of its length.
@@ -18,7 +18,7 @@ _ROOM = 0.04  # Free space at both ends of a logarithmic axis, as a part of its 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axis:
+class ChartAxis:
     """One axis of a chart."""
 
     low: float
@@ -48,11 +48,11 @@ class Axis:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class ChartFrame:
     """The two axes of a chart."""
 
-    x: Axis
-    y: Axis
+    x: ChartAxis
+    y: ChartAxis
 
     def inside(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
         """Return the pixels of a curve, many of them and evenly spaced, without what lies outside."""
@@ -64,11 +64,11 @@ class Frame:
         return across[seen], down[seen]
 
 
-def log_axis(curves: Read, which: int, pixels: int, *, upward: bool = False) -> Axis:
+def log_axis(curves: Read, which: int, pixels: int, *, upward: bool = False) -> ChartAxis:
     """Return a logarithmic axis that shows every point."""
     low = min(float(pair[which].min()) for pair in curves.values())
     high = max(float(pair[which].max()) for pair in curves.values())
     if low == high:
         low, high = low / 2, high * 2
     room = (high / low) ** _ROOM
-    return Axis(low=low / room, high=high * room, pixels=pixels, log=True, upward=upward)
+    return ChartAxis(low=low / room, high=high * room, pixels=pixels, log=True, upward=upward)

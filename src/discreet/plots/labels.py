@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from discreet.plots.curves import Floats, Read
-from discreet.plots.frame import Frame
+from discreet.plots.frame import ChartFrame
 
 __all__ = ["Label", "place"]
 
@@ -50,7 +50,7 @@ class Label:
         return abs(self.x - other.x) < wide + _GAP and abs(self.y - other.y) < high
 
 
-def place(curves: Read, frame: Frame) -> list[Label]:
+def place(curves: Read, frame: ChartFrame) -> list[Label]:
     """Place one label a curve, next to it, away from the other curves and from the labels before it."""
     pixels = {name: frame.inside(*pair) for name, pair in curves.items()}
     placed: list[Label] = []
@@ -61,7 +61,7 @@ def place(curves: Read, frame: Frame) -> list[Label]:
 
 
 def _best(
-    name: str, own: tuple[Floats, Floats], others: list[tuple[Floats, Floats]], placed: list[Label], frame: Frame
+    name: str, own: tuple[Floats, Floats], others: list[tuple[Floats, Floats]], placed: list[Label], frame: ChartFrame
 ) -> Label:
     rest = tuple(np.concatenate([np.empty(0), *(pair[side] for pair in others)]) for side in (0, 1))
 
@@ -84,11 +84,11 @@ def _candidates(name: str, own: tuple[Floats, Floats]) -> list[Label]:
     return [Label(text=name, x=float(x) + dx, y=float(y) + dy) for x, y in points for dx, dy in shifts]
 
 
-def _outside(label: Label, frame: Frame) -> bool:
+def _outside(label: Label, frame: ChartFrame) -> bool:
     wide, high = label.half
     wide += _GAP  # Or else a text would touch the axis.
     return not (wide <= label.x <= frame.x.pixels - wide and high <= label.y <= frame.y.pixels - high)
 
 
-def _centre(name: str, frame: Frame) -> Label:
+def _centre(name: str, frame: ChartFrame) -> Label:
     return Label(text=name, x=frame.x.pixels / 2, y=frame.y.pixels / 2)

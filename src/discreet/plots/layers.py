@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.plots import theme
 from discreet.plots.curves import Read
-from discreet.plots.frame import Axis, Frame
+from discreet.plots.frame import ChartAxis, ChartFrame
 from discreet.plots.labels import Label, place
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _GUESSING = ({"x": 0, "y": 1}, {"x": 1, "y": 0})
 
 
 def chart(
-    curves: Read, frame: Frame, titles: tuple[str, str], *, title: str | None, diagonal: bool = False
+    curves: Read, frame: ChartFrame, titles: tuple[str, str], *, title: str | None, diagonal: bool = False
 ) -> alt.LayerChart:
     """Layer the curves, their names, and the diagonal if it is asked for. `titles` are those of the axes, x and y."""
     import altair as alt
@@ -44,7 +44,7 @@ def _plain(rows: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.InlineData(values=rows))
 
 
-def _lines(curves: Read, frame: Frame, titles: tuple[str, str], *, key: bool) -> alt.Chart:
+def _lines(curves: Read, frame: ChartFrame, titles: tuple[str, str], *, key: bool) -> alt.Chart:
     import altair as alt
 
     names = list(curves)
@@ -65,13 +65,13 @@ def _lines(curves: Read, frame: Frame, titles: tuple[str, str], *, key: bool) ->
     return drawn
 
 
-def _scale(axis: Axis) -> alt.Scale:
+def _scale(axis: ChartAxis) -> alt.Scale:
     import altair as alt
 
     return alt.Scale(type="log" if axis.log else "linear", domain=[axis.low, axis.high], nice=False, zero=False)
 
 
-def _ticks(axis: Axis, title: str) -> alt.Axis:
+def _ticks(axis: ChartAxis, title: str) -> alt.Axis:
     import altair as alt
 
     if not axis.log:
@@ -92,7 +92,7 @@ def _marks(low: float, high: float) -> list[float]:
     return [mark for mark in marks if low <= mark * (1 + 1e-9) and mark <= high * (1 + 1e-9)]
 
 
-def _texts(labels: list[Label], frame: Frame) -> list[alt.Chart]:
+def _texts(labels: list[Label], frame: ChartFrame) -> list[alt.Chart]:
     """Draw labels in the colours of their curves, each on a white halo."""
     import altair as alt
 

@@ -27,7 +27,7 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.gdp import gaussian_sigma
 from discreet.privacy.guarantee import delta, epsilon, epsilon_bounds, renyi
-from discreet.privacy.meaning import Belief, Found, Meaning, best_guess, explain, explain_epsilon
+from discreet.privacy.meaning import Belief, FoundShare, Meaning, best_guess, explain, explain_epsilon
 from discreet.privacy.notprivate import NotPrivate
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -44,7 +44,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
-    "Found",
+    "FoundShare",
     "Gaussian",
     "Grouped",
     "Laplace",

@@ -7,14 +7,14 @@ from fractions import Fraction
 from functools import singledispatch
 
 from discreet.errors import UnsupportedEvent
-from discreet.privacy.curves import Best, Curve, Group, Numerical, Split, Worst
+from discreet.privacy.curves import Best, Group, Numerical, PrivacyCurve, Split, Worst
 from discreet.privacy.substituted import Substituted
 
 __all__ = ["deltas"]
 
 
 @singledispatch
-def deltas(known: Curve, epsilons: Sequence[Fraction]) -> list[float]:
+def deltas(known: PrivacyCurve, epsilons: Sequence[Fraction]) -> list[float]:
     """Return `known.delta` of each epsilon, or another bound about as good; fastest if they are in order."""
     return [known.delta(epsilon) for epsilon in epsilons]
 

@@ -30,12 +30,12 @@ from discreet.privacy.subsample import amplified
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Basic", "basic", "point", "reveal"]
+__all__ = ["BasicCurve", "basic", "point", "reveal"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Basic:
+class BasicCurve:
     """A curve of one point: (epsilon, delta) holds."""
 
     epsilon: Fraction
@@ -52,17 +52,17 @@ class Basic:
         return up(self.at) if epsilon >= self.epsilon else 1.0
 
 
-def basic(total: Spent) -> Basic | None:
+def basic(total: Spent) -> BasicCurve | None:
     """Add up the epsilons and deltas; None if some event has none."""
     points = [_all(total.events), *(_worst_cells(choice) for choice in total.choices)]
     return _added([(each, 1) for each in points])
 
 
-def _all(events: Counter[Event]) -> Basic | None:
+def _all(events: Counter[Event]) -> BasicCurve | None:
     return _added([(point(event), count) for event, count in events.items()])
 
 
-def _added(points: list[tuple[Basic | None, int]]) -> Basic | None:
+def _added(points: list[tuple[BasicCurve | None, int]]) -> BasicCurve | None:
     epsilon, deltas, reached = Fraction(0), Counter[Fraction](), True
     for each, count in points:
         if each is None:
@@ -70,30 +70,30 @@ def _added(points: list[tuple[Basic | None, int]]) -> Basic | None:
         epsilon += each.epsilon * count
         deltas[each.at] += count
         reached = reached and each.reached
-    return Basic(epsilon, reveal(deltas), reached)
+    return BasicCurve(epsilon, reveal(deltas), reached)
 
 
-def _worst_cells(choice: Choice) -> Basic | None:
+def _worst_cells(choice: Choice) -> BasicCurve | None:
     cells = [basic(cell) for cell in choice.cells]
     known = [cell for cell in cells if cell is not None]
     if len(known) < len(cells):
         return None
     epsilon = sum(sorted((cell.epsilon for cell in known), reverse=True)[: choice.touched], Fraction(0))
     deltas = sorted((cell.at for cell in known), reverse=True)[: choice.touched]
-    return _added([(Basic(epsilon, reveal(Counter(deltas))), choice.times)])
+    return _added([(BasicCurve(epsilon, reveal(Counter(deltas))), choice.times)])
 
 
-def point(event: Event) -> Basic | None:
+def point(event: Event) -> BasicCurve | None:
     """Return an epsilon and a delta of one event; None if it has no such pair by itself."""
     match event:
         case PureDP() | RandomizedResponse() | BoundedRange():
-            return Basic(event.epsilon, Fraction(0), True)
+            return BasicCurve(event.epsilon, Fraction(0), True)
         case ApproxDP():
-            return Basic(event.epsilon, event.delta)
+            return BasicCurve(event.epsilon, event.delta)
         case Laplace():
-            return Basic(1 / event.noise_multiplier, Fraction(0), True)
+            return BasicCurve(1 / event.noise_multiplier, Fraction(0), True)
         case DiscreteLaplace():
-            return Basic(event.sensitivity / event.scale, Fraction(0), True)
+            return BasicCurve(event.sensitivity / event.scale, Fraction(0), True)
         case PoissonSampled():
             return _sampled(event.event, Relation.ADD_REMOVE, event.probability)
         case SampledWithoutReplacement():
@@ -102,13 +102,13 @@ def point(event: Event) -> Basic | None:
             return None
 
 
-def _sampled(event: Event, relation: Relation, chance: Fraction) -> Basic | None:
+def _sampled(event: Event, relation: Relation, chance: Fraction) -> BasicCurve | None:
     whole = _all(leaves(event, relation=relation))
     if whole is None:
         return None
     level = amplified(whole.epsilon, chance)
     # Beyond the floats the exact epsilon without amplification is still right.
-    return Basic(Fraction(level) if math.isfinite(level) else whole.epsilon, whole.at * chance)
+    return BasicCurve(Fraction(level) if math.isfinite(level) else whole.epsilon, whole.at * chance)
 
 
 def reveal(deltas: Counter[Fraction]) -> Fraction:

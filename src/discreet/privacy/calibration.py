@@ -77,7 +77,7 @@ def calibrate(
     def measure(x: Fraction | int) -> float:
         return _measure(make_event, x, target, relation)
 
-    return _Search(measure, down(limit), -1 if increasing else 1, whole).run()
+    return _Bracket(measure, down(limit), -1 if increasing else 1, whole).run()
 
 
 def _measure(
@@ -103,7 +103,7 @@ class _Point:
 
 @final
 @dataclass(slots=True)
-class _Search:
+class _Bracket:
     """A bracket of one point that fails and one that holds, narrowed by secants."""
 
     measure: Callable[[Fraction | int], float]

@@ -17,7 +17,7 @@ from discreet.balls import ball, bounds, precision
 from discreet.errors import UnsupportedEvent
 from discreet.exact import up
 from discreet.privacy import gdp
-from discreet.privacy.curves import Closed, Edge
+from discreet.privacy.curves import ClosedFormCurve, Edge
 from discreet.privacy.events import (
     GDP,
     ApproxDP,
@@ -55,9 +55,9 @@ def has_profile(event: Event) -> bool:
     return profile.dispatch(type(event)) is not profile.dispatch(object)
 
 
-def curve(event: Event) -> Closed:
+def curve(event: Event) -> ClosedFormCurve:
     """Return the privacy curve of an event that has a profile."""
-    return Closed(lambda level: profile(event, level), lambda target: _guess(event, target), _edge(event))
+    return ClosedFormCurve(lambda level: profile(event, level), lambda target: _guess(event, target), _edge(event))
 
 
 def _guess(event: Event, delta: Fraction) -> float:

@@ -21,16 +21,16 @@ from discreet.privacy.rigorous import crossing, enclose, float_up
 if TYPE_CHECKING:
     from flint import arb
 
-    from discreet.privacy.pld import Profile
+    from discreet.privacy.pld import LossProfile
 
 _SMALLEST, _LARGEST = Fraction(1, 10**280), Fraction(10**15)  # deltas and epsilons for which floats will do
 _ROUNDS, _CLOSE = 40, 1e-6  # of looking for the epsilon of a group
 _HALVINGS = 3
 
-__all__ = ["Best", "Closed", "Curve", "Edge", "Group", "Numerical", "Split", "Worst"]
+__all__ = ["Best", "ClosedFormCurve", "Edge", "Group", "Numerical", "PrivacyCurve", "Split", "Worst"]
 
 
-class Curve(Protocol):
+class PrivacyCurve(Protocol):
     """What is known about the privacy of an event."""
 
     def upper(self, delta: Fraction) -> float:
@@ -55,7 +55,7 @@ class Edge:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedFormCurve:
     """A profile in closed form. Without an edge it falls to zero and never reaches it."""
 
     profile: Callable[[Fraction], arb]
@@ -88,8 +88,8 @@ class Closed:
 class Numerical:
     """A loss distribution composed on a grid of floats, and what to ask where that gives no answer."""
 
-    profile: Profile
-    otherwise: Curve
+    profile: LossProfile
+    otherwise: PrivacyCurve
 
     def upper(self, delta: Fraction) -> float:
         found = _or_infinity(lambda: self.profile.epsilon_upper(delta)) if delta >= _SMALLEST else math.inf
@@ -117,7 +117,7 @@ def _or_infinity(compute: Callable[[], float]) -> float:
 class Best:
     """Several curves of one event: all hold, so the best of them does."""
 
-    curves: Sequence[Curve]
+    curves: Sequence[PrivacyCurve]
 
     def upper(self, delta: Fraction) -> float:
         return min(curve.upper(delta) for curve in self.curves)
@@ -134,8 +134,8 @@ class Best:
 class Split:
     """A curve that holds for every mechanism with an event, and the curve of one such mechanism."""
 
-    above: Curve
-    below: Curve
+    above: PrivacyCurve
+    below: PrivacyCurve
 
     def upper(self, delta: Fraction) -> float:
         return self.above.upper(delta)
@@ -152,7 +152,7 @@ class Split:
 class Worst:
     """Several cases, one of which is true: the worst of them holds."""
 
-    cases: Sequence[Curve]
+    cases: Sequence[PrivacyCurve]
 
     def upper(self, delta: Fraction) -> float:
         return max(case.upper(delta) for case in self.cases)
@@ -169,7 +169,7 @@ class Worst:
 class Group:
     """What `size` people see together: delta(k e) <= delta(e) (1 + e^e + … + e^((k-1) e)). [Vad17]"""
 
-    curve: Curve
+    curve: PrivacyCurve
     size: int
 
     def upper(self, delta: Fraction) -> float:

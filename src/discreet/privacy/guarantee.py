@@ -14,11 +14,11 @@ from discreet.exact import Number, nonnegative, up
 from discreet.privacy import closed
 from discreet.privacy.basic import basic
 from discreet.privacy.convert import read_delta, read_order
-from discreet.privacy.curves import Best, Curve, Group, Numerical, Split, Worst
+from discreet.privacy.curves import Best, Group, Numerical, PrivacyCurve, Split, Worst
 from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, PureDP, Repeated
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
-from discreet.privacy.renyi_curve import log_moment, renyi_curve
+from discreet.privacy.renyi_curve import log_moment_of, renyi_curve
 from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.sampled_moments import LARGEST_ORDER
 from discreet.privacy.spent import Choice, Spent, example, spent
@@ -68,7 +68,7 @@ def renyi(event: Event, order: Number, *, relation: Relation | None = None) -> f
         if not without_rule(event):
             raise
         return _with_groups(event, a, relation)
-    return max(0.0, float_up(enclose(lambda: log_moment(total, a) / ball(a - 1))))
+    return max(0.0, float_up(enclose(lambda: log_moment_of(total, a) / ball(a - 1))))
 
 
 def _with_groups(event: Event, order: Fraction, relation: Relation | None) -> float:
@@ -100,7 +100,7 @@ def _grouped_renyi(event: Grouped, order: Fraction, relation: Relation | None) -
     return up(Fraction(single) * 3**doublings) if math.isfinite(single) else math.inf
 
 
-def curve(event: Event, relation: Relation | None) -> Curve:
+def curve(event: Event, relation: Relation | None) -> PrivacyCurve:
     """Return the best known privacy curve of an event."""
     try:
         total = spent(event, relation)
@@ -112,7 +112,7 @@ def curve(event: Event, relation: Relation | None) -> Curve:
     return _known(total, relation)
 
 
-def _grouped(event: Event, groups: Iterable[Grouped], relation: Relation | None) -> Curve:
+def _grouped(event: Event, groups: Iterable[Grouped], relation: Relation | None) -> PrivacyCurve:
     """Bound groups of which there is no rule by what is known of one member."""
     if isinstance(event, Grouped):
         return Group(curve(event.event, relation), event.size)
@@ -122,7 +122,7 @@ def _grouped(event: Event, groups: Iterable[Grouped], relation: Relation | None)
     return parts if whole is None else Best([curve(whole, relation), parts])
 
 
-def _known(total: Spent, relation: Relation | None) -> Curve:
+def _known(total: Spent, relation: Relation | None) -> PrivacyCurve:
     if not total.choices:
         return _fixed(total, relation)
     alone = total.choices[0] if not total.sure and len(total.choices) == 1 else None
@@ -147,7 +147,7 @@ def _cases(choice: Choice) -> list[Spent]:
     return cases
 
 
-def _fixed(total: Spent, relation: Relation | None) -> Curve:
+def _fixed(total: Spent, relation: Relation | None) -> PrivacyCurve:
     """Choose the account: a closed form if there is one, else a loss distribution, else Renyi divergences."""
     exact = _closed(total.events)
     if exact is not None:
@@ -162,11 +162,11 @@ def _fixed(total: Spent, relation: Relation | None) -> Curve:
     return Split(above, _fixed(Spent(frozenset(examples.items())), relation))
 
 
-def _composed(total: Spent, relation: Relation | None) -> Curve:
+def _composed(total: Spent, relation: Relation | None) -> PrivacyCurve:
     from discreet.privacy import pld  # It brings FFTs along, which a closed form does not need.
 
     simple, divergences = basic(total), renyi_curve(total)
-    known: list[Curve] = [simple] if simple is not None else []
+    known: list[PrivacyCurve] = [simple] if simple is not None else []
     if simple is not None and simple.epsilon > _LARGEST:
         return Best([*known, divergences])
     try:
@@ -175,7 +175,7 @@ def _composed(total: Spent, relation: Relation | None) -> Curve:
         return Best([*known, divergences])
 
 
-def _closed(events: Counter[Event]) -> Curve | None:
+def _closed(events: Counter[Event]) -> PrivacyCurve | None:
     if not events:
         events = Counter({PureDP(0): 1})
     if any(isinstance(event, ApproxDP) and event.delta == 1 for event in events):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.balls import ball
 from discreet.exact import up
-from discreet.privacy.curves import Closed, Edge
+from discreet.privacy.curves import ClosedFormCurve, Edge
 from discreet.privacy.rigorous import enclose
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ class Homogeneous:
     times: int
     _tails: dict[int, list[tuple[arb, arb]]] = field(default_factory=dict, repr=False, compare=False)
 
-    def curve(self) -> Closed:
+    def curve(self) -> ClosedFormCurve:
         """Return the privacy curve, which is exact."""
         total = self.times * self.epsilon
-        return Closed(self.profile, lambda _: up(total), self._edge(total))
+        return ClosedFormCurve(self.profile, lambda _: up(total), self._edge(total))
 
     def _edge(self, total: Fraction) -> Edge | None:
         if self.delta and self.times * self.delta.denominator.bit_length() > _LARGEST_EDGE:

@@ -26,7 +26,7 @@ from discreet.privacy.tradeoffs import best_tpr, tradeoff
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Belief", "Found", "Meaning", "best_guess", "explain", "explain_epsilon"]
+__all__ = ["Belief", "FoundShare", "Meaning", "best_guess", "explain", "explain_epsilon"]
 
 FALSE_ALARMS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
 PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
@@ -35,7 +35,7 @@ _POINTS = 30  # Of a curve in the picture.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class FoundShare:
     """How many of those who are in the data an attacker finds who wrongly accuses a share of the others."""
 
     false_alarms: Fraction
@@ -66,7 +66,7 @@ class Meaning:
     epsilon: float | None  # rounded up; None if there is none at this delta
     delta: float
     success: float  # share of right guesses where tossing a coin gets one half; rounded up
-    found: tuple[Found, ...]
+    found: tuple[FoundShare, ...]
     beliefs: tuple[Belief, ...]  # none without an epsilon
     compared: tuple[tuple[Deployment, float], ...]  # others, and the success against them
 
@@ -131,7 +131,7 @@ def explain(event: Event, *, delta: Number = 0, relation: Relation | None = None
         epsilon=known,
         delta=up(level),
         success=best_guess(event, relation=relation),
-        found=tuple(Found(false_alarms=x, found=best_tpr(event, x, relation=relation)) for x in FALSE_ALARMS),
+        found=tuple(FoundShare(false_alarms=x, found=best_tpr(event, x, relation=relation)) for x in FALSE_ALARMS),
         beliefs=() if known is None else tuple(Belief(before=p, after=_after(p, known)) for p in PRIORS),
         compared=tuple((line, best_guess(line.event)) for line in deployments()),
     )

@@ -21,12 +21,12 @@ from discreet.privacy.spent import Choice, Spent
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["RenyiCurve", "log_moment", "renyi_curve"]
+__all__ = ["RenyiCurve", "log_moment_of", "renyi_curve"]
 
 _LARGEST_ORDER = 512  # For sampled events, whose moments are sums of that many terms.
 
 
-def log_moment(total: Spent, order: Fraction) -> arb:
+def log_moment_of(total: Spent, order: Fraction) -> arb:
     """Enclose the log moment of everything spent; among cells, the largest ones at this order."""
     summed = moments.total(total.events, order)
     for choice in total.choices:
@@ -35,7 +35,7 @@ def log_moment(total: Spent, order: Fraction) -> arb:
 
 
 def _worst_cells(choice: Choice, order: Fraction) -> arb:
-    cells = [log_moment(cell, order) for cell in choice.cells]
+    cells = [log_moment_of(cell, order) for cell in choice.cells]
     if not all(cell.is_finite() for cell in cells):
         return sum(cells, ball(0))
     # The sum of the largest upper ends is above the sum of the largest.
@@ -83,7 +83,7 @@ class RenyiCurve:
         return Fraction(min(found, 1.0))
 
     def _moment(self, order: Fraction) -> arb:
-        return log_moment(self.rest, order)
+        return log_moment_of(self.rest, order)
 
     def _left_of(self, delta: Fraction) -> Fraction:
         """Return the delta that is left for the rest: 1 - (1 - delta) / prod (1 - delta_i), or a little less."""

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.errors import UnsupportedEvent
-from discreet.privacy.curves import Curve
+from discreet.privacy.curves import PrivacyCurve
 from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, Repeated
 from discreet.privacy.leaves import grouped
 
@@ -30,9 +30,9 @@ class Substituted:
     """The curve of a composition in which each group without a rule becomes an `ApproxDP` that it satisfies."""
 
     event: Event
-    groups: Mapping[Grouped, Curve]
-    account: Callable[[Event], Curve]
-    _kept: dict[Fraction, Curve | None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    groups: Mapping[Grouped, PrivacyCurve]
+    account: Callable[[Event], PrivacyCurve]
+    _kept: dict[Fraction, PrivacyCurve | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuse at once what would be refused later."""
@@ -49,12 +49,12 @@ class Substituted:
     def delta(self, epsilon: Fraction) -> float:
         return min((known.delta(epsilon) for known in self.choices()), default=1.0)
 
-    def choices(self) -> list[Curve]:
+    def choices(self) -> list[PrivacyCurve]:
         """Return the curves that go with several deltas to spare; all of them hold."""
         curves = [self._with(spare) for spare in _DELTAS]
         return [known for known in curves if known is not None]
 
-    def _with(self, spare: Fraction) -> Curve | None:
+    def _with(self, spare: Fraction) -> PrivacyCurve | None:
         if spare not in self._kept:
             event = self._substitute(spare)
             self._kept[spare] = None if event is None else self.account(event)

@@ -14,7 +14,7 @@ from discreet.exact import Number, probability, up
 from discreet.privacy import gdp
 from discreet.privacy.along import deltas
 from discreet.privacy.basic import point
-from discreet.privacy.curves import Closed, Curve
+from discreet.privacy.curves import ClosedFormCurve, PrivacyCurve
 from discreet.privacy.events import (
     GDP,
     BoundedRange,
@@ -72,10 +72,10 @@ def _only_gaussian(event: Event, relation: Relation | None) -> Fraction | None:
             return None
 
 
-def _best_point(known: Curve, rate: Fraction) -> float:
+def _best_point(known: PrivacyCurve, rate: Fraction) -> float:
     """Maximise over epsilon; it is a concave function of e^epsilon, and every point of it is a valid bound."""
     low, high = -_reach(known, (1 - rate) / 1000), _reach(known, rate / 1000)
-    if not isinstance(known, Closed):
+    if not isinstance(known, ClosedFormCurve):
         return max(0.0, _by_passes(known, rate, low, high))
 
     def at(x: float) -> float:
@@ -85,7 +85,7 @@ def _best_point(known: Curve, rate: Fraction) -> float:
     return max(0.0, *points, _golden(at, low, high, 48))
 
 
-def _by_passes(known: Curve, rate: Fraction, low: float, high: float) -> float:
+def _by_passes(known: PrivacyCurve, rate: Fraction, low: float, high: float) -> float:
     """Evaluate many points at a time, which a composition does as fast as one, each time around the best so far."""
     best = 0.0
     for _ in range(_PASSES):
@@ -98,9 +98,9 @@ def _by_passes(known: Curve, rate: Fraction, low: float, high: float) -> float:
     return best
 
 
-def _edge_points(known: Curve, rate: Fraction) -> list[float]:
+def _edge_points(known: PrivacyCurve, rate: Fraction) -> list[float]:
     """Evaluate where the profile of a closed form has its corner, exactly."""
-    if not isinstance(known, Closed) or known.edge is None:
+    if not isinstance(known, ClosedFormCurve) or known.edge is None:
         return []
     corner = known.edge.high
     return [_fnr(x, known.delta(corner), rate) for x in (corner, -corner)]
@@ -114,7 +114,7 @@ def _fnr(x: Fraction, delta: float, rate: Fraction) -> float:
     return float_down(enclose(lambda: ball(x).exp() * ball(room - rate)))
 
 
-def _reach(known: Curve, delta: Fraction) -> float:
+def _reach(known: PrivacyCurve, delta: Fraction) -> float:
     """Return an epsilon beyond which little can be won; 0 if no delta gives a finite one."""
     for target in (delta, Fraction(1, 10**12), Fraction(1, 1000), Fraction(1, 10), Fraction(1, 2)):
         level = known.upper(target)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-    from discreet.query.engine import Deadline, Engine, Tallied
-    from discreet.query.facts import Facts, Kind
+    from discreet.query.engine import Deadline, Engine, ExactCounts
+    from discreet.query.facts import ExpressionFacts, Kind
     from discreet.query.policy import Declared, PublicTable, Unit, between, boolean, categories, public, text
-    from discreet.query.question import Question
-    from discreet.query.results import Cell, Column, ReleaseTable
-    from discreet.query.session.builder import Ask
+    from discreet.query.question import Query
+    from discreet.query.results import AnswerColumn, Cell, ReleaseTable
+    from discreet.query.session.builder import QueryBuilder
     from discreet.query.session.joint import JointPlan, JointRelease
     from discreet.query.session.measures import (
         count,
@@ -40,17 +40,17 @@ if TYPE_CHECKING:
     from discreet.query.session.private_keys import PrivateKeys, private_keys
     from discreet.query.session.resources import Resources
     from discreet.query.session.session import Session
-    from discreet.query.session.words import Word, col
+    from discreet.query.session.words import Expr, col
     from discreet.query.stage import Stage
 
 _HOMES = {
     "catalogue": ("Catalogue", "CatalogueColumn", "CatalogueTable"),
-    "engine": ("Deadline", "Engine", "Tallied"),
-    "facts": ("Facts", "Kind"),
+    "engine": ("Deadline", "Engine", "ExactCounts"),
+    "facts": ("ExpressionFacts", "Kind"),
     "policy": ("Declared", "PublicTable", "Unit", "between", "boolean", "categories", "public", "text"),
-    "question": ("Question",),
-    "results": ("Cell", "Column", "ReleaseTable"),
-    "session.builder": ("Ask",),
+    "question": ("Query",),
+    "results": ("Cell", "AnswerColumn", "ReleaseTable"),
+    "session.builder": ("QueryBuilder",),
     "session.joint": ("JointPlan", "JointRelease"),
     "session.measures": (
         "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum", "mode", "quantile", "sum",
@@ -62,22 +62,23 @@ _HOMES = {
     "session.private_keys": ("PrivateKeys", "private_keys"),
     "session.resources": ("Resources",),
     "session.session": ("Session",),
-    "session.words": ("Word", "col"),
+    "session.words": ("Expr", "col"),
     "stage": ("Stage",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Ask",
+    "AnswerColumn",
     "Catalogue",
     "CatalogueColumn",
     "CatalogueTable",
     "Cell",
-    "Column",
     "Deadline",
     "Declared",
     "Engine",
-    "Facts",
+    "ExactCounts",
+    "Expr",
+    "ExpressionFacts",
     "JointPlan",
     "JointRelease",
     "Kind",
@@ -87,14 +88,13 @@ __all__ = [
     "PrivateKeys",
     "PrivateLimit",
     "PublicTable",
-    "Question",
+    "Query",
+    "QueryBuilder",
     "ReleaseTable",
     "Resources",
     "Session",
     "Stage",
-    "Tallied",
     "Unit",
-    "Word",
     "between",
     "boolean",
     "categories",

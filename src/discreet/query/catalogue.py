@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import Unit
 
 __all__ = ["Catalogue", "CatalogueColumn", "CatalogueTable"]
@@ -19,7 +19,7 @@ class CatalogueColumn:
     """A column: its facts are declared, or follow from its type alone; those of a public table are read from it."""
 
     name: str  # as in the data
-    facts: Facts
+    facts: ExpressionFacts
     missing: Fraction | None = None
     format: str | None = None  # of dates and timestamps in texts
     stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared

@@ -15,7 +15,7 @@ from discreet.query.stage import Stage
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Deadline", "Engine", "RowEngine", "Tallied"]
+__all__ = ["Deadline", "Engine", "ExactCounts", "RowEngine"]
 
 
 @final
@@ -37,7 +37,7 @@ class Deadline:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tallied:
+class ExactCounts:
     """Exact whole numbers of every group. Private: they go nowhere but into noise.
 
     With public domains the groups are all combinations of key values, the last key fastest, empty ones included;
@@ -74,10 +74,10 @@ class Engine(Protocol):
         constant failure.
         """
 
-    def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
+    def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
         """Read, bound and add up. Raises only errors whose text does not depend on the data."""
 
-    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[Tallied, ...]:
+    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
         """Do the same for several stages, reading what they have in common once.
 
         Each answer follows the law that `run` follows, with secret choices of its own, independent of the others'.

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TypeAlias, final
 
-from discreet.query.facts import Facts
+from discreet.query.facts import ExpressionFacts
 from discreet.query.operators import Operator
 
 __all__ = ["Apply", "Case", "Expression", "Field", "Literal", "Value", "walk"]
@@ -22,7 +22,7 @@ class Field:
     """A column of a source, by a name that occurs once in the whole question."""
 
     name: str
-    facts: Facts
+    facts: ExpressionFacts
 
 
 @final
@@ -31,7 +31,7 @@ class Literal:
     """A constant that the analyst typed. It reaches an engine as a bound parameter or a number we wrote ourselves."""
 
     value: Value
-    facts: Facts
+    facts: ExpressionFacts
 
 
 @final
@@ -41,7 +41,7 @@ class Apply:
 
     operator: Operator
     arguments: tuple[Expression, ...]
-    facts: Facts
+    facts: ExpressionFacts
 
 
 @final
@@ -51,7 +51,7 @@ class Case:
 
     branches: tuple[tuple[Expression, Expression], ...]
     otherwise: Expression
-    facts: Facts
+    facts: ExpressionFacts
 
 
 Expression: TypeAlias = Field | Literal | Apply | Case

@@ -13,7 +13,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["INFERRED", "LONGEST_TEXT", "Facts", "Kind"]
+__all__ = ["INFERRED", "LONGEST_TEXT", "ExpressionFacts", "Kind"]
 
 INFERRED = "the types of a pandas frame follow from its rows: one missing value or one text changes them, and so tells"
 LONGEST_TEXT = 10_000  # Characters that functions of texts look at and return; longer texts are cut.
@@ -44,7 +44,7 @@ class Kind(Enum):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ExpressionFacts:
     """Public knowledge of one expression. Bounds hold by construction: what is read is clamped, never trusted.
 
     A date counts in days and a timestamp in microseconds since the first of January 1970.

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive, positive_integer
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 
 __all__ = ["Declared", "PublicTable", "Unit", "between", "boolean", "categories", "public", "text"]
 
@@ -56,12 +56,12 @@ class Declared:
     `whole` says whether its numbers are whole; None leaves that to the type that it is stored in.
     """
 
-    facts: Facts
+    facts: ExpressionFacts
     missing: Fraction | None = None
     whole: bool | None = None
     format: str | None = None  # of the texts that a date or timestamp is stored in; None for ISO 8601
 
-    def stored_as(self, kind: Kind | None) -> Facts:
+    def stored_as(self, kind: Kind | None) -> ExpressionFacts:
         """Return the facts of a column that is stored as `kind`, None where its type tells nothing.
 
         Only what is stored as whole numbers, or said to be whole, is read so: nothing is rounded unless somebody says.
@@ -106,7 +106,7 @@ def between(
         raise InvalidParameter("whole=True needs whole numbers as low, high, step and missing")
     likely = can_be_whole and isinstance(low, int) and isinstance(high, int)
     kind = Kind.INTEGER if whole or (whole is None and likely) else Kind.REAL
-    return Declared(facts=Facts(kind=kind, low=first, high=last, step=size), missing=default, whole=whole)
+    return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last, step=size), missing=default, whole=whole)
 
 
 def _read_format(format: str | None) -> str | None:
@@ -135,7 +135,7 @@ def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> D
     first, last = time_number(low), time_number(high)
     if not first < last:
         raise InvalidParameter("low must be before high")
-    return Declared(facts=Facts(kind=kind, low=first, high=last))
+    return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last))
 
 
 def time_number(value: date | datetime) -> Fraction:
@@ -151,10 +151,10 @@ def categories(values: Iterable[Hashable]) -> Declared:
     """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group."""
     members = _members(values)
     if all(isinstance(value, str) for value in members):
-        return Declared(facts=Facts(kind=Kind.TEXT, members=members))
+        return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members))
     if all(isinstance(value, int) and not isinstance(value, bool) for value in members):
         numbers = [Fraction(value) for value in members if isinstance(value, int)]
-        return Declared(facts=Facts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members))
+        return Declared(facts=ExpressionFacts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members))
     raise InvalidParameter("categories must be all texts or all whole numbers; declare `boolean()` for truth values")
 
 
@@ -171,12 +171,12 @@ def _members(values: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 def boolean() -> Declared:
     """Declare a column of truth values."""
-    return Declared(facts=Facts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
+    return Declared(facts=ExpressionFacts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
 
 
 def text() -> Declared:
     """Declare a column of text of which nothing more is known."""
-    return Declared(facts=Facts(kind=Kind.TEXT))
+    return Declared(facts=ExpressionFacts(kind=Kind.TEXT))
 
 
 @final

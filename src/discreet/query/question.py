@@ -13,7 +13,6 @@ from discreet.query.operators import Operator
 from discreet.query.sources import Source
 
 __all__ = [
-    "Answer",
     "Choose",
     "Combine",
     "End",
@@ -22,9 +21,10 @@ __all__ = [
     "Limit",
     "Measure",
     "Order",
-    "Output",
+    "OutputColumn",
     "Post",
-    "Question",
+    "Query",
+    "ReleasedMeasure",
     "Side",
     "Statistic",
 ]
@@ -73,7 +73,7 @@ class Key:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReleasedMeasure:
     """The released value of a measure."""
 
     measure: int
@@ -120,12 +120,12 @@ class Choose:
     otherwise: Post
 
 
-Post: TypeAlias = Answer | End | KeyValue | Combine | Choose | Literal
+Post: TypeAlias = ReleasedMeasure | End | KeyValue | Combine | Choose | Literal
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputColumn:
     """A column of the answer."""
 
     name: str
@@ -152,13 +152,13 @@ class Limit:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class Query:
     """Statistics of the groups of a private source, and what is shown of them."""
 
     source: Source
     keys: tuple[Key, ...]
     measures: tuple[Measure, ...]  # distinct
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputColumn, ...]
     having: Post | None = None
     order: tuple[Order, ...] = ()
     limit: Limit | None = None

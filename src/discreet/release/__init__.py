@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.release.bundle import Check, Verified, verify_bundle, write_bundle
+    from discreet.release.bundle import BundleFinding, Verified, verify_bundle, write_bundle
     from discreet.release.declared import catalogue_of
     from discreet.release.drafting.draft import Draft, draft_plan
     from discreet.release.drafting.proposals import Proposal
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from discreet.release.tidy import check_tidy, tidy_tables
 
 _HOMES = {
-    "bundle": ("Check", "Verified", "verify_bundle", "write_bundle"),
+    "bundle": ("BundleFinding", "Verified", "verify_bundle", "write_bundle"),
     "declared": ("catalogue_of",),
     "made_up": ("dummy",),
     "drafting.draft": ("Draft", "draft_plan"),
@@ -88,8 +88,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Allowance",
+    "BundleFinding",
     "CellCount",
-    "Check",
     "Checked",
     "ColumnProfile",
     "Draft",

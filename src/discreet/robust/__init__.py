@@ -10,14 +10,8 @@ from discreet.robust.adassp import AdaSSP
 from discreet.robust.coefficients import predict
 from discreet.robust.coinpress import CoinPressMean
 from discreet.robust.depth import DeepPoint
-from discreet.robust.design import Columns, Design
-from discreet.robust.fits import (
-    Fit,
-    location_fit,
-    median_absolute_deviation_of,
-    proposal_2,
-    regression_fit,
-)
+from discreet.robust.design import Design, RegressionColumns
+from discreet.robust.fits import MEstimateFit, location_fit, median_absolute_deviation_of, proposal_2, regression_fit
 from discreet.robust.functionals import (
     Functional,
     HodgesLehmann,
@@ -48,11 +42,9 @@ from discreet.robust.utility import Expectation, asymptotic_noise, chaudhuri_hsu
 __all__ = [
     "AdaSSP",
     "CoinPressMean",
-    "Columns",
     "DeepPoint",
     "Design",
     "Expectation",
-    "Fit",
     "Functional",
     "GradientDescent",
     "HodgesLehmann",
@@ -60,6 +52,7 @@ __all__ = [
     "HuberQuery",
     "LocationAndScale",
     "Logistic",
+    "MEstimateFit",
     "MLocation",
     "Mean",
     "MedianAbsoluteDeviation",
@@ -70,6 +63,7 @@ __all__ = [
     "Psi",
     "Quantile",
     "RefinedRegression",
+    "RegressionColumns",
     "RegressionGradientDescent",
     "RegressionNewton",
     "RobustnessReport",

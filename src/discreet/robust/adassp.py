@@ -20,7 +20,7 @@ from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import check_rows, coefficients_release
 from discreet.robust.design import Design, Integers, Records
 from discreet.robust.lens import Lens, bounded
-from discreet.robust.moments import Measured, Moments, exact_moments
+from discreet.robust.moments import Moments, NoisyMoments, exact_moments
 from discreet.robust.normal_model import quantile
 
 __all__ = ["AdaSSP"]
@@ -101,7 +101,7 @@ class AdaSSP:
         return max(self.eigenvalue(rows) + drawn - allowance, 0.0) / self.moments.radius**2
 
 
-def _solved(measured: Measured, lowest: float, failure: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _solved(measured: NoisyMoments, lowest: float, failure: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     size = len(measured.cross)
     # With probability 1 - failure / 2 the noise on X'X is no longer than this. [Wan18]
     needed = measured.gram_deviation * math.sqrt(size * math.log(2 * size**2 / failure))

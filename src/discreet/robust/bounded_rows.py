@@ -19,12 +19,12 @@ from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy.relation import Relation
 from discreet.robust.psi import Floats, Psi
 
-__all__ = ["Scores", "Table", "Triangle"]
+__all__ = ["RegressionRows", "Scores", "Triangle"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class RegressionRows:
     """Rows in public units, what they are to predict, and what each row counts for its length. All private."""
 
     rows: Floats = field(repr=False)
@@ -97,7 +97,7 @@ class Scores:
         squared = self.resolution**2 * (1 if relation is Relation.ADD_REMOVE else 4)
         return Sensitivity(l1=max(1, math.isqrt(self.size * squared)), squared_l2=squared, dimension=self.size)
 
-    def add_up(self, table: Table, coefficients: Floats, scale: float) -> tuple[int, ...]:
+    def add_up(self, table: RegressionRows, coefficients: Floats, scale: float) -> tuple[int, ...]:
         scores = self.psi.psi(table.residuals(coefficients) / scale) * table.weights
         return _column_sums(clip_to_ball(_steps(table.rows * scores[:, None], self.unit), self.resolution))
 

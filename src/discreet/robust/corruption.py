@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.robust.functionals import Functional, HodgesLehmann, Mean, MLocation, TrimmedMean, WinsorisedMean
 from discreet.robust.psi import Floats
 
-__all__ = ["Kind", "Trouble", "estimate", "is_monotone", "worst_sample"]
+__all__ = ["CorruptedSample", "Kind", "estimate", "is_monotone", "worst_sample"]
 
 Kind: TypeAlias = Literal["corrupted", "mislabelled"]
 
@@ -27,7 +27,7 @@ _WINDOWS = 5  # Of neighbouring rows, to be moved or to go.
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Trouble:
+class CorruptedSample:
     """A sample and how its rows may go wrong."""
 
     sample: Floats  # sorted, within the bounds
@@ -99,7 +99,7 @@ def estimate(functional: Functional, sample: Floats) -> float:
     return functional.estimate(sample, np.full(sample.size, 1 / sample.size))
 
 
-def worst_sample(functional: Functional, trouble: Trouble, kind: Kind, count: int) -> Floats:
+def worst_sample(functional: Functional, trouble: CorruptedSample, kind: Kind, count: int) -> Floats:
     """Return the sample with so many bad rows that moves the estimate farthest, of all or of those of a search."""
     before = estimate(functional, trouble.sample)
     candidates = trouble.samples(kind, count, search=not is_monotone(functional))

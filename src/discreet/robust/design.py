@@ -17,7 +17,7 @@ from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.vector_mean import Rows
 
-__all__ = ["HALF", "Bounds", "Columns", "Design", "Integers", "Records", "centred"]
+__all__ = ["HALF", "Bounds", "Design", "Integers", "Records", "RegressionColumns", "centred"]
 
 Bounds: TypeAlias = tuple[Number, Number]
 Integers: TypeAlias = NDArray[np.int64]
@@ -25,7 +25,7 @@ Integers: TypeAlias = NDArray[np.int64]
 
 @final
 @dataclass(frozen=True, slots=True)
-class Columns:
+class RegressionColumns:
     """Records by columns, the response last. It never prints what it holds."""
 
     columns: Sequence[Data] = field(repr=False)
@@ -34,7 +34,7 @@ class Columns:
         return len(self.columns[0])
 
 
-Records: TypeAlias = Rows | Columns
+Records: TypeAlias = Rows | RegressionColumns
 
 HALF = 1 << 20  # Steps from the middle of the bounds to either of them.
 _MOST_FEATURES = 1000
@@ -105,7 +105,7 @@ def _read(pair: Any, name: str) -> tuple[Fraction, Fraction]:
 
 def _columns(records: Records, width: int) -> list[Any]:
     """Split records into columns by a total rule: what is no record of this length is missing as a whole."""
-    if isinstance(records, Columns):
+    if isinstance(records, RegressionColumns):
         if len(records.columns) != width or len({len(column) for column in records.columns}) != 1:
             raise InvalidParameter("there must be a column for each declared feature and the response, of one length")
         return list(records.columns)

@@ -16,12 +16,12 @@ from discreet.privacy.events import Composed, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
-__all__ = ["Dialogue", "Question"]
+__all__ = ["AdaptiveQueries", "AdaptiveQuery"]
 
 S = TypeVar("S")
 
 
-class Question(Protocol[S]):
+class AdaptiveQuery(Protocol[S]):
     """A sum over rows of whole numbers: a frozen value. Everything is public but for what `evaluate` returns."""
 
     def __hash__(self) -> int: ...
@@ -42,7 +42,7 @@ class Question(Protocol[S]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dialogue(Generic[S]):
+class AdaptiveQueries(Generic[S]):
     """Ask questions in a public order, with noise for each; what is learned is public.
 
     Guarantee   what the noise spends, in parts: the shares add up to one.
@@ -51,7 +51,7 @@ class Dialogue(Generic[S]):
     Utility     that of the questions.
     """
 
-    questions: tuple[Question[S], ...]
+    questions: tuple[AdaptiveQuery[S], ...]
     start: S
     relation: Relation
     noise: Noise
@@ -79,7 +79,7 @@ class Dialogue(Generic[S]):
         """List the law of all answers."""
         return self._rest(0, self.start, (), data)
 
-    def deviation(self, question: Question[S]) -> float:
+    def deviation(self, question: AdaptiveQuery[S]) -> float:
         """Return the standard deviation of the noise on an answer, in steps."""
         return self._price(question).deviation
 
@@ -95,7 +95,7 @@ class Dialogue(Generic[S]):
         ]
         return outcomes.mixture(parts, rest=heard.tail)
 
-    def _asked(self, question: Question[S], state: S) -> Measurement:
+    def _asked(self, question: AdaptiveQuery[S], state: S) -> Measurement:
         price = self._price(question)
         query = BoundedQuery(
             evaluate=lambda data: question.evaluate(state, data),
@@ -104,7 +104,7 @@ class Dialogue(Generic[S]):
         )
         return Measurement(query=query, noise=price.noise)
 
-    def _price(self, question: Question[S]) -> _Price:
+    def _price(self, question: AdaptiveQuery[S]) -> _Price:
         return _price_of(question, self.relation, self.noise)
 
 
@@ -120,7 +120,7 @@ class _Price:
 
 
 @lru_cache(4096)
-def _price_of(question: Question[Any], relation: Relation, noise: Noise) -> _Price:
+def _price_of(question: AdaptiveQuery[Any], relation: Relation, noise: Noise) -> _Price:
     """Remember prices: most questions of a dialogue are alike, and a dialogue is held often."""
     part = noise.part(question.share) if question.share < 1 else noise
     sensitivity = question.sensitivity(relation)

@@ -17,7 +17,7 @@ from discreet.robust.samples import read_rows, read_sample
 from discreet.robust.solving import fit_location, fit_regression, median_absolute_deviation
 
 __all__ = [
-    "Fit",
+    "MEstimateFit",
     "leverage_weights",
     "location_fit",
     "median_absolute_deviation_of",
@@ -33,7 +33,7 @@ _ROUNDS = 50
 
 @final
 @dataclass(frozen=True, slots=True)
-class Fit:
+class MEstimateFit:
     """Estimates with their standard errors, and the scale of the residuals."""
 
     estimates: tuple[float, ...]
@@ -47,7 +47,7 @@ class Fit:
         return tuple((value - reach * error, value + reach * error) for value, error in pairs)
 
 
-def location_fit(values: Any, *, psi: Psi = _HUBER, scale: Number | None = None) -> NotPrivate[Fit]:
+def location_fit(values: Any, *, psi: Psi = _HUBER, scale: Number | None = None) -> NotPrivate[MEstimateFit]:
     """Estimate a location; without a scale, in units of the median absolute deviation. [Hub64]"""
     sample = read_sample(values)
     equal = np.full(sample.size, 1 / sample.size)
@@ -56,7 +56,7 @@ def location_fit(values: Any, *, psi: Psi = _HUBER, scale: Number | None = None)
     u = (sample - centre) / spread
     slope, square = float(psi.derivative(u).sum()), float((psi.psi(u) ** 2).sum())
     error = spread * math.sqrt(square) / slope if slope > 0 else math.inf
-    return NotPrivate(Fit((centre,), (error,), spread))
+    return NotPrivate(MEstimateFit((centre,), (error,), spread))
 
 
 def median_absolute_deviation_of(values: Any) -> NotPrivate[float]:
@@ -65,7 +65,7 @@ def median_absolute_deviation_of(values: Any) -> NotPrivate[float]:
     return NotPrivate(median_absolute_deviation(sample, np.full(sample.size, 1 / sample.size)))
 
 
-def proposal_2(values: Any, *, psi: Psi = _HUBER) -> NotPrivate[Fit]:
+def proposal_2(values: Any, *, psi: Psi = _HUBER) -> NotPrivate[MEstimateFit]:
     """Estimate location and scale together: the mean of psi is 0, that of psi^2 what it is for a normal law. [Hub64]"""
     sample = read_sample(values)
     equal = np.full(sample.size, 1 / sample.size)
@@ -88,7 +88,7 @@ def regression_fit(
     scale: Number | None = None,
     leverage: Number | None = None,
     intercept: bool = True,
-) -> NotPrivate[Fit]:
+) -> NotPrivate[MEstimateFit]:
     """Regress y on the columns of X; rows longer than `leverage` count less, by the square of the ratio. [HRRS86]
 
     Without a scale, residuals are measured by their median absolute deviation, which is found along with the fit.
@@ -104,7 +104,9 @@ def regression_fit(
             break
         spread = moved
         found = fit_regression(rows, targets, weights, psi, spread)
-    return NotPrivate(Fit(tuple(found.tolist()), _sandwich(rows, targets, weights, psi, spread, found), spread))
+    return NotPrivate(
+        MEstimateFit(tuple(found.tolist()), _sandwich(rows, targets, weights, psi, spread, found), spread)
+    )
 
 
 def with_intercept(rows: Floats) -> Floats:

@@ -23,7 +23,7 @@ from discreet.robust.accuracy import accuracy_of
 from discreet.robust.bounded_rows import Triangle
 from discreet.robust.design import Design, Integers
 from discreet.robust.lens import Lens
-from discreet.robust.moments import Measured
+from discreet.robust.moments import NoisyMoments
 
 __all__ = [
     "Floats",
@@ -96,7 +96,7 @@ class Solved(NamedTuple):
     covariance: Floats
 
 
-def solved(measured: Measured, squares: Floats, deviation: float) -> Solved | None:
+def solved(measured: NoisyMoments, squares: Floats, deviation: float) -> Solved | None:
     """Solve without shrinking, with H^-1 (Q + noise^2) H^-1 as the covariance; None where noise hides it.
 
     Noise on X'y adds its variance to Q; noise on X'X adds half of its own times |u|^2 (1 + the direction of u) for the
@@ -129,7 +129,7 @@ class Seen:
     lens: Lens
     radius: float
     reach: float
-    measured: Measured
+    measured: NoisyMoments
 
     def penalised(self, penalties: tuple[Fraction, ...]) -> Seen:
         """Add the public gradient and curvature of a penalty on the squares of the coefficients."""

@@ -16,7 +16,7 @@ from discreet.mechanisms.fields import check_noise_variance, read_relation, sett
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 
-__all__ = ["FINEST", "Measured", "Moments", "best_weight", "exact_moments", "joint_loss"]
+__all__ = ["FINEST", "Moments", "NoisyMoments", "best_weight", "exact_moments", "joint_loss"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -26,7 +26,7 @@ _BLOCK = 1 << 20  # Rows; so many products of at most 2^30 add up exactly in flo
 _WIDEST = 1 << 78  # Of a variance; samplers take a little more.
 
 
-class Measured(NamedTuple):
+class NoisyMoments(NamedTuple):
     """Noisy moments in units of the radius, with the standard deviation of their noise."""
 
     gram: Floats
@@ -91,13 +91,13 @@ class Moments:
     def event(self) -> events.GDP:
         return events.GDP(mu_squared=joint_loss(*self.precisions, self.relation))
 
-    def measure(self, rows: Integers, responses: Integers) -> Measured:
+    def measure(self, rows: Integers, responses: Integers) -> NoisyMoments:
         """Add noise to the moments; the caller answers for the bounds of every row."""
         gram, cross = exact_moments(rows, responses)
         noisy = gram + self._symmetric_noise()
         drawn = noise.rounded_gaussian(size=self.dimension, variance=self.cross_variance)
         unit = float(self.radius) ** 2
-        return Measured(
+        return NoisyMoments(
             noisy / unit,
             (cross + drawn) / unit,
             float(self.gram_variance) ** 0.5 / unit,

@@ -21,7 +21,7 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.accuracy import NOT_ASKED, accuracy_of
-from discreet.robust.dialogue import Dialogue
+from discreet.robust.dialogue import AdaptiveQueries
 from discreet.robust.location_questions import Place
 from discreet.robust.psi import Floats, Psi
 from discreet.robust.schedules import LocationSchedule
@@ -65,11 +65,11 @@ class PrivateLocation:
         _ = self.dialogue  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property
-    def dialogue(self) -> Dialogue[Place]:
+    def dialogue(self) -> AdaptiveQueries[Place]:
         """The questions, with the noise that pays for each."""
         questions = self.schedule.questions(psi=self.psi, grid=self.grid, scale=self.scale, resolution=self.resolution)
         start = self.schedule.begin(grid=self.grid, scale=self.scale)
-        return Dialogue(questions=questions, start=start, relation=self.relation, noise=self.noise)
+        return AdaptiveQueries(questions=questions, start=start, relation=self.relation, noise=self.noise)
 
     @property
     def event(self) -> Event:

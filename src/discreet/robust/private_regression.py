@@ -24,13 +24,13 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.accuracy import NOT_ASKED, accuracy_of
-from discreet.robust.bounded_rows import Table
-from discreet.robust.dialogue import Dialogue
+from discreet.robust.bounded_rows import RegressionRows
+from discreet.robust.dialogue import AdaptiveQueries
 from discreet.robust.fits import leverage_weights
 from discreet.robust.location_questions import Place
 from discreet.robust.psi import Floats, Psi
 from discreet.robust.regression_questions import Line
-from discreet.robust.regression_schedules import Facts, RegressionSchedule
+from discreet.robust.regression_schedules import RegressionFacts, RegressionSchedule
 
 __all__ = ["PrivateRegression"]
 
@@ -89,9 +89,9 @@ class PrivateRegression:
         return len(self.x_grids) + self.has_intercept
 
     @property
-    def dialogue(self) -> Dialogue[Line]:
+    def dialogue(self) -> AdaptiveQueries[Line]:
         """The questions, with the noise that pays for each."""
-        facts = Facts(
+        facts = RegressionFacts(
             size=self.size,
             psi=self.psi,
             leverage=self.leverage,
@@ -100,7 +100,7 @@ class PrivateRegression:
             has_scale=self.scale is not None,
         )
         questions = self.schedule.questions(facts)
-        return Dialogue(questions=questions, start=self._start(), relation=self.relation, noise=self.noise)
+        return AdaptiveQueries(questions=questions, start=self._start(), relation=self.relation, noise=self.noise)
 
     @property
     def event(self) -> Event:
@@ -126,7 +126,7 @@ class PrivateRegression:
         """List the law of all noisy answers, from which everything released follows."""
         return self.dialogue.distribution(self.table(data))
 
-    def table(self, data: tuple[Any, Data]) -> Table:
+    def table(self, data: tuple[Any, Data]) -> RegressionRows:
         """Return the rows on their grids, in public units. This is private."""
         table, targets = data
         columns = _columns(table, len(self.x_grids))
@@ -135,7 +135,7 @@ class PrivateRegression:
         if any(part.size != y.size for part in parts):
             raise InvalidParameter("X must have a row for each value of y")
         rows = np.column_stack([np.ones(y.size), *parts] if self.has_intercept else parts)
-        return Table(rows, y, leverage_weights(rows, float(self.leverage)))
+        return RegressionRows(rows, y, leverage_weights(rows, float(self.leverage)))
 
     def _column(self, index: int, column: Data) -> Floats:
         centred = _placed(self.x_grids[index], column) - float(_centre(self.x_grids[index], self.has_intercept))

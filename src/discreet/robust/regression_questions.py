@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.mechanisms.budget import Sensitivity
 from discreet.privacy.relation import Relation
-from discreet.robust.bounded_rows import Scores, Table, Triangle
+from discreet.robust.bounded_rows import RegressionRows, Scores, Triangle
 from discreet.robust.location_questions import HalveCentre, HalveScale, Place
 from discreet.robust.psi import Floats, Psi
 
@@ -55,7 +55,7 @@ class OfTargets:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.question.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         return self.question.evaluate(state.place, table.targets)
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
@@ -78,7 +78,7 @@ class OfResiduals:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.question.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         return self.question.evaluate(self._place(state), table.residuals(state.coefficients))
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
@@ -102,7 +102,7 @@ class Gram:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.triangle.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         return self.triangle.add_up(table.rows, table.weights)
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
@@ -121,7 +121,7 @@ class Curvature:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.triangle.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         slopes = self.psi.derivative(table.residuals(state.coefficients) / state.place.scale)
         return self.triangle.add_up(table.rows, table.weights * slopes)
 
@@ -141,7 +141,7 @@ class Squares:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.triangle.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         scores = self.psi.psi(table.residuals(state.coefficients) / state.place.scale) * table.weights
         return self.triangle.add_up(table.rows, scores * scores)
 
@@ -161,7 +161,7 @@ class NewtonMove:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.scores.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         return self.scores.add_up(table, state.coefficients, state.place.scale)
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
@@ -183,7 +183,7 @@ class GradientMove:
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.scores.sensitivity(relation)
 
-    def evaluate(self, state: Line, table: Table) -> tuple[int, ...]:
+    def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
         return self.scores.add_up(table, state.coefficients, state.place.scale)
 
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:

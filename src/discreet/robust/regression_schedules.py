@@ -12,7 +12,7 @@ import numpy as np
 from discreet.exact import Number, positive, positive_integer
 from discreet.mechanisms.fields import read_flag, settle
 from discreet.robust.bounded_rows import Scores, Triangle
-from discreet.robust.dialogue import Question
+from discreet.robust.dialogue import AdaptiveQuery
 from discreet.robust.location_questions import HalveCentre, HalveScale
 from discreet.robust.psi import Floats, Psi
 from discreet.robust.regression_questions import (
@@ -27,9 +27,9 @@ from discreet.robust.regression_questions import (
 )
 from discreet.robust.schedules import shares_of
 
-__all__ = ["Facts", "RegressionGradientDescent", "RegressionNewton", "RegressionSchedule"]
+__all__ = ["RegressionFacts", "RegressionGradientDescent", "RegressionNewton", "RegressionSchedule"]
 
-Questions: TypeAlias = tuple[Question[Line], ...]
+Questions: TypeAlias = tuple[AdaptiveQuery[Line], ...]
 
 _HALVINGS = 10  # For the intercept and for the scale of the targets.
 _RESIDUAL_HALVINGS = 7
@@ -40,7 +40,7 @@ _LEAST_RESIDUAL = 1 / 64  # Of the spread of the targets.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class RegressionFacts:
     """The public facts that questions about a regression are made of."""
 
     size: int  # coefficients, the intercept among them
@@ -104,7 +104,7 @@ class RegressionSchedule(Protocol):
     def inference(self) -> bool:
         """Whether it asks for what intervals need."""
 
-    def questions(self, facts: Facts, /) -> Questions: ...
+    def questions(self, facts: RegressionFacts, /) -> Questions: ...
 
     def covariance(self, line: Line, /) -> Floats:
         """Return the covariance of the coefficients by sampling and by the noise."""
@@ -127,7 +127,7 @@ class RegressionNewton:
             inference=read_flag(self.inference, name="inference"),
         )
 
-    def questions(self, facts: Facts) -> Questions:
+    def questions(self, facts: RegressionFacts) -> Questions:
         unknown = not facts.has_scale
         weights = [2 * facts.has_intercept, 2 * unknown, 4, *[2] * self.early, 2 * unknown, *[2] * self.late]
         shares = shares_of([*weights, 4, 12, 3 * self.inference])
@@ -178,7 +178,7 @@ class RegressionGradientDescent:
             inference=read_flag(self.inference, name="inference"),
         )
 
-    def questions(self, facts: Facts) -> Questions:
+    def questions(self, facts: RegressionFacts) -> Questions:
         part, none, half = Fraction(self.iterations, 10), Fraction(0), self.iterations // 2
         scales = [none, none] if facts.has_scale else [part, part]
         weights = [part if facts.has_intercept else none, *scales, *[Fraction(1)] * self.iterations]

@@ -13,7 +13,7 @@ from discreet.robust.corruption import Kind
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Effect", "RobustnessReport", "Standing"]
+__all__ = ["Effect", "EstimateStanding", "RobustnessReport"]
 
 _MEANING = {
     "corrupted": "rows with any other value within the bounds",
@@ -24,7 +24,7 @@ _MEANING = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class EstimateStanding:
     """Where an estimate stands before anything goes wrong."""
 
     name: str
@@ -55,8 +55,8 @@ class RobustnessReport:
     size: int
     bounds: tuple[float, float]
     budget: str
-    plain: Standing
-    robust: Standing
+    plain: EstimateStanding
+    robust: EstimateStanding
     private: str | None  # how the private estimate works
     exchanged: bool  # whether mislabelled rows came from another label in exchange
     effects: tuple[Effect, ...]

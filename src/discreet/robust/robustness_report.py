@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, integer, positive
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.notprivate import NotPrivate
-from discreet.robust.corruption import Kind, Trouble, estimate, is_monotone, worst_sample
+from discreet.robust.corruption import CorruptedSample, Kind, estimate, is_monotone, worst_sample
 from discreet.robust.functionals import (
     Functional,
     HodgesLehmann,
@@ -28,7 +28,7 @@ from discreet.robust.functionals import (
 from discreet.robust.influence import as_functional, breakdown_point, influence_function
 from discreet.robust.private_versions import PrivateVersion, private_version
 from discreet.robust.psi import Floats, Psi, Quantile
-from discreet.robust.robustness import Effect, RobustnessReport, Standing
+from discreet.robust.robustness import Effect, EstimateStanding, RobustnessReport
 from discreet.robust.samples import read_sample
 
 __all__ = ["robustness_report"]
@@ -78,10 +78,10 @@ def robustness_report(
     return NotPrivate(report)
 
 
-def _read(values: Any, others: Any, grid: Grid) -> Trouble:
+def _read(values: Any, others: Any, grid: Grid) -> CorruptedSample:
     bounds = float(grid.low), float(grid.high)
     known = None if others is None else np.sort(read_sample(others).clip(*bounds))
-    return Trouble(np.sort(read_sample(values).clip(*bounds)), bounds, known)
+    return CorruptedSample(np.sort(read_sample(values).clip(*bounds)), bounds, known)
 
 
 def _read_rows(rows: Sequence[int] | None, size: int) -> list[int]:
@@ -93,10 +93,10 @@ def _read_rows(rows: Sequence[int] | None, size: int) -> list[int]:
     return sorted(named | {0})
 
 
-def _standing(functional: Functional, trouble: Trouble) -> Standing:
+def _standing(functional: Functional, trouble: CorruptedSample) -> EstimateStanding:
     before = estimate(functional, trouble.sample)
     moved = estimate(functional, worst_sample(functional, trouble, "corrupted", 1))
-    return Standing(
+    return EstimateStanding(
         name=_name(functional),
         estimate=before,
         local_sensitivity=abs(moved - before),
@@ -106,14 +106,14 @@ def _standing(functional: Functional, trouble: Trouble) -> Standing:
     )
 
 
-def _largest_influence(functional: Functional, trouble: Trouble) -> float:
+def _largest_influence(functional: Functional, trouble: CorruptedSample) -> float:
     """Return the largest influence of a point within the bounds; where it rises throughout, that of a bound."""
     points = np.linspace(*trouble.bounds, 2 if is_monotone(functional) else _SEARCHED)
     return float(np.abs(influence_function(functional, points, values=trouble.sample).value).max())
 
 
 def _effects(
-    functional: Functional, private: PrivateVersion | None, trouble: Trouble, counts: list[int]
+    functional: Functional, private: PrivateVersion | None, trouble: CorruptedSample, counts: list[int]
 ) -> Iterator[Effect]:
     before, mean = estimate(functional, trouble.sample), float(trouble.sample.mean())
     for kind in _KINDS:

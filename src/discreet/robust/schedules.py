@@ -12,13 +12,13 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, integer, positive, positive_integer
 from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import Grid
-from discreet.robust.dialogue import Question
+from discreet.robust.dialogue import AdaptiveQuery
 from discreet.robust.location_questions import GradientStep, HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
 from discreet.robust.psi import Psi, Quantile
 
 __all__ = ["GradientDescent", "LocationSchedule", "Newton", "shares_of"]
 
-Questions: TypeAlias = tuple[Question[Place], ...]
+Questions: TypeAlias = tuple[AdaptiveQuery[Place], ...]
 
 _FINEST = 20  # Halvings of the bounds, and the logarithm of the least scale that is looked for.
 _CLOSER = 2  # Halvings of a bracket that is one scale wide.
@@ -66,7 +66,7 @@ class Newton:
         bounds = (float(grid.low), float(grid.high))
         weights = [3 * bool(halvings), 3 * (scale is None), *[1, 2] * (self.steps - 1), 2, 8, 2 * self.inference]
         first, spread, *pairs, square = shares_of(weights)
-        moves: list[Question[Place]] = []
+        moves: list[AdaptiveQuery[Place]] = []
         for slope, score in zip(pairs[::2], pairs[1::2], strict=True):
             moves.append(Slope(share=slope, psi=psi, resolution=resolution))
             moves.append(NewtonStep(share=score, psi=psi, resolution=resolution, bounds=bounds))
@@ -118,7 +118,7 @@ class GradientDescent:
         start = Fraction(self.iterations, 4)
         weights = [start * bool(self.halvings), start * (scale is None), *[Fraction(1)] * self.iterations]
         first, spread, *steps, slope, square = shares_of([*weights, *[Fraction(self.inference)] * 2])
-        moves: list[Question[Place]] = [self._move(psi, grid, resolution, part) for part in steps]
+        moves: list[AdaptiveQuery[Place]] = [self._move(psi, grid, resolution, part) for part in steps]
         if self.inference:
             moves.append(Slope(share=slope, psi=psi, resolution=resolution))
             moves.append(Square(share=square, psi=psi, resolution=resolution))

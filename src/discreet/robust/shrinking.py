@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.robust.moments import Measured
+from discreet.robust.moments import NoisyMoments
 
 __all__ = ["shrunken", "whitening"]
 
@@ -16,7 +16,7 @@ Floats: TypeAlias = NDArray[np.float64]
 _SPREADS = np.exp(np.linspace(-20.0, 12.0, 65))  # Variances that coefficients may have before they are seen.
 
 
-def shrunken(measured: Measured) -> Floats:
+def shrunken(measured: NoisyMoments) -> Floats:
     """Return the coefficients to expect, given noisy moments, for a normal prior of unknown spread.
 
     Along each eigenvector of X'X, its eigenvalue w and the entry c of X'y tell c = w theta + noise. The noise has the
@@ -35,7 +35,7 @@ def shrunken(measured: Measured) -> Floats:
     return found
 
 
-def whitening(measured: Measured, rows: float) -> Floats:
+def whitening(measured: NoisyMoments, rows: float) -> Floats:
     """Return a map to coordinates in which X'X is about the identity times the number of rows, where noise allows."""
     values, vectors = np.linalg.eigh(measured.gram)
     # Half the length of the noise: what is shorter than that is not told from nothing.

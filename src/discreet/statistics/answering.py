@@ -10,7 +10,7 @@ from discreet.exact import Number
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.statistics.choosing import Method, method_for
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.paid import PAID, PaidChoice
 from discreet.statistics.paying import answer
 
@@ -20,7 +20,7 @@ __all__ = ["answer_by"]
 def answer_by(
     name: str,
     methods: Sequence[Method],
-    facts: Facts,
+    facts: ChooserInputs,
     column: Any,
     *,
     session: Payer | None,

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 from discreet.errors import InvalidParameter
-from discreet.statistics.facts import Facts
-from discreet.statistics.mean_methods import ClampedMean, FoundBoundsMean, TrimmedMean
+from discreet.statistics.facts import ChooserInputs
+from discreet.statistics.mean_methods import ClampedMean, FoundBoundsMean, TrimmedMeanMethod
 from discreet.statistics.predicted import Predicted
 from discreet.statistics.rank_methods import CandidateQuantile, ExponentialQuantile, ProposedQuantile, SmoothQuantile
 
@@ -28,30 +28,30 @@ class Method(Protocol):
     def declines(self) -> bool:
         """Whether there may be no answer."""
 
-    def margin(self, facts: Facts, /) -> float:
+    def margin(self, facts: ChooserInputs, /) -> float:
         """Return by how much its predicted error must be smaller to be taken, because a wrong guess is costly."""
 
-    def refusal(self, facts: Facts, /) -> str | None:
+    def refusal(self, facts: ChooserInputs, /) -> str | None:
         """Say why it cannot be used, if it cannot."""
 
-    def is_doubtful(self, facts: Facts, /) -> bool:
+    def is_doubtful(self, facts: ChooserInputs, /) -> bool:
         """Tell whether it may miss altogether if the data fill a small part of the bounds."""
 
-    def make(self, facts: Facts, /) -> Any:
+    def make(self, facts: ChooserInputs, /) -> Any:
         """Make the mechanism."""
 
-    def predict(self, facts: Facts, /) -> Predicted:
+    def predict(self, facts: ChooserInputs, /) -> Predicted:
         """Predict its error if the data are as expected."""
 
 
-class _Named(Protocol):
+class _NamedMethod(Protocol):
     @property
     def name(self) -> str: ...
 
     def refusal(self, facts: Any, /) -> str | None: ...
 
 
-M = TypeVar("M", bound=_Named)
+M = TypeVar("M", bound=_NamedMethod)
 
 
 def rank_methods(q: Fraction) -> tuple[Method, ...]:
@@ -61,10 +61,10 @@ def rank_methods(q: Fraction) -> tuple[Method, ...]:
 
 def mean_methods(count_share: Fraction = Fraction(1, 2)) -> tuple[Method, ...]:
     """List the methods for a mean; without any expectation the first one is taken."""
-    return ClampedMean(count_share), FoundBoundsMean(), TrimmedMean()
+    return ClampedMean(count_share), FoundBoundsMean(), TrimmedMeanMethod()
 
 
-def method_for(name: str, methods: Sequence[Method], facts: Facts) -> Method:
+def method_for(name: str, methods: Sequence[Method], facts: ChooserInputs) -> Method:
     """Return the method of a name; for "auto" the one that is predicted to be best among those that always answer."""
     return best(methods, facts) if name == AUTO else named(name, methods, facts)
 
@@ -86,7 +86,7 @@ def applicable(methods: Sequence[M], facts: Any) -> list[M]:
     return [method for method in methods if method.refusal(facts) is None]
 
 
-def best(methods: Sequence[Method], facts: Facts) -> Method:
+def best(methods: Sequence[Method], facts: ChooserInputs) -> Method:
     """Return the best by prediction of those that always answer; if nothing is expected, the first that is sure."""
     usable = [method for method in applicable(methods, facts) if not method.declines]
     if not facts.can_predict:
@@ -95,7 +95,7 @@ def best(methods: Sequence[Method], facts: Facts) -> Method:
     return min(careful, key=lambda method: _rank(method.predict(facts), method.margin(facts), facts))
 
 
-def _rank(predicted: Predicted, margin: float, facts: Facts) -> tuple[float, float]:
+def _rank(predicted: Predicted, margin: float, facts: ChooserInputs) -> tuple[float, float]:
     """Order by the usual error; of those that cannot be told apart on the grid, by the rare ones."""
     finest = float(facts.grid.step) / 2
     return max(predicted.typical * margin, finest), predicted.wide * margin

@@ -15,7 +15,7 @@ from discreet.privacy.relation import Relation
 from discreet.statistics.choosing import Method, applicable, best, mean_methods, rank_methods
 from discreet.statistics.comparing_fits import FitComparison, compare_fits
 from discreet.statistics.expected import Expected
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.mode_choice import best_mode, mode_facts, mode_methods
 from discreet.statistics.mode_methods import ModeOutlook
 from discreet.statistics.outlook_tables import aligned, error_table, footnote, share
@@ -36,7 +36,7 @@ class Comparison:
     """What each mechanism is predicted to be worth. It is made of public facts and may be shown to anyone."""
 
     statistic: str
-    facts: Facts
+    facts: ChooserInputs
     methods: tuple[Method, ...]
 
     @property
@@ -132,7 +132,7 @@ def compare(
     if expected is not None and not isinstance(expected, Expected):
         raise InvalidParameter("expected must be an Expected, such as Expected.normal(mean, sd)")
     grid = grid_from(bounds, step=step, missing=None)
-    facts = Facts(
+    facts = ChooserInputs(
         grid=grid,
         relation=relation,
         epsilon=positive(epsilon, name="epsilon"),
@@ -154,6 +154,6 @@ def _methods(statistic: str, q: Number | None) -> tuple[Method, ...]:
     raise InvalidParameter('statistic must be "median", "mean", "mode", "regression", or "quantile" with q=…')
 
 
-def _spent(facts: Facts) -> str:
+def _spent(facts: ChooserInputs) -> str:
     delta = "" if facts.delta is None else f", δ = {float(facts.delta):g}"
     return f"{facts.relation.value}, ε = {float(facts.epsilon):g}{delta}"

@@ -15,14 +15,14 @@ from discreet.mechanisms.ranked import Ranked
 from discreet.privacy.relation import Relation
 from discreet.statistics.expected import Expected, Floats
 
-__all__ = ["Facts"]
+__all__ = ["ChooserInputs"]
 
 _LONGEST = 10**5  # Rows of an expected column; more of them only shrink the error in proportion.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ChooserInputs:
     """What is publicly known about a column, and what may be spent on it."""
 
     grid: Grid

@@ -19,7 +19,7 @@ from discreet.noise.laws import Law
 from discreet.plots.curves import Floats, Read
 from discreet.privacy import guarantee
 from discreet.privacy.along import deltas
-from discreet.privacy.curves import Curve
+from discreet.privacy.curves import PrivacyCurve
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
@@ -89,7 +89,7 @@ def _named(events: Event | Mapping[str, Event]) -> Mapping[str, Event]:
     return named
 
 
-def _last_epsilon(known: Curve) -> float:
+def _last_epsilon(known: PrivacyCurve) -> float:
     """Return where a profile has fallen far enough to be drawn."""
     for delta in _SMALLEST_DELTAS:
         epsilon = known.upper(Fraction(str(delta)))
@@ -98,7 +98,7 @@ def _last_epsilon(known: Curve) -> float:
     raise InvalidParameter("this event has no finite epsilon at any delta worth drawing")
 
 
-def _profile(known: Curve) -> tuple[Floats, Floats]:
+def _profile(known: PrivacyCurve) -> tuple[Floats, Floats]:
     """Follow a curve to its end, with some points close to it: there a pure profile falls off a cliff."""
     end = _last_epsilon(known)
     epsilons = end * np.sort(np.append(np.linspace(0, 1, _POINTS), _NEAR_THE_END))

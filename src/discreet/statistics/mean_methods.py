@@ -22,10 +22,10 @@ from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation
 from discreet.statistics.expected import Floats
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, with_bias
 
-__all__ = ["ClampedMean", "FoundBoundsMean", "TrimmedMean"]
+__all__ = ["ClampedMean", "FoundBoundsMean", "TrimmedMeanMethod"]
 
 _SHARES = (
     Fraction(1, 30),
@@ -43,10 +43,10 @@ _ENDS = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4))  # 
 class _AlwaysAnswers:
     declines: ClassVar[bool] = False
 
-    def is_doubtful(self, facts: Facts) -> bool:
+    def is_doubtful(self, facts: ChooserInputs) -> bool:
         return False
 
-    def margin(self, facts: Facts) -> float:
+    def margin(self, facts: ChooserInputs) -> float:
         return 1
 
 
@@ -57,16 +57,16 @@ class ClampedMean(_AlwaysAnswers):
     name: ClassVar[str] = "clamped"
     count_share: Fraction = Fraction(1, 2)
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         return None
 
-    def make(self, facts: Facts) -> Mean:
+    def make(self, facts: ChooserInputs) -> Mean:
         noise = _noise(facts)
         return Mean(
             grid=facts.grid, relation=facts.relation, noise=noise, size=facts.size, count_share=self.count_share
         )
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         return _mean_errors(facts, facts.grid, _noise(facts), self.count_share)
 
 
@@ -76,54 +76,54 @@ class FoundBoundsMean(_AlwaysAnswers):
 
     name: ClassVar[str] = "clipped"
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
 
-    def margin(self, facts: Facts) -> float:
+    def margin(self, facts: ChooserInputs) -> float:
         """What is clipped depends on tails, of which little is known."""
         return math.inf if _leaves_out_many(facts, _SHARES[-1]) else _MARGIN
 
-    def make(self, facts: Facts) -> ClippedMean:
+    def make(self, facts: ChooserInputs) -> ClippedMean:
         return _clipped(facts, facts.size, _best_share(facts))
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         return _clipped_errors(facts, _best_share(facts))
 
 
 @dataclass(frozen=True)
-class TrimmedMean(_AlwaysAnswers):
+class TrimmedMeanMethod(_AlwaysAnswers):
     """The mean without some rows on each side, with noise that follows a smooth bound of its sensitivity."""
 
     name: ClassVar[str] = "trimmed"
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         if facts.relation is not Relation.REPLACE_ONE:
             return "it needs a public number of rows, as under replace-one"
         return None if (facts.size or 0) > 2 / _ENDS[0] else "there are too few rows to leave some out"
 
-    def margin(self, facts: Facts) -> float:
+    def margin(self, facts: ChooserInputs) -> float:
         """It answers another question where data are not symmetric."""
         return math.inf
 
-    def make(self, facts: Facts) -> SmoothSensitivityMechanism:
+    def make(self, facts: ChooserInputs) -> SmoothSensitivityMechanism:
         ends, recipe = _best_ends(facts)
         size = facts.size or 0
         query = trimmed_mean_query(grid=_finer(facts.grid), size=size, trimmed=math.floor(ends * size))
         return SmoothSensitivityMechanism(query=query, recipe=recipe)
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         ends, recipe = _best_ends(facts)
         return _trimmed_errors(facts, ends, recipe)
 
 
-def _noise(facts: Facts) -> Noise:
+def _noise(facts: ChooserInputs) -> Noise:
     if facts.delta is None:
         return LaplaceNoise(epsilon=facts.epsilon)
     # How many people there are, and whether delta is small for them, was asked where it was named.
     return GaussianNoise.for_epsilon(facts.epsilon, facts.delta)
 
 
-def _mean_errors(facts: Facts, within: Grid, noise: Noise, count_share: Fraction = Fraction(1, 2)) -> Predicted:
+def _mean_errors(facts: ChooserInputs, within: Grid, noise: Noise, count_share: Fraction = Fraction(1, 2)) -> Predicted:
     """Predict for a mean within some bounds, both what its noise does and what clamping does."""
     mean = Mean(
         grid=within,
@@ -156,7 +156,7 @@ def _mismatch(changes: Floats, rows: int) -> float:
     return math.hypot(float(changes.mean()), float(changes.std()) / math.sqrt(rows))
 
 
-def _clipped(facts: Facts, size: int | None, share: Fraction) -> ClippedMean:
+def _clipped(facts: ChooserInputs, size: int | None, share: Fraction) -> ClippedMean:
     return ClippedMean(
         grid=facts.grid,
         relation=facts.relation,
@@ -170,7 +170,7 @@ def _clipped(facts: Facts, size: int | None, share: Fraction) -> ClippedMean:
 
 
 @lru_cache(64)
-def _clipped_errors(facts: Facts, share: Fraction) -> Predicted:
+def _clipped_errors(facts: ChooserInputs, share: Fraction) -> Predicted:
     """Predict for the bounds that are likely to be found, each as often as it is."""
     mechanism = _clipped(facts, facts.rows if facts.relation is Relation.REPLACE_ONE else None, share)
     found = [
@@ -185,7 +185,7 @@ def _clipped_errors(facts: Facts, share: Fraction) -> Predicted:
     )
 
 
-def _centres(facts: Facts, mechanism: ClippedMean) -> dict[int, float]:
+def _centres(facts: ChooserInputs, mechanism: ClippedMean) -> dict[int, float]:
     """Return a usual centre, and a low and a high one that are hardly ever passed."""
     starts, lengths, scores = mechanism.centre.pieces_near(facts.sample)
     weights = lengths * np.exp(float(mechanism.centre.factor) * facts.shortened * scores.astype(float))
@@ -196,19 +196,19 @@ def _centres(facts: Facts, mechanism: ClippedMean) -> dict[int, float]:
 
 
 @lru_cache(64)
-def _best_share(facts: Facts) -> Fraction:
+def _best_share(facts: ChooserInputs) -> Fraction:
     """Return the best share by prediction among those that leave out one row in a hundred at most, if there are any."""
     cautious = [share for share in _SHARES if not _leaves_out_many(facts, share)]
     return min(cautious or _SHARES, key=lambda share: _clipped_errors(facts, share).typical)
 
 
-def _leaves_out_many(facts: Facts, share: Fraction) -> bool:
+def _leaves_out_many(facts: ChooserInputs, share: Fraction) -> bool:
     """Tell whether so many rows would lie beyond the radius that unexpected ones among them would be lost."""
     return (_clipped(facts, facts.size, share).beyond or 0) * _RARE > (facts.rows or 0)
 
 
 @lru_cache(64)
-def _best_ends(facts: Facts) -> tuple[Fraction, Recipe]:
+def _best_ends(facts: ChooserInputs) -> tuple[Fraction, Recipe]:
     """Return how much to leave out, and noise that is predicted to be narrow; it hardly depends on how much."""
     recipe = best_recipe(
         lambda beta: polynomial(facts.epsilon, beta=beta),
@@ -218,7 +218,7 @@ def _best_ends(facts: Facts) -> tuple[Fraction, Recipe]:
     return min(_ENDS, key=lambda ends: _trimmed_errors(facts, ends, recipe).typical), recipe
 
 
-def _trimmed_bound(facts: Facts, ends: Fraction, beta: Fraction) -> float:
+def _trimmed_bound(facts: ChooserInputs, ends: Fraction, beta: Fraction) -> float:
     """Return the smooth bound of the expected column, in grid steps."""
     size = facts.sample.size
     query = trimmed_mean_query(grid=facts.grid, size=size, trimmed=math.floor(ends * size))
@@ -231,7 +231,7 @@ def _finer(grid: Grid) -> Grid:
     return replace(grid, step=grid.step / min(room, _FINER))
 
 
-def _trimmed_errors(facts: Facts, ends: Fraction, recipe: Recipe) -> Predicted:
+def _trimmed_errors(facts: ChooserInputs, ends: Fraction, recipe: Recipe) -> Predicted:
     scale = _trimmed_bound(facts, ends, recipe.beta) * float(recipe.ratio * facts.grid.step) / facts.shortened
     typical, wide = (scale * recipe.law.guess(float(1 - level)) for level in (TYPICAL, WIDE))
     return with_bias(Predicted(typical=typical, wide=wide), _trimming(facts.column, ends, facts.rows or 1))

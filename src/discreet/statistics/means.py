@@ -17,7 +17,7 @@ from discreet.privacy.relation import Relation
 from discreet.statistics.answering import answer_by
 from discreet.statistics.choosing import AUTO, mean_methods
 from discreet.statistics.expected import Expected
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.mean_methods import ClampedMean
 from discreet.statistics.paid import SHARE
 from discreet.statistics.paying import Bounds, answer, grid_from, noise_from, public_size
@@ -72,7 +72,7 @@ def mean(
         return replace(found, method=ClampedMean.name)
     if delta is not None:
         small_delta(delta, population=people, allow_large_delta=allow_large_delta)
-    facts = Facts(
+    facts = ChooserInputs(
         grid=grid,
         relation=relation,
         epsilon=exact(epsilon, name="epsilon"),

@@ -18,7 +18,7 @@ from discreet.mechanisms.release import Release
 from discreet.privacy.events import ApproxDP, Composed, Event, PureDP
 from discreet.statistics.choosing import Method, best
 from discreet.statistics.expected import Expected, Floats
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 
 __all__ = ["PAID", "SHARE", "PaidChoice"]
 
@@ -36,7 +36,7 @@ class PaidChoice:
                 look has left, and what was chosen by a private answer is post-processing of it. [DMNS06]
     """
 
-    def __init__(self, methods: Sequence[Method], facts: Facts, share: Number) -> None:
+    def __init__(self, methods: Sequence[Method], facts: ChooserInputs, share: Number) -> None:
         part = read_share(share, name="choice_share")
         self.methods = methods
         self.rest = replace(facts, epsilon=facts.epsilon * (1 - part), expected_size=facts.rows or _ROWS)

@@ -28,7 +28,7 @@ from discreet.mechanisms.ranked import Ranked
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.relation import Relation
 from discreet.statistics.expected import Floats
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, noise_errors, of_weights
 
 __all__ = ["CandidateQuantile", "ExponentialQuantile", "ProposedQuantile", "SmoothQuantile"]
@@ -52,13 +52,13 @@ class _OfRank:
 
     q: Fraction
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
 
-    def is_doubtful(self, facts: Facts) -> bool:
+    def is_doubtful(self, facts: ChooserInputs) -> bool:
         return False
 
-    def margin(self, facts: Facts) -> float:
+    def margin(self, facts: ChooserInputs) -> float:
         return 1
 
 
@@ -68,10 +68,10 @@ class ExponentialQuantile(_OfRank):
 
     name: ClassVar[str] = "exponential"
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         return None
 
-    def is_doubtful(self, facts: Facts) -> bool:
+    def is_doubtful(self, facts: ChooserInputs) -> bool:
         """Tell whether all the points beyond the rows on one side may outweigh the wanted rank.
 
         On a small grid it is never better than permute-and-flip among all points. [MS20]
@@ -81,10 +81,10 @@ class ExponentialQuantile(_OfRank):
         decay = float(self.make(facts).factor * self.q.denominator)
         return decay * facts.rows * float(min(self.q, 1 - self.q)) < math.log(facts.grid.width + 1) + _MARGIN
 
-    def make(self, facts: Facts) -> Quantile:
+    def make(self, facts: ChooserInputs) -> Quantile:
         return Quantile(quantile=self.q, epsilon=facts.epsilon, grid=facts.grid, relation=facts.relation)
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         sample, mechanism = facts.sample, self.make(facts)
         starts, lengths, scores = mechanism.pieces_near(sample)
         weights = lengths * np.exp(float(mechanism.factor) * scores.astype(float))
@@ -99,14 +99,14 @@ class CandidateQuantile(_OfRank):
 
     name: ClassVar[str] = "candidates"
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         return None if _is_small(facts.grid) else super().refusal(facts)
 
-    def margin(self, facts: Facts) -> float:
+    def margin(self, facts: ChooserInputs) -> float:
         """Few of many grid points miss a value that many rows share: taken where all are there, or the other fails."""
         return 1 if _is_small(facts.grid) or ExponentialQuantile(self.q).is_doubtful(facts) else math.inf
 
-    def make(self, facts: Facts) -> QuantileAmong:
+    def make(self, facts: ChooserInputs) -> QuantileAmong:
         return QuantileAmong(
             candidates=_candidates(facts, self.q),
             quantile=self.q,
@@ -115,7 +115,7 @@ class CandidateQuantile(_OfRank):
             relation=facts.relation,
         )
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         mechanism = self.make(facts)
         # Where the truth lies between two candidates is luck: all of them are moved a little.
         found = [_chances(replace(mechanism, candidates=_moved(mechanism, part)), facts) for part in _LUCK]
@@ -128,10 +128,10 @@ class SmoothQuantile(_OfRank):
 
     name: ClassVar[str] = "smooth"
 
-    def make(self, facts: Facts) -> SmoothSensitivityMechanism:
+    def make(self, facts: ChooserInputs) -> SmoothSensitivityMechanism:
         return SmoothSensitivityMechanism(query=_query(facts, self.q, facts.size), recipe=_recipe(facts, self.q))
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         recipe = _recipe(facts, self.q)
         bound = _bound(facts, self.q, recipe.beta) * float(facts.grid.step)
         return _errors(recipe, bound).shrunk(facts.shortened)
@@ -144,7 +144,7 @@ class ProposedQuantile(_OfRank):
     name: ClassVar[str] = "propose-test-release"
     declines: ClassVar[bool] = True
 
-    def refusal(self, facts: Facts) -> str | None:
+    def refusal(self, facts: ChooserInputs) -> str | None:
         if facts.delta is None:
             return "its test needs a delta"
         if facts.relation is Relation.ADD_REMOVE and self.q != _HALF:
@@ -153,10 +153,10 @@ class ProposedQuantile(_OfRank):
             return "the grid has too few points for a bound to say anything"
         return super().refusal(facts)
 
-    def make(self, facts: Facts) -> ProposeTestRelease:
+    def make(self, facts: ChooserInputs) -> ProposeTestRelease:
         return self._proposed(facts, facts.size)
 
-    def predict(self, facts: Facts) -> Predicted:
+    def predict(self, facts: ChooserInputs) -> Predicted:
         sample = facts.sample
         mechanism = self._proposed(facts, sample.size if facts.relation is Relation.REPLACE_ONE else None)
         error = noise_errors(DiscreteLaplaceLaw(2 * self._bound(facts) / facts.epsilon), float(facts.grid.step))
@@ -164,7 +164,7 @@ class ProposedQuantile(_OfRank):
             passed = float(mechanism.test.chance(mechanism.distance(facts.column)))
         return replace(error, declines=1 - passed).shrunk(facts.shortened)
 
-    def _proposed(self, facts: Facts, size: int | None) -> ProposeTestRelease:
+    def _proposed(self, facts: ChooserInputs, size: int | None) -> ProposeTestRelease:
         delta = facts.delta or Fraction(0)
         bound = self._bound(facts) * facts.grid.step
         if self.q == _HALF:
@@ -175,7 +175,7 @@ class ProposedQuantile(_OfRank):
             self.q, grid=facts.grid, bound=bound, epsilon=facts.epsilon, delta=delta, size=size or 0
         )
 
-    def _bound(self, facts: Facts) -> Fraction:
+    def _bound(self, facts: ChooserInputs) -> Fraction:
         """Return a bound that the expected data are far enough from, in grid steps."""
         test = DistanceTest(epsilon=facts.epsilon / 2, delta=facts.delta or Fraction(0))
         size = facts.sample.size if facts.relation is Relation.REPLACE_ONE else None
@@ -185,7 +185,7 @@ class ProposedQuantile(_OfRank):
 
 
 @lru_cache(64)
-def _candidates(facts: Facts, q: Fraction) -> tuple[int, ...]:
+def _candidates(facts: ChooserInputs, q: Fraction) -> tuple[int, ...]:
     """Return all points of a small grid, or about as many at even shares of what is expected as noise can tell apart.
 
     Some more are spread evenly, to be safe, and each is the roundest point near it: people like round numbers.
@@ -223,7 +223,7 @@ def _moved(mechanism: QuantileAmong, part: float) -> tuple[int, ...]:
     return tuple(np.unique(np.rint(np.interp(order + part, order, places)).astype(np.int64)).tolist())
 
 
-def _chances(mechanism: QuantileAmong, facts: Facts) -> tuple[Floats, Floats]:
+def _chances(mechanism: QuantileAmong, facts: ChooserInputs) -> tuple[Floats, Floats]:
     """Return the error of each candidate, and how often it is chosen."""
     sample = facts.sample
     # A column that stands for more rows has scores that count for as many.
@@ -249,7 +249,7 @@ def _truth(sample: Ranked, q: Fraction) -> int:
 
 
 @lru_cache(64)
-def _recipe(facts: Facts, q: Fraction) -> Recipe:
+def _recipe(facts: ChooserInputs, q: Fraction) -> Recipe:
     """Return the noise that is predicted to be narrowest."""
 
     def guess(beta: Fraction) -> float:
@@ -270,13 +270,13 @@ def _errors(recipe: Recipe, bound: float) -> Predicted:
     return Predicted(typical=typical, wide=wide)
 
 
-def _bound(facts: Facts, q: Fraction, beta: Fraction) -> float:
+def _bound(facts: ChooserInputs, q: Fraction, beta: Fraction) -> float:
     """Return the smooth bound of the expected column, in grid steps."""
     size = facts.sample.size if facts.relation is Relation.REPLACE_ONE else None
     return _query(facts, q, size).smooth_bound(facts.sample, beta).approximate(float(beta))
 
 
-def _query(facts: Facts, q: Fraction, size: int | None) -> OrderQuery:
+def _query(facts: ChooserInputs, q: Fraction, size: int | None) -> OrderQuery:
     if q == _HALF:
         return median_query(grid=facts.grid, relation=facts.relation, size=size)
     return quantile_query(grid=facts.grid, relation=facts.relation, q=q, size=size)

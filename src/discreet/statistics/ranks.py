@@ -13,7 +13,7 @@ from discreet.privacy.relation import Relation
 from discreet.statistics.answering import answer_by
 from discreet.statistics.choosing import AUTO, rank_methods
 from discreet.statistics.expected import Expected
-from discreet.statistics.facts import Facts
+from discreet.statistics.facts import ChooserInputs
 from discreet.statistics.paid import SHARE
 from discreet.statistics.paying import Bounds, grid_from, public_size
 
@@ -55,7 +55,7 @@ def quantile(
     people = size or None if population is None else population
     if delta is not None:
         small_delta(delta, population=people, allow_large_delta=allow_large_delta)
-    facts = Facts(
+    facts = ChooserInputs(
         grid=grid_from(bounds, step=step, missing=missing),
         relation=relation,
         epsilon=exact(epsilon, name="epsilon"),

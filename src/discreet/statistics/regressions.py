@@ -17,7 +17,7 @@ from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
-from discreet.robust.design import Columns, Design, Records
+from discreet.robust.design import Design, Records, RegressionColumns
 from discreet.robust.named_bounds import bounds_in_order, column_names
 from discreet.robust.noisy_statistics import NoisyStatistics
 from discreet.robust.refined import RefinedRegression
@@ -136,10 +136,10 @@ def _reader(X: Any, y: Any) -> Callable[[], Records]:
     kind = type(X).__module__.partition(".")[0]
     answer = reader_for(y)
     if isinstance(X, np.ndarray) and X.ndim == 2:
-        return lambda: Columns([*(X[:, column] for column in range(X.shape[1])), answer(y)])
+        return lambda: RegressionColumns([*(X[:, column] for column in range(X.shape[1])), answer(y)])
     parts = _TABLES.get((kind, type(X).__name__))
     if parts is not None:
-        return lambda: Columns([*(reader_for(column)(column) for column in parts(X)), answer(y)])
+        return lambda: RegressionColumns([*(reader_for(column)(column) for column in parts(X)), answer(y)])
     if isinstance(X, (list, tuple)):
         return lambda: _joined(X, answer(y).objects())
     raise InvalidParameter(

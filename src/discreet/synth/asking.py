@@ -10,7 +10,7 @@ from discreet.exact import positive_integer
 from discreet.privacy.payer import Payer
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import ImageRows, Images
-from discreet.synth.domain.tables import Table, table_of
+from discreet.synth.domain.tables import UnreadTable, table_of
 
 __all__ = ["asked_domain", "asked_images", "asked_table", "read_unit"]
 
@@ -33,7 +33,7 @@ def asked_domain(table: Any, domain: Any, session: Payer | None) -> Domain | Ima
     raise InvalidParameter(_NO_DOMAIN)
 
 
-def asked_table(table: Any, session: Payer | None, names: tuple[str, ...]) -> Table:
+def asked_table(table: Any, session: Payer | None, names: tuple[str, ...]) -> UnreadTable:
     """Return the table that is meant, with all these columns; no value is looked at."""
     if _is_of_session(table, session):
         from discreet.synth.domain.files import session_table

@@ -13,9 +13,9 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.synth.choosing import choose_for_images, choose_for_table
 from discreet.synth.domain.coding import Coder, TableRows
-from discreet.synth.domain.finding import Finding
+from discreet.synth.domain.finding import CellSearch
 from discreet.synth.domain.images import ImageRows
-from discreet.synth.domain.tables import Table
+from discreet.synth.domain.tables import UnreadTable
 from discreet.synth.method import ImageMethod, TableMethod, Terms
 from discreet.synth.methods import image_method, table_method
 from discreet.synth.model import SyntheticImageModel, SyntheticModel
@@ -53,7 +53,7 @@ class SynthesisPlan:
 
 
 def plan_table(
-    table: Table, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
+    table: UnreadTable, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
 ) -> SynthesisPlan:
     """Plan for a table."""
     terms = _with_public_rows(terms, table.rows if unit == "row" else None)
@@ -71,13 +71,13 @@ def plan_table(
 
 
 def _plan_and_find(
-    table: Table, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
+    table: UnreadTable, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
 ) -> SynthesisPlan:
     """Plan to find cells that nobody declared first, for a share of epsilon and delta, and to fit with the rest.
 
     The two are adaptive: what is fitted depends on what was found. Their epsilons and deltas add, whatever is found.
     """
-    finding = Finding(
+    finding = CellSearch(
         domain=terms.domain,
         epsilon=terms.epsilon * _TO_FIND,
         delta=terms.delta * _TO_FIND,
@@ -107,7 +107,7 @@ def _table_method(method: str | TableMethod | ImageMethod, terms: Terms[Any]) ->
     return cast(TableMethod, method)
 
 
-def _rows(table: Table, terms: Terms[Any], unit: str) -> TableRows:
+def _rows(table: UnreadTable, terms: Terms[Any], unit: str) -> TableRows:
     return TableRows(Coder(terms.domain), table, None if unit == "row" else unit, terms.rows_per_unit)
 
 

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from discreet.privacy.outcomes import Outcomes
 from discreet.verify.checking import SLACK, check, check_renyi
-from discreet.verify.claim import Claim, Measure
-from discreet.verify.exhaustive import Sensitivity, l1, sensitivity, squared_l2
+from discreet.verify.claim import Claim, DivergenceMeasure
+from discreet.verify.exhaustive import ExhaustiveSensitivity, l1, sensitivity, squared_l2
 from discreet.verify.report import Finding, Verification
 from discreet.verify.small_worlds import Worlds, worlds
 
 __all__ = [
     "SLACK",
     "Claim",
+    "DivergenceMeasure",
+    "ExhaustiveSensitivity",
     "Finding",
-    "Measure",
     "Outcomes",
-    "Sensitivity",
     "Verification",
     "Worlds",
     "check",

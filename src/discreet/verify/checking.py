@@ -12,9 +12,9 @@ from discreet.exact import Number, positive
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.verify import hockey_stick, max_divergence, renyi
-from discreet.verify.claim import Claim, Claimed, Measure, claims, renyi_claims
+from discreet.verify.claim import Claim, Claimed, DivergenceMeasure, claims, renyi_claims
 from discreet.verify.enclosure import Enclosure
-from discreet.verify.laws import Law, Lawful, align, laws
+from discreet.verify.laws import Lawful, OutputLaw, align, laws
 from discreet.verify.report import Finding, Verification
 from discreet.verify.small_worlds import World, Worlds, as_worlds, neighbours
 
@@ -25,11 +25,11 @@ _BITS = (128, 256, 512)
 _READ_BACKWARDS = 4  # Data sets.
 
 AnyWorlds: TypeAlias = Worlds | Iterable[Sequence[Hashable]]
-_Pairs: TypeAlias = Sequence[tuple[Law, Law]]
-_EXAMINE: Mapping[Measure, Callable[[_Pairs, Claim, Fraction], Enclosure]] = {
-    Measure.EPSILON: max_divergence.examine,
-    Measure.DELTA: hockey_stick.examine,
-    Measure.RENYI: renyi.examine,
+_Pairs: TypeAlias = Sequence[tuple[OutputLaw, OutputLaw]]
+_EXAMINE: Mapping[DivergenceMeasure, Callable[[_Pairs, Claim, Fraction], Enclosure]] = {
+    DivergenceMeasure.EPSILON: max_divergence.examine_max_divergence,
+    DivergenceMeasure.DELTA: hockey_stick.examine_hockey_stick,
+    DivergenceMeasure.RENYI: renyi.examine_renyi,
 }
 
 
@@ -127,7 +127,7 @@ def _refuse_order(mechanism: Lawful, found: Worlds, ask: Callable[[World], Any])
     for world in turned:
         known = laws(mechanism, [ask(world), ask(world[::-1])], bits=_BITS[0])
         with precision(_BITS[0]):
-            if hockey_stick.sharp(align(*known), ball(1)).lower > 0:
+            if hockey_stick.sharp_hockey_stick(align(*known), ball(1)).lower > 0:
                 raise InvalidParameter("this mechanism depends on the order of records: say ordered=True")
 
 
@@ -135,7 +135,7 @@ def _finding(
     claim: Claim,
     worlds: Worlds,
     pairs: Sequence[tuple[int, int]],
-    known: Sequence[Law],
+    known: Sequence[OutputLaw],
     slack: Fraction,
     bits: int,
 ) -> Finding:

@@ -14,7 +14,7 @@ from discreet.exact import Number, exact, nonnegative, probability
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.relation import Relation
 
-__all__ = ["Claim", "Claimed", "Measure", "claims", "renyi_claims"]
+__all__ = ["Claim", "Claimed", "DivergenceMeasure", "claims", "renyi_claims"]
 
 Claimed: TypeAlias = Event | Number | Callable[[Fraction], Number]
 
@@ -22,7 +22,7 @@ _USUAL = tuple(Fraction(n, 4) for n in (0, 1, 2, 4, 8, 16, 32))  # epsilons, whe
 _LARGEST = 700  # epsilon; beyond it e^epsilon is no longer a float and no promise either
 
 
-class Measure(Enum):
+class DivergenceMeasure(Enum):
     """How far apart two laws are."""
 
     EPSILON = "epsilon"  # the max divergence
@@ -35,12 +35,12 @@ class Measure(Enum):
 class Claim:
     """A divergence of no pair of neighbours exceeds `value`."""
 
-    measure: Measure
+    measure: DivergenceMeasure
     at: Fraction  # the epsilon of a delta, the order of a Renyi divergence; else 0
     value: Fraction
 
     def __str__(self) -> str:
-        place = {Measure.DELTA: " at epsilon ", Measure.RENYI: " of order "}.get(self.measure)
+        place = {DivergenceMeasure.DELTA: " at epsilon ", DivergenceMeasure.RENYI: " of order "}.get(self.measure)
         return self.measure.value if place is None else f"{self.measure.value}{place}{float(self.at):g}"
 
 
@@ -59,9 +59,9 @@ def claims(
         raise InvalidParameter("deltas ask an event for its epsilon: name an event, or say epsilons instead")
     elif callable(claimed):
         points = _USUAL if asked is None else asked
-        found = [Claim(Measure.DELTA, at, probability(claimed(at), name="claim")) for at in points]
+        found = [Claim(DivergenceMeasure.DELTA, at, probability(claimed(at), name="claim")) for at in points]
     else:
-        found = [Claim(Measure.EPSILON, Fraction(0), _epsilon(claimed))]
+        found = [Claim(DivergenceMeasure.EPSILON, Fraction(0), _epsilon(claimed))]
     if not found:
         raise InvalidParameter("nothing is claimed here: name epsilons, deltas or another claim")
     return found
@@ -73,17 +73,17 @@ def _of_event(
     from discreet.privacy import delta, epsilon
 
     pure = epsilon(event, 0, relation=relation)
-    found = [] if math.isinf(pure) else [Claim(Measure.EPSILON, Fraction(0), _epsilon(Fraction(pure)))]
+    found = [] if math.isinf(pure) else [Claim(DivergenceMeasure.EPSILON, Fraction(0), _epsilon(Fraction(pure)))]
     points = asked
     if points is None and deltas is None:
         points = _epsilons_of(event, pure)
     for at in points or ():
-        found.append(Claim(Measure.DELTA, at, Fraction(delta(event, at, relation=relation))))
+        found.append(Claim(DivergenceMeasure.DELTA, at, Fraction(delta(event, at, relation=relation))))
     for chance in deltas or ():
         value = probability(chance, name="delta")
         least = epsilon(event, value, relation=relation)
         if not math.isinf(least):
-            found.append(Claim(Measure.DELTA, _epsilon(Fraction(least)), value))
+            found.append(Claim(DivergenceMeasure.DELTA, _epsilon(Fraction(least)), value))
     return found
 
 
@@ -102,11 +102,11 @@ def renyi_claims(
     if not asked:
         raise InvalidParameter("orders must name at least one order above 1")
     if not isinstance(claimed, Event):
-        return [Claim(Measure.RENYI, at, nonnegative(claimed(at), name="claim")) for at in asked]
+        return [Claim(DivergenceMeasure.RENYI, at, nonnegative(claimed(at), name="claim")) for at in asked]
     from discreet.privacy import renyi
 
     values = [(at, renyi(claimed, at, relation=relation)) for at in asked]
-    found = [Claim(Measure.RENYI, at, Fraction(value)) for at, value in values if not math.isinf(value)]
+    found = [Claim(DivergenceMeasure.RENYI, at, Fraction(value)) for at, value in values if not math.isinf(value)]
     if not found:
         raise InvalidParameter("this event claims no finite Renyi divergence at these orders")
     return found

@@ -11,10 +11,10 @@ from discreet.exact import exact
 from discreet.privacy.relation import Relation
 from discreet.verify.small_worlds import World, Worlds, as_worlds, neighbours
 
-__all__ = ["Sensitivity", "l1", "sensitivity", "squared_l2"]
+__all__ = ["ExhaustiveSensitivity", "l1", "sensitivity", "squared_l2"]
 
 
-class Sensitivity(NamedTuple):
+class ExhaustiveSensitivity(NamedTuple):
     """The largest change, and the neighbours between which it happens."""
 
     value: Fraction
@@ -37,7 +37,7 @@ def sensitivity(
     *,
     relation: Relation,
     distance: Callable[[Any, Any], Fraction] = l1,
-) -> Sensitivity:
+) -> ExhaustiveSensitivity:
     """Return the largest distance of the query's answers to neighbours, as an exact number.
 
     A lower bound on the sensitivity; equal to it if the small world holds a worst case.
@@ -48,7 +48,7 @@ def sensitivity(
     answers = [query(world) for world in found]
     changes = [(distance(answers[i], answers[j]), (i, j)) for i, j in neighbours(found, relation) if i < j]
     value, (one, other) = max(changes, key=lambda change: change[0])
-    return Sensitivity(value, (found.data_sets[one], found.data_sets[other]))
+    return ExhaustiveSensitivity(value, (found.data_sets[one], found.data_sets[other]))
 
 
 def _coordinates(one: Any, other: Any) -> list[tuple[Fraction, Fraction]]:

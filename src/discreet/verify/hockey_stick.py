@@ -15,28 +15,28 @@ import numpy as np
 from discreet.balls import ball, ball_down, ball_up
 from discreet.verify.claim import Claim
 from discreet.verify.enclosure import Enclosure, above, below, total, worst
-from discreet.verify.laws import Aligned, Law, align
+from discreet.verify.laws import Aligned, OutputLaw, align
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["examine", "sharp"]
+__all__ = ["examine_hockey_stick", "sharp_hockey_stick"]
 
 _ROUNDING = 2.0**-51  # Per outcome: two roundings of a term and one of the sum, of numbers that sum to 1.
 _CLEAR = 1 - 2.0**-40  # Terms that differ by more in floats differ.
 
 
-def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> Enclosure:
+def examine_hockey_stick(pairs: Sequence[tuple[OutputLaw, OutputLaw]], claim: Claim, slack: Fraction) -> Enclosure:
     """Enclose the largest divergence of all pairs; balls are used only where floats leave the claim open."""
     factor = ball(claim.at).exp()
     ends = ball_down(factor), ball_up(factor)
     rough = [_quick(align(*pair), *ends, index) for index, pair in enumerate(pairs)]
     top = worst(rough)
     if top.lower > claim.value:
-        return _sharper(top, sharp(align(*pairs[top.pair]), factor, top.pair))
+        return _sharper(top, sharp_hockey_stick(align(*pairs[top.pair]), factor, top.pair))
     top = max(rough, key=lambda one: one.upper)
     doubtful = {one.pair for one in rough if one.upper > claim.value + slack} | {top.pair}
-    exact = [sharp(align(*pairs[index]), factor, index) for index in doubtful]
+    exact = [sharp_hockey_stick(align(*pairs[index]), factor, index) for index in doubtful]
     return worst([*exact, *(one for one in rough if one.pair not in doubtful)])
 
 
@@ -55,7 +55,7 @@ def _quick(pair: Aligned, least: float, most: float, index: int) -> Enclosure:
     return Enclosure(max(0.0, certain + max(0.0, alone) - margin), min(1.0, upper), index)
 
 
-def sharp(pair: Aligned, factor: arb, index: int = 0) -> Enclosure:
+def sharp_hockey_stick(pair: Aligned, factor: arb, index: int = 0) -> Enclosure:
     """Enclose the divergence in balls; only terms whose sign floats leave open are looked at one by one."""
     first, second = pair.first, pair.second
     above_zero = pair.shared & (first.lower * _CLEAR > ball_up(factor) * pair.upper)

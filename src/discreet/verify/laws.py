@@ -18,7 +18,7 @@ from discreet.privacy.outcomes import Outcomes
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Aligned", "Law", "Lawful", "align", "compiled", "laws"]
+__all__ = ["Aligned", "Lawful", "OutputLaw", "align", "compiled", "laws"]
 
 _RELATIVE = 2.0**-50  # A float made from a ball is off by half an ulp; this covers it and the next few steps.
 _LEAST = 2.0**-1060  # Covers what a float cannot hold near zero.
@@ -32,7 +32,7 @@ class Lawful(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Law:
+class OutputLaw:
     """One output law: outcome numbers, their probabilities as balls and as enclosing floats, the rest."""
 
     numbers: NDArray[np.int64]  # ascending
@@ -52,8 +52,8 @@ class Law:
 class Aligned:
     """Two laws side by side: for each outcome of the first, where the second lists it and as how likely."""
 
-    first: Law
-    second: Law
+    first: OutputLaw
+    second: OutputLaw
     shared: NDArray[np.bool_]
     place: NDArray[np.int64]  # in the second law, where shared
     lower: NDArray[np.float64]  # of the second law; 0 where not shared
@@ -69,11 +69,11 @@ class Aligned:
         return (masses[place] for place in self.place[chosen].tolist())
 
 
-def laws(mechanism: Lawful, inputs: Sequence[Any], *, bits: int) -> list[Law]:
+def laws(mechanism: Lawful, inputs: Sequence[Any], *, bits: int) -> list[OutputLaw]:
     """Return the law of the release on each input; equal laws are one object."""
     numbers: dict[Hashable, int] = {}
-    by_input: dict[Hashable, Law] = {}
-    distinct: dict[bytes, list[Law]] = {}
+    by_input: dict[Hashable, OutputLaw] = {}
+    distinct: dict[bytes, list[OutputLaw]] = {}
     found = []
     with precision(bits):
         for index, value in enumerate(inputs):
@@ -94,7 +94,7 @@ def _key(value: Any, index: int) -> Hashable:
     return (type(value), value)
 
 
-def compiled(outcomes: Outcomes, numbers: dict[Hashable, int]) -> Law:
+def compiled(outcomes: Outcomes, numbers: dict[Hashable, int]) -> OutputLaw:
     """Turn a listing into arrays; `numbers` numbers the outcomes and is shared by all laws to be compared."""
     _check(outcomes)
     listed = sorted(
@@ -105,7 +105,7 @@ def compiled(outcomes: Outcomes, numbers: dict[Hashable, int]) -> Law:
     given = list(outcomes.masses.values())
     masses = tuple(given[position] for _, position in listed)
     lower, upper = _floats(masses)
-    return Law(np.array([number for number, _ in listed], dtype=np.int64), masses, lower, upper, outcomes)
+    return OutputLaw(np.array([number for number, _ in listed], dtype=np.int64), masses, lower, upper, outcomes)
 
 
 def _check(outcomes: Outcomes) -> None:
@@ -128,7 +128,7 @@ def _floats(masses: Iterable[arb]) -> tuple[NDArray[np.float64], NDArray[np.floa
     return np.maximum(centre - away, 0.0), centre + away
 
 
-def _representative(law: Law, distinct: dict[bytes, list[Law]]) -> Law:
+def _representative(law: OutputLaw, distinct: dict[bytes, list[OutputLaw]]) -> OutputLaw:
     """Return an equal law that is already known, so that equal pairs are examined once."""
     known = distinct.setdefault(law.numbers.tobytes() + law.lower.tobytes(), [])
     for other in known:
@@ -142,7 +142,7 @@ def _same(one: arb, other: arb) -> bool:
     return bool(one.mid() == other.mid() and one.rad() == other.rad())
 
 
-def align(first: Law, second: Law) -> Aligned:
+def align(first: OutputLaw, second: OutputLaw) -> Aligned:
     """Find the outcomes of the first law in the second."""
     place = np.searchsorted(second.numbers, first.numbers)
     shared = place < len(second.numbers)

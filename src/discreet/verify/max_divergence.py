@@ -17,10 +17,10 @@ from discreet.balls import ball, ball_down
 from discreet.exact import down
 from discreet.verify.claim import Claim
 from discreet.verify.enclosure import Enclosure, Real, below, log_above, log_below, total
-from discreet.verify.hockey_stick import sharp
-from discreet.verify.laws import Aligned, Law, align
+from discreet.verify.hockey_stick import sharp_hockey_stick
+from discreet.verify.laws import Aligned, OutputLaw, align
 
-__all__ = ["examine"]
+__all__ = ["examine_max_divergence"]
 
 _UP, _DOWN = 1 + 2.0**-50, 1 - 2.0**-50  # Cover the rounding of one division.
 
@@ -32,7 +32,7 @@ class _Ratio(NamedTuple):
     pair: int
 
 
-def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> Enclosure:
+def examine_max_divergence(pairs: Sequence[tuple[OutputLaw, OutputLaw]], claim: Claim, slack: Fraction) -> Enclosure:
     """Enclose the largest log-ratio of all pairs."""
     ratios = [_quick(align(*pair), index) for index, pair in enumerate(pairs)]
     top = max(ratios, key=lambda one: one.lower)
@@ -42,7 +42,7 @@ def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> 
     factor = ball(claim.value).exp()
     limit, most = ball_down(factor), down(slack)
     doubtful = [one for one in ratios if one.upper > limit or one.apart > most]
-    failing = [one for one in doubtful if sharp(align(*pairs[one.pair]), factor).upper > slack]
+    failing = [one for one in doubtful if sharp_hockey_stick(align(*pairs[one.pair]), factor).upper > slack]
     # A divergence of at most `slack` at the claimed epsilon is the claim up to the slack, whatever ratios
     # that are equal to e^epsilon look like once rounded.
     upper = _upper(failing, slack) if failing else min(claim.value, _upper(ratios, slack))

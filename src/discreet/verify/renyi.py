@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from discreet.balls import ball
 from discreet.verify.claim import Claim
 from discreet.verify.enclosure import Enclosure, Real, above, below, log_above, log_below, total, worst
-from discreet.verify.laws import Aligned, Law, align
+from discreet.verify.laws import Aligned, OutputLaw, align
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["examine", "sharp"]
+__all__ = ["examine_renyi", "sharp_renyi"]
 
 
-def examine(pairs: Sequence[tuple[Law, Law]], claim: Claim, slack: Fraction) -> Enclosure:
+def examine_renyi(pairs: Sequence[tuple[OutputLaw, OutputLaw]], claim: Claim, slack: Fraction) -> Enclosure:
     """Enclose the largest divergence of all pairs."""
-    return worst(sharp(align(*pair), claim.at, slack, index) for index, pair in enumerate(pairs))
+    return worst(sharp_renyi(align(*pair), claim.at, slack, index) for index, pair in enumerate(pairs))
 
 
-def sharp(pair: Aligned, order: Fraction, slack: Fraction, index: int = 0) -> Enclosure:
+def sharp_renyi(pair: Aligned, order: Fraction, slack: Fraction, index: int = 0) -> Enclosure:
     """Enclose the divergence of one pair in balls."""
     first = pair.first
     comparable = pair.shared & (first.lower > 0) & (pair.lower > 0)

@@ -9,7 +9,7 @@ from html import escape
 from typing import final
 
 from discreet.privacy.relation import Relation
-from discreet.verify.claim import Claim, Measure
+from discreet.verify.claim import Claim, DivergenceMeasure
 from discreet.verify.enclosure import Real
 from discreet.verify.small_worlds import World
 
@@ -127,7 +127,7 @@ def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
     """Violations first, then what is open; of equals the pure epsilon, which people know, then the tightest."""
     claimed = float(finding.claim.value)
     tightness = float(finding.lower) / claimed if claimed else 0.0
-    pure = finding.claim.measure is Measure.EPSILON
+    pure = finding.claim.measure is DivergenceMeasure.EPSILON
     return finding.violated, not finding.holds, pure, tightness
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from recorded import replayed
 
 from discreet.noise.source import read
-from discreet.query.bounding import Limits, Measure, Rows, Tally, tally
+from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, Tally, tally
 
 # A row: unit, group, index of each measure (None for NULL).
 Row = tuple[Any, ...]
@@ -83,7 +83,7 @@ class PlainSecret:
         return chosen
 
 
-def kept(rows: Iterable[Row], limits: Limits, groups: int, secret: PlainSecret) -> list[Row]:
+def kept(rows: Iterable[Row], limits: ContributionBounds, groups: int, secret: PlainSecret) -> list[Row]:
     """Keep rows as the semantics say, unit by unit."""
     owned: dict[Hashable, dict[int, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
@@ -94,7 +94,9 @@ def kept(rows: Iterable[Row], limits: Limits, groups: int, secret: PlainSecret) 
     return [row for unit, by_group in owned.items() for row in kept_of_one(unit, by_group, limits, secret)]
 
 
-def kept_of_one(unit: Hashable, by_group: dict[int, list[Row]], limits: Limits, secret: PlainSecret) -> list[Row]:
+def kept_of_one(
+    unit: Hashable, by_group: dict[int, list[Row]], limits: ContributionBounds, secret: PlainSecret
+) -> list[Row]:
     name, order = secret.name(unit), sorted(by_group)
     result = []
     for place in secret.choose(len(order), limits.max_groups, name, 0):
@@ -103,7 +105,7 @@ def kept_of_one(unit: Hashable, by_group: dict[int, list[Row]], limits: Limits, 
     return result
 
 
-def reference(rows: Sequence[Row], groups: int, limits: Limits, measures: Sequence[Measure]) -> Plain:
+def reference(rows: Sequence[Row], groups: int, limits: ContributionBounds, measures: Sequence[BoundedColumn]) -> Plain:
     """Count what is kept, in Python integers."""
     secret = PlainSecret()
     clamped = [(*row[:2], *(clamp(x, m) for x, m in zip(row[2:], measures, strict=True))) for row in rows]
@@ -122,7 +124,7 @@ def reference(rows: Sequence[Row], groups: int, limits: Limits, measures: Sequen
     )
 
 
-def clamp(value: int | None, measure: Measure) -> int | None:
+def clamp(value: int | None, measure: BoundedColumn) -> int | None:
     return None if value is None else min(max(value, measure.low), measure.high)
 
 
@@ -141,11 +143,11 @@ def plain(result: Tally) -> Plain:
     )
 
 
-def everything(low: int, high: int, centre: int = 0) -> Measure:
-    return Measure(low=low, high=high, centre=centre, total=True, squares=True, distinct=True, values=True)
+def everything(low: int, high: int, centre: int = 0) -> BoundedColumn:
+    return BoundedColumn(low=low, high=high, centre=centre, total=True, squares=True, distinct=True, values=True)
 
 
-def chunk(rows: Sequence[Row], kind: pa.DataType) -> Rows:
+def chunk(rows: Sequence[Row], kind: pa.DataType) -> RowChunk:
     """Lay rows out as columns."""
     measures, valid = [], []
     for place in range(2, len(rows[0]) if rows else 2):
@@ -155,18 +157,18 @@ def chunk(rows: Sequence[Row], kind: pa.DataType) -> Rows:
         valid.append(None if present.all() else present)
     groups = np.array([row[1] for row in rows], np.int64)
     units = pa.array([row[0] for row in rows], kind)
-    return Rows(units=units, groups=groups, measures=tuple(measures), valid=tuple(valid))
+    return RowChunk(units=units, groups=groups, measures=tuple(measures), valid=tuple(valid))
 
 
-def chunks(rows: Sequence[Row], kind: pa.DataType, size: int) -> list[Rows]:
+def chunks(rows: Sequence[Row], kind: pa.DataType, size: int) -> list[RowChunk]:
     return [chunk(rows[start : start + size], kind) for start in range(0, len(rows), size)]
 
 
 def ours(
     rows: Sequence[Row],
     groups: int,
-    limits: Limits,
-    measures: Sequence[Measure],
+    limits: ContributionBounds,
+    measures: Sequence[BoundedColumn],
     *,
     kind: pa.DataType | None = None,
     size: int = 1 << 20,
@@ -181,7 +183,11 @@ def ours(
 
 
 def theirs(
-    rows: Sequence[Row], groups: int, limits: Limits, measures: Sequence[Measure], label: str = "bounding"
+    rows: Sequence[Row],
+    groups: int,
+    limits: ContributionBounds,
+    measures: Sequence[BoundedColumn],
+    label: str = "bounding",
 ) -> Plain:
     with replayed(label):
         return reference(rows, groups, limits, measures)

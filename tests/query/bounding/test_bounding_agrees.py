@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import replayed
 
-from discreet.query.bounding import Limits, Rows, keys, ordering, spill, tally
+from discreet.query.bounding import ContributionBounds, RowChunk, keys, ordering, spill, tally
 
 SMALL = (everything(-3, 4, centre=1), everything(0, 9))
 WIDE = (everything(-(2**52), 2**52, centre=5), everything(-(2**51), 2**51))
@@ -55,14 +55,14 @@ KINDS: dict[str, tuple[pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("name", KINDS)
 def test_tally_agrees_with_a_loop_over_units(name: str, measures: tuple[Any, Any], limits: tuple[int, int]) -> None:
     kind, units = KINDS[name]
-    bound = Limits(max_groups=limits[0], max_rows=limits[1])
+    bound = ContributionBounds(max_groups=limits[0], max_rows=limits[1])
     highs = (5, 10) if measures is SMALL else (2**52, 2**52)
     rows = made(200, units, 6, highs, label=len(name) + limits[0])
     assert ours(rows, 6, bound, measures, kind=kind, size=64) == theirs(rows, 6, bound, measures)
 
 
 def test_tally_agrees_where_many_are_chosen_of_more() -> None:
-    bound, rows = Limits(max_groups=17, max_rows=18), made(3000, [1, 2], 30, (5, 10), label=1)
+    bound, rows = ContributionBounds(max_groups=17, max_rows=18), made(3000, [1, 2], 30, (5, 10), label=1)
     assert ours(rows, 30, bound, SMALL) == theirs(rows, 30, bound, SMALL)
 
 
@@ -70,7 +70,7 @@ def test_tally_agrees_where_many_are_chosen_of_more() -> None:
 def test_units_may_be_of_other_types_too(unit: Any) -> None:
     rows = [(None, 0), (unit, 0), (unit, 1), (unit, 1)]
     kind = pa.bool_() if unit is True else pa.decimal128(10, 2)
-    result = ours(rows, 2, Limits(max_groups=2, max_rows=1), (), kind=kind)
+    result = ours(rows, 2, ContributionBounds(max_groups=2, max_rows=1), (), kind=kind)
     assert (result.units, result.rows) == ([1, 1], [1, 1])
 
 
@@ -81,7 +81,7 @@ def test_times_identify_units(kind: pa.DataType) -> None:
     units = (
         pa.array([0, 86400000, 0, None], pa.int64()).cast(pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
     )
-    result = tally([Rows(units=units)], groups=1, limits=Limits(max_groups=1, max_rows=1))
+    result = tally([RowChunk(units=units)], groups=1, limits=ContributionBounds(max_groups=1, max_rows=1))
     assert result.units.tolist() == [2]
 
 
@@ -98,7 +98,7 @@ def test_no_order_chunks_threads_or_memory_change_a_bit(
     monkeypatch.setattr(ordering, "_WORTH", 16)  # So that threads and blocks take part at this size too.
     monkeypatch.setattr(ordering, "_BLOCK", 32)
     kind, units = KINDS[name]
-    rows, bound = made(300, units, 5, (5, 10), label=3), Limits(max_groups=2, max_rows=2)
+    rows, bound = made(300, units, 5, (5, 10), label=3), ContributionBounds(max_groups=2, max_rows=2)
     expected = theirs(rows, 5, bound, measures)
     for turn, options in enumerate(how()):
         shuffled = random.Random(turn).sample(rows, len(rows))
@@ -116,20 +116,20 @@ def test_tally_agrees_with_a_loop_for_all_tables(data: st.DataObject) -> None:
         st.none() | st.integers(-1, 10),
     )
     rows = data.draw(st.lists(row, min_size=1, max_size=40))
-    bound = Limits(max_groups=data.draw(st.integers(1, 3)), max_rows=data.draw(st.integers(1, 3)))
+    bound = ContributionBounds(max_groups=data.draw(st.integers(1, 3)), max_rows=data.draw(st.integers(1, 3)))
     size, measures = data.draw(st.integers(1, 40)), data.draw(st.sampled_from([SMALL, WIDE]))
     assert ours(rows, groups, bound, measures, size=size) == theirs(rows, groups, bound, measures)
 
 
 def test_a_dictionary_that_names_a_unit_twice_does_not_make_it_two() -> None:
     units = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["a", "a", None]))
-    result = tally([Rows(units=units)], groups=1, limits=Limits(max_groups=1, max_rows=1))
+    result = tally([RowChunk(units=units)], groups=1, limits=ContributionBounds(max_groups=1, max_rows=1))
     assert (result.units.tolist(), result.rows.tolist()) == ([1], [1])
 
 
 def test_no_rows_at_all_are_counted_as_none() -> None:
-    for rows in ([], [Rows(units=pa.array([], pa.string()), measures=(np.zeros(0, np.int64),) * 2)]):
-        result = plain(tally(rows, groups=2, limits=Limits(max_groups=1, max_rows=1), measures=SMALL))
+    for rows in ([], [RowChunk(units=pa.array([], pa.string()), measures=(np.zeros(0, np.int64),) * 2)]):
+        result = plain(tally(rows, groups=2, limits=ContributionBounds(max_groups=1, max_rows=1), measures=SMALL))
         assert result.rows == result.units == [0, 0]
         assert result.values == [[[], []], [[], []]]
 
@@ -139,7 +139,7 @@ def test_units_are_taken_one_half_after_the_other_where_a_word_is_too_narrow(
     word: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(keys, "_WORD", word)  # As if words were short: 3 bits of group, up to 9 of row numbers.
-    rows, bound = made(300, list(range(-40, 40)), 6, (5, 10), label=5), Limits(max_groups=2, max_rows=2)
+    rows, bound = made(300, list(range(-40, 40)), 6, (5, 10), label=5), ContributionBounds(max_groups=2, max_rows=2)
     assert ours(rows, 6, bound, WIDE) == theirs(rows, 6, bound, WIDE)
 
 
@@ -157,7 +157,7 @@ def test_files_that_hold_rows_have_no_name_and_end_with_the_call(
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tally(watched(), groups=5, limits=Limits(max_groups=1, max_rows=1), measures=SMALL, memory=1 << 10)
+        tally(watched(), groups=5, limits=ContributionBounds(max_groups=1, max_rows=1), measures=SMALL, memory=1 << 10)
     assert all(names == [] for _, names in during)
     assert max(files for files, _ in during) > 0
     assert open_files() == before
@@ -172,7 +172,11 @@ def test_partitions_hold_whole_units() -> None:
     rows = [(unit, 0, 1, 1) for unit in range(100) for _ in range(5)]
     with replayed("whole"):
         result = tally(
-            chunks(rows, pa.int64(), 37), groups=1, limits=Limits(max_groups=1, max_rows=1), measures=SMALL, memory=1
+            chunks(rows, pa.int64(), 37),
+            groups=1,
+            limits=ContributionBounds(max_groups=1, max_rows=1),
+            measures=SMALL,
+            memory=1,
         )
     assert result.rows.tolist() == [100]
     assert spill._PARTITIONS > 1

@@ -13,7 +13,7 @@ import pytest
 from recorded import replayed
 from statistical import fits, rejects
 
-from discreet.query.bounding import Limits, Measure, Rows, choosing, payload, tally
+from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, choosing, payload, tally
 from discreet.query.bounding.secret import Secret
 
 NAMES = np.zeros((1, 2), np.uint64)
@@ -120,13 +120,13 @@ def test_drawing_with_replacement_or_without_floyds_rule_is_rejected(monkeypatch
 
 
 UNITS = 30_000
-ONE = Limits(max_groups=1, max_rows=1)
+ONE = ContributionBounds(max_groups=1, max_rows=1)
 
 
-def kept_levels(rows: int, measure: Measure, limits: Limits = ONE) -> list[int]:
+def kept_levels(rows: int, measure: BoundedColumn, limits: ContributionBounds = ONE) -> list[int]:
     """Give each unit the rows 0, …, rows - 1 in one group and see which index is kept."""
     place = np.arange(UNITS * rows)
-    data = Rows(units=pa.array(place // rows), measures=(place % rows,))
+    data = RowChunk(units=pa.array(place // rows), measures=(place % rows,))
     values = tally([data], groups=1, limits=limits, measures=(measure,)).measures[0].values
     assert values is not None
     return values.indices.tolist()
@@ -135,7 +135,7 @@ def kept_levels(rows: int, measure: Measure, limits: Limits = ONE) -> list[int]:
 @pytest.mark.statistical
 @pytest.mark.parametrize("high", [7, 1 << 52], ids=["packed", "numbered"])
 def test_kept_rows_follow_the_uniform_law(high: int) -> None:
-    sample = kept_levels(7, Measure(low=0, high=high, values=True))
+    sample = kept_levels(7, BoundedColumn(low=0, high=high, values=True))
     assert len(sample) == UNITS
     assert fits(sample, [1 / 7] * 7)
     assert rejects(sample, [0.19, *([0.135] * 6)])
@@ -144,7 +144,7 @@ def test_kept_rows_follow_the_uniform_law(high: int) -> None:
 @pytest.mark.statistical
 def test_first_rows_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "_few", lambda sizes, some, *rest: np.tile(np.arange(some)[:, None], len(sizes)))
-    assert rejects(kept_levels(7, Measure(low=0, high=7, values=True)), [1 / 7] * 7)
+    assert rejects(kept_levels(7, BoundedColumn(low=0, high=7, values=True)), [1 / 7] * 7)
 
 
 @pytest.mark.statistical
@@ -152,7 +152,7 @@ def test_a_group_is_as_likely_however_many_rows_it_has() -> None:
     """Groups are chosen, then rows: a group of six rows is kept as often as one of a single row."""
     place = np.arange(7 * UNITS)
     groups = np.where(place % 7 == 0, 0, 1)
-    result = tally([Rows(units=pa.array(place // 7), groups=groups)], groups=2, limits=ONE)
+    result = tally([RowChunk(units=pa.array(place // 7), groups=groups)], groups=2, limits=ONE)
     sample = np.repeat([0, 1], result.units)
     assert fits(sample, [1 / 2, 1 / 2])
     assert rejects(sample, [1 / 7, 6 / 7])
@@ -162,8 +162,8 @@ def test_a_group_is_as_likely_however_many_rows_it_has() -> None:
 def test_choices_of_groups_and_of_rows_are_independent() -> None:
     """Both are drawn at places of their own: the wrong neighbour uses one word for both."""
     place = np.arange(4 * UNITS)
-    data = Rows(units=pa.array(place // 4), groups=place // 2 % 2, measures=(place % 2,))
-    result = tally([data], groups=2, limits=ONE, measures=(Measure(low=0, high=1, values=True),))
+    data = RowChunk(units=pa.array(place // 4), groups=place // 2 % 2, measures=(place % 2,))
+    result = tally([data], groups=2, limits=ONE, measures=(BoundedColumn(low=0, high=1, values=True),))
     values = result.measures[0].values
     assert values is not None
     sample = np.repeat([0, 1], result.rows) * 2 + values.indices
@@ -175,10 +175,10 @@ def test_tags_by_row_number_are_caught_by_order(monkeypatch: pytest.MonkeyPatch)
     """Without a canonical order of rows the same secret keeps other rows of the same data."""
     place = np.arange(3000)
     columns = place * 37 % 1009, place % 7
-    measures = (Measure(low=0, high=1 << 52, total=True), Measure(low=0, high=1 << 52))
+    measures = (BoundedColumn(low=0, high=1 << 52, total=True), BoundedColumn(low=0, high=1 << 52))
 
     def total(order: Any) -> Any:
-        data = Rows(units=pa.array(place[order] % 50), measures=tuple(column[order] for column in columns))
+        data = RowChunk(units=pa.array(place[order] % 50), measures=tuple(column[order] for column in columns))
         with replayed("order"):
             return tally([data], groups=1, limits=ONE, measures=measures).measures[0].total
 

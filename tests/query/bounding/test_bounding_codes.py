@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.query.bounding import rowsort
-from discreet.query.bounding.identity import Listed, Numbers, Spelled, Texts, joined, numbered, spelled
+from discreet.query.bounding.identity import (
+    ListedUnits,
+    NumberUnits,
+    SpelledUnits,
+    TextUnits,
+    joined,
+    numbered,
+    spelled,
+)
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.spelling import Letters, Spelling
 
@@ -33,8 +41,8 @@ def test_rows_are_in_order_for_all_rows(word: int, rows: list[tuple[int, ...]]) 
 
 @given(values=st.lists(st.sampled_from([0, 5, -1, -(2**63), 2**63 - 1]) | st.integers(-9, 9), min_size=1))
 def test_units_are_numbered_exactly_for_all_values(values: list[int]) -> None:
-    listed = numbered(Numbers(np.array(values, np.int64)))
-    assert isinstance(listed.values, Numbers)
+    listed = numbered(NumberUnits(np.array(values, np.int64)))
+    assert isinstance(listed.values, NumberUnits)
     assert listed.values.codes[listed.codes].tolist() == values
     assert listed.size == len(set(values))
 
@@ -64,15 +72,15 @@ def test_chunks_of_texts_get_codes_that_mean_the_same_for_all_chunks(chunks: lis
 
 def test_usual_ids_are_spelled_in_few_bits() -> None:
     units = spelled(pa.array([f"user_{number:07d}".encode() for number in range(1000)], pa.large_binary()))
-    assert isinstance(units, Spelled)
+    assert isinstance(units, SpelledUnits)
     assert int(units.codes.max()) < 2**28
 
 
 def test_long_texts_and_random_ones_are_listed() -> None:
     for texts in ([b"x" * 65, b"y"], [bytes(range(start, start + 16)) for start in range(0, 240, 7)]):
         part = spelled(pa.array(texts, pa.large_binary()))
-        assert isinstance(part, Texts)
-        assert isinstance(joined([part]), Listed)
+        assert isinstance(part, TextUnits)
+        assert isinstance(joined([part]), ListedUnits)
 
 
 @given(st.lists(TEXT | st.binary(min_size=60, max_size=70), min_size=1, max_size=8))
@@ -83,7 +91,7 @@ def test_a_name_depends_on_the_text_alone_however_it_is_coded(texts: list[bytes]
     units = joined([spelled(array)])
     for coded in (units, numbered(units)):
         assert coded.names(coded.codes, secret).tolist() == expected.tolist()
-        assert coded.hashes(secret).tolist() == Texts(array).hashes(secret).tolist()
+        assert coded.hashes(secret).tolist() == TextUnits(array).hashes(secret).tolist()
     alone = [secret.names_of_letters(Letters.of(array.slice(place, 1)))[0].tolist() for place in range(len(texts))]
     assert alone == expected.tolist()
     assert len({tuple(name) for name in alone}) == len(set(texts))

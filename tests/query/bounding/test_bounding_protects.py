@@ -12,13 +12,22 @@ import pytest
 from bounding_reference import Plain, Row, everything, ours, plain
 from recorded import replayed
 
-from discreet.query.bounding import Limits, Rows, choosing, identity, partition, reading, selection, tally
+from discreet.query.bounding import (
+    ContributionBounds,
+    RowChunk,
+    choosing,
+    identity,
+    partition,
+    reading,
+    selection,
+    tally,
+)
 
 GROUPS = 2
 VALUES = (-2, 0, 3)
 CELLS = tuple(itertools.product(("u", "v"), range(GROUPS), VALUES))
 MEASURE = everything(-2, 3)
-LIMITS = tuple(Limits(max_groups=a, max_rows=b) for a, b in ((1, 1), (1, 2), (2, 1)))
+LIMITS = tuple(ContributionBounds(max_groups=a, max_rows=b) for a, b in ((1, 1), (1, 2), (2, 1)))
 LARGEST = 3  # |index|
 
 
@@ -27,7 +36,7 @@ def worlds(most: int) -> Iterator[tuple[Row, ...]]:
         yield from itertools.combinations_with_replacement(CELLS, size)
 
 
-def count(data: Sequence[Row], limits: Limits, groups: int = GROUPS) -> Plain:
+def count(data: Sequence[Row], limits: ContributionBounds, groups: int = GROUPS) -> Plain:
     return ours(data, groups, limits, (MEASURE,), kind=pa.string(), threads=1, label="worlds")
 
 
@@ -44,7 +53,7 @@ def changes(more: Plain, less: Plain) -> dict[str, list[int]]:
     return {name: [abs(a - b) for a, b in zip(*pair, strict=True)] for name, pair in pairs.items()}
 
 
-def allowed(limits: Limits) -> dict[str, int]:
+def allowed(limits: ContributionBounds) -> dict[str, int]:
     """Return by how much the numbers of one group may differ."""
     most = limits.max_rows
     return {
@@ -57,14 +66,14 @@ def allowed(limits: Limits) -> dict[str, int]:
     }
 
 
-def excess(changed: dict[str, list[int]], limits: Limits) -> bool:
+def excess(changed: dict[str, list[int]], limits: ContributionBounds) -> bool:
     """Tell whether more groups changed than allowed, or one of them by more."""
     touched = {group for values in changed.values() for group, value in enumerate(values) if value}
     too_much = any(max(values) > allowed(limits)[name] for name, values in changed.items())
     return too_much or len(touched) > limits.max_groups
 
 
-def violated(most: int, limits: Limits, data: Sequence[Sequence[Row]] | None = None) -> bool:
+def violated(most: int, limits: ContributionBounds, data: Sequence[Sequence[Row]] | None = None) -> bool:
     """Tell whether removing a unit of some small world changes its tally by too much."""
     for world in worlds(most) if data is None else data:
         for unit in {row[0] for row in world}:
@@ -75,7 +84,7 @@ def violated(most: int, limits: Limits, data: Sequence[Sequence[Row]] | None = N
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_removing_a_unit_changes_all_small_worlds_within_limits_and_reaches_them(limits: Limits) -> None:
+def test_removing_a_unit_changes_all_small_worlds_within_limits_and_reaches_them(limits: ContributionBounds) -> None:
     reached = dict.fromkeys(allowed(limits), 0)
     spread = 0
     for world in worlds(3 if limits.max_rows == 1 else 2):
@@ -90,7 +99,7 @@ def test_removing_a_unit_changes_all_small_worlds_within_limits_and_reaches_them
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_units_are_kept_apart_in_all_small_worlds(limits: Limits) -> None:
+def test_units_are_kept_apart_in_all_small_worlds(limits: ContributionBounds) -> None:
     """What is kept of two units together is what is kept of each of them alone."""
     for world in worlds(3):
         both = count(world, limits)
@@ -101,18 +110,18 @@ def test_units_are_kept_apart_in_all_small_worlds(limits: Limits) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-def test_removing_a_unit_changes_all_worlds_of_four_rows_within_limits(limits: Limits) -> None:
+def test_removing_a_unit_changes_all_worlds_of_four_rows_within_limits(limits: ContributionBounds) -> None:
     assert not violated(4, limits)
 
 
-ONE = Limits(max_groups=1, max_rows=1)
+ONE = ContributionBounds(max_groups=1, max_rows=1)
 _read, _choose = reading.Reader.read, choosing.choose
 
 
 def colliding(reader: reading.Reader, array: pa.Array) -> Any:
     """Take a hash of the unit for the unit; u and v collide."""
     units, known = _read(reader, array)
-    return identity.Numbers(np.zeros_like(units.codes)), known
+    return identity.NumberUnits(np.zeros_like(units.codes)), known
 
 
 def nobody_is_someone(reader: reading.Reader, array: pa.Array) -> Any:
@@ -143,7 +152,7 @@ def test_a_hash_for_a_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert too_much()
 
 
-def _change(world: list[Row], limits: Limits, label: str, groups: int) -> bool:
+def _change(world: list[Row], limits: ContributionBounds, label: str, groups: int) -> bool:
     less = [row for row in world if row[0] != "v"]
     more, fewer = (ours(data, groups, limits, (MEASURE,), kind=pa.string(), label=label) for data in (world, less))
     return excess(changes(more, fewer), limits)
@@ -151,8 +160,8 @@ def _change(world: list[Row], limits: Limits, label: str, groups: int) -> bool:
 
 @pytest.mark.parametrize(("groups", "rows"), [(1, 0), (0, 1)])
 def test_a_limit_that_is_one_too_high_is_caught(groups: int, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lenient(limits: Limits, *rest: Any) -> selection.Selection:
-        higher = Limits(max_groups=limits.max_groups + groups, max_rows=limits.max_rows + rows)
+    def lenient(limits: ContributionBounds, *rest: Any) -> selection.Selection:
+        higher = ContributionBounds(max_groups=limits.max_groups + groups, max_rows=limits.max_rows + rows)
         return selection.Selection(higher, *rest)
 
     monkeypatch.setattr(partition, "Selection", lenient)
@@ -193,19 +202,19 @@ def test_rows_of_no_group_take_no_part_in_the_choice() -> None:
 @pytest.mark.parametrize("unit", ["a", "b", "c"])
 def test_a_whale_is_bounded(unit: str) -> None:
     """One unit has a hundred thousand rows in ten thousand groups, with other people's values."""
-    check_whale(100_000, 10_000, Limits(max_groups=3, max_rows=2), label=unit)
+    check_whale(100_000, 10_000, ContributionBounds(max_groups=3, max_rows=2), label=unit)
 
 
 @pytest.mark.slow
 def test_a_whale_of_a_million_rows_is_bounded() -> None:
-    check_whale(1_000_000, 10_000, Limits(max_groups=3, max_rows=2), label="whale")
-    check_whale(1_000_000, 10_000, Limits(max_groups=500, max_rows=40), label="whale")
+    check_whale(1_000_000, 10_000, ContributionBounds(max_groups=3, max_rows=2), label="whale")
+    check_whale(1_000_000, 10_000, ContributionBounds(max_groups=500, max_rows=40), label="whale")
 
 
-def check_whale(size: int, groups: int, limits: Limits, label: str) -> None:
+def check_whale(size: int, groups: int, limits: ContributionBounds, label: str) -> None:
     place = np.arange(size, dtype=np.int64)
-    others = Rows(units=pa.array(place // 2 + 1), groups=place % groups, measures=(place % 6 - 2,))
-    whale = Rows(units=pa.array(np.zeros(size, np.int64)), groups=place % groups, measures=(place % 6 - 2,))
+    others = RowChunk(units=pa.array(place // 2 + 1), groups=place % groups, measures=(place % 6 - 2,))
+    whale = RowChunk(units=pa.array(np.zeros(size, np.int64)), groups=place % groups, measures=(place % 6 - 2,))
     found = []
     for data in ([others, whale], [others]):
         with replayed(label):

@@ -7,29 +7,29 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.bounding import Limits, Measure, Rows, tally
+from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, tally
 
-ONE = Limits(max_groups=1, max_rows=1)
+ONE = ContributionBounds(max_groups=1, max_rows=1)
 UNITS = pa.array([1, 2])
 INDICES = np.array([1, 2])
-MEASURES = (Measure(low=0, high=5, total=True),)
+MEASURES = (BoundedColumn(low=0, high=5, total=True),)
 
 
 @pytest.mark.parametrize(
     "rows",
     [
-        Rows(units=UNITS),
-        Rows(units=UNITS, measures=(INDICES, INDICES)),
-        Rows(units=UNITS, measures=(INDICES[:1],)),
-        Rows(units=UNITS, groups=INDICES[:1], measures=(INDICES,)),
-        Rows(units=UNITS, measures=(INDICES,), valid=(np.array([True]),)),
-        Rows(units=UNITS, measures=(INDICES,), valid=(None, None)),
-        Rows(units=UNITS, measures=(INDICES.astype(np.uint64),)),
-        Rows(units=UNITS, measures=(INDICES.astype(np.float64),)),  # type: ignore[arg-type]
-        Rows(units=UNITS, groups=INDICES.astype(np.uint64), measures=(INDICES,)),
+        RowChunk(units=UNITS),
+        RowChunk(units=UNITS, measures=(INDICES, INDICES)),
+        RowChunk(units=UNITS, measures=(INDICES[:1],)),
+        RowChunk(units=UNITS, groups=INDICES[:1], measures=(INDICES,)),
+        RowChunk(units=UNITS, measures=(INDICES,), valid=(np.array([True]),)),
+        RowChunk(units=UNITS, measures=(INDICES,), valid=(None, None)),
+        RowChunk(units=UNITS, measures=(INDICES.astype(np.uint64),)),
+        RowChunk(units=UNITS, measures=(INDICES.astype(np.float64),)),  # type: ignore[arg-type]
+        RowChunk(units=UNITS, groups=INDICES.astype(np.uint64), measures=(INDICES,)),
     ],
 )
-def test_arrays_that_do_not_match_are_refused(rows: Rows) -> None:
+def test_arrays_that_do_not_match_are_refused(rows: RowChunk) -> None:
     with pytest.raises(InvalidParameter):
         tally([rows], groups=3, limits=ONE, measures=MEASURES)
 
@@ -39,12 +39,12 @@ def test_arrays_that_do_not_match_are_refused(rows: Rows) -> None:
 )
 def test_units_that_are_no_scalars_are_refused(units: pa.Array) -> None:
     with pytest.raises(Refused, match="number, a text, a time or bytes"):
-        tally([Rows(units=units)], groups=1, limits=ONE)
+        tally([RowChunk(units=units)], groups=1, limits=ONE)
 
 
 def test_units_of_two_types_in_one_scan_are_refused() -> None:
     with pytest.raises(Refused, match="one type"):
-        tally([Rows(units=pa.array(["secret"])), Rows(units=UNITS)], groups=1, limits=ONE)
+        tally([RowChunk(units=pa.array(["secret"])), RowChunk(units=UNITS)], groups=1, limits=ONE)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2**31 + 1, 1.5, True])

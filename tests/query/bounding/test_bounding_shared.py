@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from recorded import replayed
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import Limits, Measure, Part, Rows, keys, ordering, tally_all, words
+from discreet.query.bounding import (
+    BoundedColumn,
+    ContributionBounds,
+    RowChunk,
+    SharedCount,
+    keys,
+    ordering,
+    tally_all,
+    words,
+)
 
 CITIES, SEXES = 5, 2
 SMALL = (everything(-3, 4, centre=1), everything(0, 9))
@@ -29,26 +38,26 @@ UNITS: dict[str, tuple[pa.DataType, list[Any]]] = {
 }
 
 
-def carried(measures: tuple[Measure, ...]) -> list[Measure]:
-    return [Measure(low=0, high=size - 1) for size in (CITIES, SEXES, 1)] + list(measures)
+def carried(measures: tuple[BoundedColumn, ...]) -> list[BoundedColumn]:
+    return [BoundedColumn(low=0, high=size - 1) for size in (CITIES, SEXES, 1)] + list(measures)
 
 
-def parts(measures: tuple[Measure, ...]) -> list[Part]:
+def parts(measures: tuple[BoundedColumn, ...]) -> list[SharedCount]:
     """A total, groups of one and of two keys, a condition, other limits, no measures, one measure twice."""
     first, second = (FIRST, measures[0]), (SECOND, measures[1])
-    twice = (FIRST, Measure(low=measures[0].low, high=measures[0].high, centre=3, total=True, squares=True))
-    some = Limits(max_groups=2, max_rows=2)
+    twice = (FIRST, BoundedColumn(low=measures[0].low, high=measures[0].high, centre=3, total=True, squares=True))
+    some = ContributionBounds(max_groups=2, max_rows=2)
     return [
-        Part(limits=Limits(max_groups=1, max_rows=3), measures=(first, second)),
-        Part(limits=some, keys=((CITY, CITIES),), measures=(second,)),
-        Part(limits=some, keys=((SEX, SEXES), (CITY, CITIES)), measures=(first,)),
-        Part(limits=some, keys=((CITY, CITIES),), needed=(FLAG,), measures=(second, first)),
-        Part(limits=Limits(max_groups=1, max_rows=1), keys=((SEX, SEXES),)),
-        Part(limits=some, keys=((SEX, SEXES),), measures=(first, twice)),
+        SharedCount(limits=ContributionBounds(max_groups=1, max_rows=3), measures=(first, second)),
+        SharedCount(limits=some, keys=((CITY, CITIES),), measures=(second,)),
+        SharedCount(limits=some, keys=((SEX, SEXES), (CITY, CITIES)), measures=(first,)),
+        SharedCount(limits=some, keys=((CITY, CITIES),), needed=(FLAG,), measures=(second, first)),
+        SharedCount(limits=ContributionBounds(max_groups=1, max_rows=1), keys=((SEX, SEXES),)),
+        SharedCount(limits=some, keys=((SEX, SEXES),), measures=(first, twice)),
     ]
 
 
-def made(count: int, units: list[Any], measures: tuple[Measure, ...], label: int) -> list[Row]:
+def made(count: int, units: list[Any], measures: tuple[BoundedColumn, ...], label: int) -> list[Row]:
     """Rows of unit, city, sex, flag and two measures, each of them NULL now and then."""
     choose = random.Random(label)
 
@@ -59,9 +68,9 @@ def made(count: int, units: list[Any], measures: tuple[Measure, ...], label: int
     return [(choose.choice(units), *(value(*ends) for ends in ranges)) for _ in range(count)]
 
 
-def chunk(rows: list[Row], kind: pa.DataType) -> Rows:
+def chunk(rows: list[Row], kind: pa.DataType) -> RowChunk:
     columns = [[row[place] for row in rows] for place in range(1, 6)]
-    return Rows(
+    return RowChunk(
         units=pa.array([row[0] for row in rows], kind),
         measures=tuple(np.array([value or 0 for value in column], np.int64) for column in columns),
         valid=tuple(np.array([value is not None for value in column], np.bool_) for column in columns),
@@ -69,14 +78,19 @@ def chunk(rows: list[Row], kind: pa.DataType) -> Rows:
 
 
 def shared(
-    rows: list[Row], asked: list[Part], measures: tuple[Measure, ...], kind: pa.DataType, size: int = 64, **how: int
+    rows: list[Row],
+    asked: list[SharedCount],
+    measures: tuple[BoundedColumn, ...],
+    kind: pa.DataType,
+    size: int = 64,
+    **how: int,
 ) -> list[Any]:
     given = [chunk(rows[start : start + size], kind) for start in range(0, len(rows), size)]
     with replayed("shared"):
         return list(tally_all(given, carried=carried(measures), parts=asked, **how))
 
 
-def alone(rows: list[Row], part: Part, place: int) -> Plain:
+def alone(rows: list[Row], part: SharedCount, place: int) -> Plain:
     """Count one part in plain Python, under the keys that it reads: after those of the store and of earlier parts."""
 
     def group(row: Row) -> int:
@@ -100,7 +114,7 @@ def comparable(result: Any) -> tuple[Any, ...]:
     return result.units.tolist(), result.rows.tolist(), [column.counts.tolist() for column in result.measures], totals
 
 
-def check(rows: list[Row], measures: tuple[Measure, ...], kind: pa.DataType, **how: int) -> None:
+def check(rows: list[Row], measures: tuple[BoundedColumn, ...], kind: pa.DataType, **how: int) -> None:
     asked = parts(measures)
     for place, (part, result) in enumerate(zip(asked, shared(rows, asked, measures, kind, **how), strict=True)):
         expected = alone(rows, part, place)
@@ -111,7 +125,7 @@ def check(rows: list[Row], measures: tuple[Measure, ...], kind: pa.DataType, **h
 
 @pytest.mark.parametrize("measures", [SMALL, WIDE], ids=["packed", "wide"])
 @pytest.mark.parametrize("name", UNITS)
-def test_every_part_agrees_with_a_loop_over_units(name: str, measures: tuple[Measure, ...]) -> None:
+def test_every_part_agrees_with_a_loop_over_units(name: str, measures: tuple[BoundedColumn, ...]) -> None:
     kind, units = UNITS[name]
     check(made(400, units, measures, label=len(name)), measures, kind)
 
@@ -119,7 +133,7 @@ def test_every_part_agrees_with_a_loop_over_units(name: str, measures: tuple[Mea
 @pytest.mark.parametrize("measures", [SMALL, WIDE], ids=["packed", "wide"])
 @pytest.mark.parametrize("name", UNITS)
 def test_no_order_chunks_threads_or_memory_change_a_bit_of_any_part(
-    name: str, measures: tuple[Measure, ...], monkeypatch: pytest.MonkeyPatch
+    name: str, measures: tuple[BoundedColumn, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ordering, "_WORTH", 16)  # So that threads and blocks take part at this size too.
     monkeypatch.setattr(ordering, "_BLOCK", 32)
@@ -149,11 +163,11 @@ def test_words_that_are_too_narrow_for_a_part_do_not_matter(word: int, monkeypat
 
 def test_the_choices_of_parts_are_independent() -> None:
     """Two equal parts keep one of a unit's two values each; alike for all of 64 units they are once in 2^64."""
-    part = Part(limits=Limits(max_groups=1, max_rows=1), measures=((0, everything(0, 1)),))
+    part = SharedCount(limits=ContributionBounds(max_groups=1, max_rows=1), measures=((0, everything(0, 1)),))
     units = pa.array(np.repeat(np.arange(64), 2))
-    keyed = Part(limits=part.limits, keys=((1, 64),), measures=part.measures)
-    rows = Rows(units=units, measures=(np.tile([0, 1], 64), np.repeat(np.arange(64), 2)))
-    one, other = tally_all([rows], carried=[everything(0, 1), Measure(low=0, high=63)], parts=[keyed, keyed])
+    keyed = SharedCount(limits=part.limits, keys=((1, 64),), measures=part.measures)
+    rows = RowChunk(units=units, measures=(np.tile([0, 1], 64), np.repeat(np.arange(64), 2)))
+    one, other = tally_all([rows], carried=[everything(0, 1), BoundedColumn(low=0, high=63)], parts=[keyed, keyed])
     assert one.rows.tolist() == other.rows.tolist() == [1] * 64
     first, second = (result.measures[0].total for result in (one, other))
     assert first is not None
@@ -170,9 +184,9 @@ def test_no_rows_at_all_are_counted_as_none() -> None:
 
 
 def test_a_part_takes_columns_in_the_range_in_which_they_are_carried() -> None:
-    wrong = Part(limits=Limits(max_groups=1, max_rows=1), keys=((CITY, CITIES + 1),))
+    wrong = SharedCount(limits=ContributionBounds(max_groups=1, max_rows=1), keys=((CITY, CITIES + 1),))
     with pytest.raises(InvalidParameter, match="range"):
         tally_all([], carried=carried(SMALL), parts=[wrong])
-    narrow = Part(limits=Limits(max_groups=1, max_rows=1), measures=((FIRST, everything(-3, 3)),))
+    narrow = SharedCount(limits=ContributionBounds(max_groups=1, max_rows=1), measures=((FIRST, everything(-3, 3)),))
     with pytest.raises(InvalidParameter, match="range"):
         tally_all([], carried=carried(SMALL), parts=[narrow])

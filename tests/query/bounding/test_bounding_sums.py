@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import Limits, Measure, Values
+from discreet.query.bounding import BoundedColumn, ContributionBounds, Values
 from discreet.query.bounding.sums import GroupSums, SquareSums
 from discreet.query.bounding.values import KeptValues
 
@@ -54,7 +54,7 @@ def test_a_limb_and_the_rows_there_can_be_stay_within_64_bits() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, GROUPS - 1), st.none() | st.integers(-5, 5)), max_size=30), st.booleans())
 def test_values_are_sorted_within_groups_for_all_rows(rows: list[tuple[int, int | None]], wide: bool) -> None:
-    measure = Measure(low=-(2**52) if wide else -5, high=2**52 if wide else 5)
+    measure = BoundedColumn(low=-(2**52) if wide else -5, high=2**52 if wide else 5)
     # So many groups that group and level do not fit one word.
     groups = 1 << 12 if wide else GROUPS
     kept = KeptValues(groups, measure)
@@ -75,10 +75,10 @@ def test_distinct_values_of_empty_groups_are_none() -> None:
 def test_limits_are_whole_numbers_from_one_on(wrong: float) -> None:
     for fields in ({"max_groups": wrong, "max_rows": 1}, {"max_groups": 1, "max_rows": wrong}):
         with pytest.raises(InvalidParameter):
-            Limits(**fields)  # type: ignore[arg-type]
+            ContributionBounds(**fields)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 0), (-(2**52) - 1, 0), (0, 2**52 + 1), (0, 0.5), (float("nan"), 1)])
 def test_a_measure_has_a_range_on_a_grid(low: float, high: float) -> None:
     with pytest.raises(InvalidParameter):
-        Measure(low=low, high=high)  # type: ignore[arg-type]
+        BoundedColumn(low=low, high=high)  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ from discreet import noise
 from discreet.mechanisms.grid import Grid
 from discreet.query.engine import Engine
 from discreet.query.expressions import Apply, Expression, Field, walk
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.evaluation import evaluate
 from discreet.query.reading.rules import apply, literal, when
@@ -196,7 +196,7 @@ class EngineContract:
     def test_no_place_is_beyond_the_end_of_a_grid(self, last: int, step: Fraction) -> None:
         end = last * step
         ends = [float(end), math.nextafter(float(end), 0), math.nextafter(float(end), math.inf), 1e300]
-        who, x = field("who", Kind.INTEGER), Field("x", Facts(kind=Kind.REAL, low=-end, high=end))
+        who, x = field("who", Kind.INTEGER), Field("x", ExpressionFacts(kind=Kind.REAL, low=-end, high=end))
         values = [*ends, *(-value for value in ends)]
         engine = self.make({"t": pa.table({"who": range(len(values)), "x": values})})
         grid = Grid(low=-end, high=end, step=step, default=Fraction(0))

@@ -11,7 +11,7 @@ from engine_small import SMALL, as_table, other_source, small_source, small_worl
 from engine_trees import LONG, column, field, plain, run, stage, table
 from recorded import replayed
 
-from discreet.query.engine import Deadline, Engine, Tallied
+from discreet.query.engine import Deadline, Engine, ExactCounts
 from discreet.query.expressions import Expression
 from discreet.query.facts import Kind
 from discreet.query.operators import Operator
@@ -37,7 +37,7 @@ def both(*conditions: Expression) -> Expression:
     return apply(Operator.AND, *conditions)
 
 
-def together(engine: Engine, stages: Sequence[Stage]) -> tuple[Tallied, ...]:
+def together(engine: Engine, stages: Sequence[Stage]) -> tuple[ExactCounts, ...]:
     return engine.run_all(stages, deadline=Deadline.after(LONG))
 
 

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.mechanisms.grid import Grid
-from discreet.query.engine import Deadline, Engine, Tallied
+from discreet.query.engine import Deadline, Engine, ExactCounts
 from discreet.query.expressions import Expression, Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.sources import Source, Table, TableColumn
 from discreet.query.stage import Stage, StageColumn, StageKey, Wants
 
@@ -19,7 +19,7 @@ LONG = 60.0
 def field(name: str, kind: Kind, low: float | None = None, high: float | None = None) -> Field:
     """Make a field with bounds, or without."""
     bounds = [None if bound is None else Fraction(bound) for bound in (low, high)]
-    return Field(name, Facts(kind=kind, low=bounds[0], high=bounds[1]))
+    return Field(name, ExpressionFacts(kind=kind, low=bounds[0], high=bounds[1]))
 
 
 def table(name: str, *fields: Field, unit: str | None = None, private: bool = True, prefix: str = "") -> Table:
@@ -56,12 +56,12 @@ def stage(
     )
 
 
-def run(engine: Engine, asked: Stage) -> Tallied:
+def run(engine: Engine, asked: Stage) -> ExactCounts:
     """Let an engine count."""
     return engine.run(asked, deadline=Deadline.after(LONG))
 
 
-def plain(tallied: Tallied) -> dict[tuple[Any, ...], dict[str, Any]]:
+def plain(tallied: ExactCounts) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return all numbers of a tally by group, as plain Python."""
     tally = tallied.tally
     keys = tallied.keys(range(tallied.groups))

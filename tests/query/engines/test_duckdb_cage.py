@@ -23,7 +23,7 @@ from engine_trees import column, computed, field, plain, run, stage, table
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.cage import Cage
+from discreet.query.engines.cage import Sandbox
 from discreet.query.engines.stages import write_stage
 from discreet.query.engines.writing import Writer
 from discreet.query.expressions import Field
@@ -103,12 +103,12 @@ def test_statements_grow_with_the_tree_and_no_faster() -> None:
 def cage(tmp_path: Path) -> Any:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "named.parquet")
     pq.write_table(pa.table({"a": [CANARY]}), tmp_path / "other.parquet")
-    made = Cage([str(tmp_path / "named.parquet")], memory=1 << 28, threads=2)
+    made = Sandbox([str(tmp_path / "named.parquet")], memory=1 << 28, threads=2)
     yield made
     made.close()
 
 
-def test_only_named_files_can_be_read(cage: Cage, tmp_path: Path) -> None:
+def test_only_named_files_can_be_read(cage: Sandbox, tmp_path: Path) -> None:
     connection = cage.connection()
     assert connection.execute(f"SELECT * FROM read_parquet('{tmp_path}/named.parquet')").fetchall() == [(1,)]
     table_in_python = pa.table({"a": [1]})
@@ -244,13 +244,13 @@ def test_many_threads_may_ask_at_once() -> None:
 
 
 def test_scratch_files_are_private_and_go_away() -> None:
-    made = Cage([], memory=1 << 28, threads=1)
+    made = Sandbox([], memory=1 << 28, threads=1)
     scratch = Path(made._scratch.folder)
     assert scratch.stat().st_mode & 0o777 == 0o700
     made.connection().close()
     made.close()
     assert not scratch.exists()
-    forgotten = Cage([], memory=1 << 28, threads=1)
+    forgotten = Sandbox([], memory=1 << 28, threads=1)
     scratch = Path(forgotten._scratch.folder)
     del forgotten
     gc.collect()

@@ -16,7 +16,7 @@ from review_sql import counted
 import discreet as dp
 from discreet.query.engine import Deadline
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.cage import Cage
+from discreet.query.engines.cage import Sandbox
 from discreet.query.engines.public import is_unique
 from discreet.query.planning import Spend, plan
 from discreet.query.reading import read
@@ -172,7 +172,7 @@ def test_units_under_a_collation_are_not_merged(tmp_path: Path) -> None:
 
 
 def test_no_connection_has_a_collation_of_its_own() -> None:
-    cage = Cage([], memory=1 << 28, threads=1)
+    cage = Sandbox([], memory=1 << 28, threads=1)
     with closing(cage):
         connection = cage.connection()
         assert connection.execute("SELECT current_setting('default_collation')").fetchone() == ("",)

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from discreet.query.engines.cage import Cage
+from discreet.query.engines.cage import Sandbox
 from discreet.query.engines.scratch import Scratch
 
 CANARY = b"canary-of-somebody"
 # Both ways of working on disk: a sort that the engine spills, and rows that NumPy shares out to files of its own.
 SPILLING = """
 import tempfile, time
-from discreet.query.engines.cage import Cage
+from discreet.query.engines.cage import Sandbox
 
-cage = Cage([], memory=150 << 20, threads=2)
+cage = Sandbox([], memory=150 << 20, threads=2)
 connection = cage.connection()
 texts = "SELECT 'canary-of-somebody-' || i || repeat('x', 100) AS s FROM range(3000000) t(i) ORDER BY hash(i)"
 reader = connection.sql(texts).to_arrow_reader(10_000)
@@ -57,7 +57,7 @@ def test_a_killed_process_leaves_no_raw_value_and_the_next_one_sweeps(
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in left)
     assert all(stat.S_IMODE(path.stat().st_mode) == 0o700 for path in tmp_path.iterdir())
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    Cage([], memory=1 << 28, threads=1).close()
+    Sandbox([], memory=1 << 28, threads=1).close()
     assert not list(tmp_path.iterdir())
 
 
@@ -101,7 +101,7 @@ def test_what_is_not_a_scratch_folder_of_ours_is_left_alone(tmp_path: Path, monk
 
 
 def test_scratch_files_are_encrypted_on_every_connection() -> None:
-    cage = Cage([], memory=1 << 28, threads=1)
+    cage = Sandbox([], memory=1 << 28, threads=1)
     try:
         asked = "SELECT current_setting('temp_file_encryption'), current_setting('temp_directory')"
         assert cage.connection().execute(asked).fetchone() == (True, cage._scratch.folder)

@@ -18,12 +18,12 @@ from recorded import replayed
 
 from discreet.errors import InvalidParameter
 from discreet.query.bounding import MeasureTally, Tally
-from discreet.query.engine import Engine, RowEngine, Tallied
+from discreet.query.engine import Engine, ExactCounts, RowEngine
 from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.tables import Csv, Database, Parquet
 from discreet.query.workers import WorkerEngine
 from discreet.query.workers.codec import decoded, encoded
-from discreet.query.workers.results import Blocks, read_tallied, write_tallied
+from discreet.query.workers.results import ByteBlocks, read_tallied, write_tallied
 
 
 class TestWorkers(EngineContract):
@@ -120,8 +120,8 @@ def test_sums_of_any_size_come_back() -> None:
     none = np.zeros(large.size, np.int64)
     measure = MeasureTally(counts=none, total=large, squares=-large, distinct=None, values=None)
     known = stage(small_source("who"), unit="who", keys=[(SMALL["shop"], tuple(range(large.size)))])
-    blocks = Blocks()
-    tallied = Tallied(groups=large.size, tally=Tally(units=none, rows=none, measures=(measure,)), keys=lambda _: [])
+    blocks = ByteBlocks()
+    tallied = ExactCounts(groups=large.size, tally=Tally(units=none, rows=none, measures=(measure,)), keys=lambda _: [])
     back = read_tallied(write_tallied(tallied, known, blocks), [bytes(block) for block in blocks.all], known)
     (found,) = back.tally.measures
     assert found.total is not None

@@ -18,28 +18,28 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.query.bounding import MeasureTally, Tally, Values
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.engine import Tallied
+from discreet.query.engine import ExactCounts
 from discreet.query.expressions import Field
-from discreet.query.facts import Facts, Kind
-from discreet.query.planning import Priced, Spend, plan
+from discreet.query.facts import ExpressionFacts, Kind
+from discreet.query.planning import PricedQuery, Spend, plan
 from discreet.query.planning.draft import ModePick
 from discreet.query.planning.drawing import exact_numbers
 from discreet.query.planning.picking import mode_factor, mode_scores, quantile_of
 from discreet.query.policy import Unit
-from discreet.query.question import Answer, Key, KeyValue, Measure, Output, Question, Statistic
+from discreet.query.question import Key, KeyValue, Measure, OutputColumn, Query, ReleasedMeasure, Statistic
 from discreet.query.reading.evaluation import evaluate
 from discreet.query.sources import Table, TableColumn
 from discreet.query.stage import Stage, StageColumn
 
-X = Field("x", Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4)))
-SURE = Field("sure", Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4), nullable=False))
-LATER = Field("later", Facts(kind=Kind.INTEGER, low=Fraction(3), high=Fraction(5)))
-PAY = Field("pay", Facts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)))
-FLAG = Field("flag", Facts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
-WORD = Field("word", Facts(kind=Kind.TEXT, members=("p", "q")))
-FREE = Field("free", Facts(kind=Kind.TEXT))
-CITY = Field("city", Facts(kind=Kind.TEXT, members=("a", "b", "c")))
-WHO = Field("who", Facts(kind=Kind.TEXT))
+X = Field("x", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4)))
+SURE = Field("sure", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4), nullable=False))
+LATER = Field("later", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(3), high=Fraction(5)))
+PAY = Field("pay", ExpressionFacts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)))
+FLAG = Field("flag", ExpressionFacts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
+WORD = Field("word", ExpressionFacts(kind=Kind.TEXT, members=("p", "q")))
+FREE = Field("free", ExpressionFacts(kind=Kind.TEXT))
+CITY = Field("city", ExpressionFacts(kind=Kind.TEXT, members=("a", "b", "c")))
+WHO = Field("who", ExpressionFacts(kind=Kind.TEXT))
 FIELDS = (X, SURE, LATER, PAY, FLAG, WORD, FREE, CITY, WHO)
 CITIES = ("a", "b", "c")
 
@@ -57,18 +57,18 @@ def catalogue(max_groups: int = 1, max_rows: int = 1, *, rows: bool = False) -> 
     return Catalogue(tables={"people": listed}, unit=unit)
 
 
-def question(*measures: Measure, keys: str = "none", **more: Any) -> Question:
+def question(*measures: Measure, keys: str = "none", **more: Any) -> Query:
     """Ask for some measures, named m0, m1, …, with no keys, with known or with unknown ones."""
     asked = {"none": (), "known": (Key("city", CITY, CITIES),), "unknown": (Key("city", CITY),)}[keys]
-    outputs = [Output("city", KeyValue(0))] if asked else []
-    outputs += [Output(f"m{place}", Answer(place)) for place in range(len(measures))]
+    outputs = [OutputColumn("city", KeyValue(0))] if asked else []
+    outputs += [OutputColumn(f"m{place}", ReleasedMeasure(place)) for place in range(len(measures))]
     defaults: dict[str, Any] = {"source": table(), "keys": asked, "measures": measures, "outputs": tuple(outputs)}
-    return Question(**(defaults | more))
+    return Query(**(defaults | more))
 
 
 def priced(
     *measures: Measure, keys: str = "none", limits: tuple[int, int] = (1, 1), pure: bool = False, **spend: Any
-) -> Priced:
+) -> PricedQuery:
     return plan(question(*measures, keys=keys), catalogue(*limits), Spend(**spend), pure=pure)
 
 
@@ -103,7 +103,7 @@ def _values(row: Row) -> dict[str, Any]:
     return known | {"city": city}
 
 
-def tallied(stage: Stage, people: People) -> Tallied:
+def tallied(stage: Stage, people: People) -> ExactCounts:
     """Add up rows group by group, as the text of `Stage` says."""
     rows = [(unit, _values(row)) for unit, rows in enumerate(people) for row in rows]
     keys = _groups(stage, [row for _, row in rows])
@@ -115,7 +115,7 @@ def tallied(stage: Stage, people: People) -> Tallied:
         rows=np.array([sum(group == g for _, group, _ in inside) for g in groups], dtype=np.int64),
         measures=tuple(_measure(column, [(g, row) for _, g, row in inside], len(keys)) for column in stage.columns),
     )
-    return Tallied(groups=len(keys), tally=tally, keys=lambda some: [keys[g] for g in some])
+    return ExactCounts(groups=len(keys), tally=tally, keys=lambda some: [keys[g] for g in some])
 
 
 def _key(stage: Stage, row: dict[str, Any]) -> tuple[Hashable, ...]:
@@ -172,7 +172,7 @@ def units(max_groups: int, max_rows: int, values: Sequence[int | None] = (0, 2, 
                 yield tuple((city, value) for city, rows in zip(cities, chosen, strict=True) for value in rows)
 
 
-def exact_by_group(plan: Priced, people: People) -> dict[Hashable, tuple[int, ...]]:
+def exact_by_group(plan: PricedQuery, people: People) -> dict[Hashable, tuple[int, ...]]:
     """Return the exact numbers by key; a group that is not there has only zeros."""
     found = tallied(plan.stage, people)
     arrays = exact_numbers(plan.draft, found.tally)
@@ -180,7 +180,7 @@ def exact_by_group(plan: Priced, people: People) -> dict[Hashable, tuple[int, ..
     return {key: tuple(int(array[g]) for array in arrays) for g, key in enumerate(keys)}
 
 
-def changes(plan: Priced, others: People, unit: tuple[Row, ...]) -> list[list[int]]:
+def changes(plan: PricedQuery, others: People, unit: tuple[Row, ...]) -> list[list[int]]:
     """Return how much each number changes in each group when a unit comes."""
     before, after = exact_by_group(plan, others), exact_by_group(plan, (*others, unit))
     nothing = (0,) * len(plan.draft.numbers)
@@ -194,7 +194,7 @@ def changes(plan: Priced, others: People, unit: tuple[Row, ...]) -> list[list[in
 class Planned:
     """A plan whose law on tiny data can be listed, so that it can be verified."""
 
-    plan: Priced
+    plan: PricedQuery
     shared: bool = False  # a mutant: groups are shown by the noise of their first value
     lower: int = 0  # a mutant: by so much the threshold is too low
     claim: Event | None = None
@@ -212,7 +212,7 @@ class Planned:
         whole = outcomes.product(*cells)
         return outcomes.map(whole, lambda row: tuple(cell for cell in row if cell is not None))
 
-    def _group(self, found: Tallied, numbers: list[int], group: int) -> Outcomes:
+    def _group(self, found: ExactCounts, numbers: list[int], group: int) -> Outcomes:
         """The law of one group: None if it is not shown, else its key and values."""
         noising = self.plan.draft.noising
         assert noising is not None
@@ -231,7 +231,7 @@ class Planned:
         both = outcomes.product(flags, values)
         return outcomes.map(both, lambda pair: (key, pair[1]) if pair[0] else None)
 
-    def _pick(self, found: Tallied, place: int, group: int) -> Outcomes:
+    def _pick(self, found: ExactCounts, place: int, group: int) -> Outcomes:
         draft = self.plan.draft
         asked, chooser = draft.picks[place], draft.choosers[place]
         kept = found.tally.measures[asked.column].values

@@ -16,18 +16,17 @@ from statistical import fits, rejects
 from discreet.balls import precision
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.query.bounding import MeasureTally, Tally, Values
-from discreet.query.engine import Tallied
+from discreet.query.engine import ExactCounts
 from discreet.query.expressions import Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
-from discreet.query.planning import Priced, Spend, plan
+from discreet.query.planning import PricedQuery, Spend, plan
 from discreet.query.planning.combined import reach_of_sum
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import pick
 from discreet.query.planning.predicted import predicted
 from discreet.query.planning.quotients import quotient_ends
 from discreet.query.question import (
-    Answer,
     Choose,
     Combine,
     End,
@@ -36,13 +35,14 @@ from discreet.query.question import (
     Limit,
     Measure,
     Order,
-    Output,
+    OutputColumn,
+    ReleasedMeasure,
     Side,
     Statistic,
 )
 
 ONE = Fraction(1)
-NUMBER = Facts(kind=Kind.INTEGER)
+NUMBER = ExpressionFacts(kind=Kind.INTEGER)
 MANY = 10_000
 
 
@@ -50,7 +50,7 @@ def number(value: int | Fraction) -> Literal:
     return Literal(value, NUMBER)
 
 
-def repeated(made: Priced, groups: int, *, rows: int, **columns: tuple[int, int]) -> Tallied:
+def repeated(made: PricedQuery, groups: int, *, rows: int, **columns: tuple[int, int]) -> ExactCounts:
     """Tally `groups` equal groups of `rows` rows; sums of indices less the centre and of squares by column."""
     total, squares = columns.get("sums", (0, 0))
     same = np.full(groups, rows, dtype=np.int64)
@@ -65,10 +65,10 @@ def repeated(made: Priced, groups: int, *, rows: int, **columns: tuple[int, int]
         for _ in made.stage.columns
     )
     tally = Tally(units=same, rows=same, measures=measures)
-    return Tallied(groups=groups, tally=tally, keys=lambda some: [(f"g{g}",) for g in some])
+    return ExactCounts(groups=groups, tally=tally, keys=lambda some: [(f"g{g}",) for g in some])
 
 
-def many(*measures: Measure, groups: int = MANY, limits: tuple[int, int] = (1, 1), **spend: Any) -> Priced:
+def many(*measures: Measure, groups: int = MANY, limits: tuple[int, int] = (1, 1), **spend: Any) -> PricedQuery:
     """Plan for many known groups, so that one answer has many draws of one law."""
     keys = (Key("city", CITY, tuple(range(groups))),)
     asked = question(*measures, keys="known")
@@ -283,26 +283,28 @@ def released(**more: Any) -> Any:
 
 
 def test_having_order_and_limit_look_at_released_values() -> None:
-    above = Combine(Operator.GREATER, (Answer(0), number(150)))
+    above = Combine(Operator.GREATER, (ReleasedMeasure(0), number(150)))
     assert [row["city"] for row in released(having=above)] == ["a", "b"]
-    assert [row["city"] for row in released(order=(Order(Answer(0)),))] == ["c", "b", "a"]
-    down = (Order(Answer(0), descending=True),)
+    assert [row["city"] for row in released(order=(Order(ReleasedMeasure(0)),))] == ["c", "b", "a"]
+    down = (Order(ReleasedMeasure(0), descending=True),)
     assert [row["city"] for row in released(order=down, limit=Limit(1, 1))] == ["b"]
-    above_all = Combine(Operator.GREATER, (Answer(0), number(250)))
-    mixed = Choose(((above, Choose(((above_all, Answer(0)),), KeyValue(0))),), Literal(None, NUMBER))
+    above_all = Combine(Operator.GREATER, (ReleasedMeasure(0), number(250)))
+    mixed = Choose(((above, Choose(((above_all, ReleasedMeasure(0)),), KeyValue(0))),), Literal(None, NUMBER))
     assert [row["city"] for row in released(order=(Order(mixed),))] == ["a", "b", "c"]  # Numbers, texts, NULL.
     assert any("HAVING or LIMIT" in note for note in released(having=above).notes)
     assert not any("HAVING or LIMIT" in note for note in released().notes)
 
 
 def test_computed_columns_come_with_boxes() -> None:
-    share = Combine(Operator.DIVIDE, (Answer(1), Answer(0)))
+    share = Combine(Operator.DIVIDE, (ReleasedMeasure(1), ReleasedMeasure(0)))
     shown = (
-        Output("share", share),
-        Output("low", End(0, Side.LOW)),
-        Output("large", Combine(Operator.GREATER, (Answer(0), number(150)))),
-        Output("word", Choose(((Combine(Operator.GREATER, (Answer(0), number(150))), KeyValue(0)),), number(0))),
-        Output("nothing", Combine(Operator.DIVIDE, (Answer(0), number(0)))),
+        OutputColumn("share", share),
+        OutputColumn("low", End(0, Side.LOW)),
+        OutputColumn("large", Combine(Operator.GREATER, (ReleasedMeasure(0), number(150)))),
+        OutputColumn(
+            "word", Choose(((Combine(Operator.GREATER, (ReleasedMeasure(0), number(150))), KeyValue(0)),), number(0))
+        ),
+        OutputColumn("nothing", Combine(Operator.DIVIDE, (ReleasedMeasure(0), number(0)))),
     )
     table = released(outputs=shown)
     first = table[0]
@@ -316,13 +318,13 @@ def test_computed_columns_come_with_boxes() -> None:
 
 def test_a_choice_between_released_values_has_the_interval_of_all_it_may_be() -> None:
     """The wrong neighbour: taking the chosen number for exact would give it a ± of zero."""
-    empty = Combine(Operator.EQUAL, (Answer(0), number(0)))
-    rows = Choose(((empty, Literal(None, NUMBER)),), Answer(0))  # NULLIF(COUNT(*), 0)
+    empty = Combine(Operator.EQUAL, (ReleasedMeasure(0), number(0)))
+    rows = Choose(((empty, Literal(None, NUMBER)),), ReleasedMeasure(0))  # NULLIF(COUNT(*), 0)
     shown = (
-        Output("n", Answer(0)),
-        Output("rows", rows),
-        Output("share", Combine(Operator.DIVIDE, (Answer(1), rows))),
-        Output("either", Choose(((empty, number(-5)),), Answer(0))),
+        OutputColumn("n", ReleasedMeasure(0)),
+        OutputColumn("rows", rows),
+        OutputColumn("share", Combine(Operator.DIVIDE, (ReleasedMeasure(1), rows))),
+        OutputColumn("either", Choose(((empty, number(-5)),), ReleasedMeasure(0))),
     )
     for row in released(outputs=shown):
         assert row["rows"] == row["n"]
@@ -335,7 +337,7 @@ def test_a_box_covers_at_least_what_it_says() -> None:
     groups = 3000
     made = many(EVERY["rows"], EVERY["sum"], groups=groups, epsilon=Fraction(4))
     asked = made.question
-    share = (Output("share", Combine(Operator.DIVIDE, (Answer(1), Answer(0)))),)
+    share = (OutputColumn("share", Combine(Operator.DIVIDE, (ReleasedMeasure(1), ReleasedMeasure(0)))),)
     made = plan(
         type(asked)(source=asked.source, keys=asked.keys, measures=asked.measures, outputs=share),
         catalogue(),
@@ -377,12 +379,12 @@ def test_modes_of_several_rows_a_unit_follow_the_law_that_is_charged(spend: dict
     assert kept is not None
     assert draft.max_rows == 3
     drawn = [("p", "q").index(one) for one in pick(draft, 0, kept, np.zeros(20_000, dtype=np.int64))]
-    right, wrong = Planned(made), Planned(Priced(replace(draft, max_rows=1)))
+    right, wrong = Planned(made), Planned(PricedQuery(replace(draft, max_rows=1)))
     assert fits(drawn, chances(right, found))
     assert rejects(drawn, chances(wrong, found))
 
 
-def chances(planned: Planned, found: Tallied) -> list[float]:
+def chances(planned: Planned, found: ExactCounts) -> list[float]:
     """The law of a mode, which `test_planning_verified` compares with the charge."""
     masses = planned._pick(found, 0, 0).masses
     return [float(masses[place].mid()) for place in range(2)]

@@ -12,14 +12,14 @@ from planning_worlds import FLAG, SURE, WORD, Row, X, changes, priced
 
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.query.expressions import Apply, Case, Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.planning.exclusive import exclusive
 from discreet.query.question import Measure, Statistic
 
-TEXT, BOOLEAN = Facts(kind=Kind.TEXT), Facts(kind=Kind.BOOLEAN)
-NUMBER = Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))
+TEXT, BOOLEAN = ExpressionFacts(kind=Kind.TEXT), ExpressionFacts(kind=Kind.BOOLEAN)
+NUMBER = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))
 ONE = Fraction(1)
 COUNT = Statistic.COUNT
 # Every combination of what four columns can hold, each by itself: nothing follows from another column.
@@ -57,7 +57,7 @@ measures = (
 )
 
 
-def moved_together(plan: Priced, one: int, other: int) -> bool:
+def moved_together(plan: PricedQuery, one: int, other: int) -> bool:
     """Look for a row that moves both numbers."""
     return any((row := changes(plan, (), (own,))[0])[one] and row[other] for own in ROWS)
 

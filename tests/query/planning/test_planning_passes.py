@@ -14,13 +14,13 @@ from planning_worlds import CITIES, CITY, EVERY, FREE, PAY, SURE, WHO, X, catalo
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.expressions import Apply, Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
-from discreet.query.planning import Priced, Spend, plan
-from discreet.query.planning.draft import Added, Tallying
+from discreet.query.planning import PricedQuery, Spend, plan
+from discreet.query.planning.draft import Added, TallySpec
 from discreet.query.planning.grids import grid_of
 from discreet.query.planning.priced import PASSES
-from discreet.query.question import Answer, Key, Measure, Output, Statistic
+from discreet.query.question import Key, Measure, OutputColumn, ReleasedMeasure, Statistic
 from discreet.query.sources import (
     Filter,
     Join,
@@ -37,16 +37,18 @@ from discreet.query.sources import (
 )
 
 ONE = Fraction(1)
-TRUE = Apply(Operator.IS_NULL, (X,), Facts(kind=Kind.BOOLEAN))
+TRUE = Apply(Operator.IS_NULL, (X,), ExpressionFacts(kind=Kind.BOOLEAN))
 
 
-def planned(source: Source, *measures: Measure, keys: tuple[Key, ...] = (), rows: bool = False, **more: Any) -> Priced:
+def planned(
+    source: Source, *measures: Measure, keys: tuple[Key, ...] = (), rows: bool = False, **more: Any
+) -> PricedQuery:
     asked = question(*(measures or (EVERY["rows"],)), source=source, keys="none")
     asked = replace(asked, keys=keys)
     return plan(asked, more.pop("catalogue", catalogue(3, 4, rows=rows)), Spend(epsilon=ONE), pure=True, **more)
 
 
-def limits_of(made: Priced) -> tuple[int, int]:
+def limits_of(made: PricedQuery) -> tuple[int, int]:
     return made.stage.max_groups, made.stage.max_rows_per_group
 
 
@@ -160,7 +162,7 @@ def test_too_many_public_groups_are_refused() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-0.001, 0.001), (1e9, 1e9 + 1), (-1e100, 1e100), (0, 1e-100)])
 def test_sums_of_reals_are_counted_in_steps_below_a_trillionth_of_the_width(low: float, high: float) -> None:
-    facts = Facts(kind=Kind.REAL, low=Fraction(low), high=Fraction(high))
+    facts = ExpressionFacts(kind=Kind.REAL, low=Fraction(low), high=Fraction(high))
     width = Fraction(high) - Fraction(low)
     added = grid_of(facts, centred=True, called="SUM")
     assert added.step <= width / 2**40 or max(abs(added.first), abs(added.last)) > 2**46, "the finest there is"
@@ -173,18 +175,22 @@ def test_sums_of_reals_are_counted_in_steps_below_a_trillionth_of_the_width(low:
 @pytest.mark.parametrize(
     ("facts", "centred", "expected"),
     [
-        (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(100)), True, (0, 100, 1)),
-        (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(1)), True, (0, 1, Fraction(1, 2))),
-        (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(1)), False, (0, 1, 1)),
-        (Facts(kind=Kind.BOOLEAN), False, (0, 1, 1)),
-        (Facts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)), False, (0, 5000, Fraction(1, 10**9))),
-        (Facts(kind=Kind.REAL, low=Fraction(0), high=ONE, step=Fraction(1, 4)), False, (0, 1, Fraction(1, 4))),
-        (Facts(kind=Kind.INTEGER, low=Fraction(5), high=Fraction(5)), False, (0, 5, 1)),
-        (Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(0)), False, (0, 1, 1)),
-        (Facts(kind=Kind.DATE, low=Fraction(10), high=Fraction(20)), False, (10, 20, 1)),
+        (ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(100)), True, (0, 100, 1)),
+        (ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(1)), True, (0, 1, Fraction(1, 2))),
+        (ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(1)), False, (0, 1, 1)),
+        (ExpressionFacts(kind=Kind.BOOLEAN), False, (0, 1, 1)),
+        (ExpressionFacts(kind=Kind.REAL, low=Fraction(0), high=Fraction(5000)), False, (0, 5000, Fraction(1, 10**9))),
+        (
+            ExpressionFacts(kind=Kind.REAL, low=Fraction(0), high=ONE, step=Fraction(1, 4)),
+            False,
+            (0, 1, Fraction(1, 4)),
+        ),
+        (ExpressionFacts(kind=Kind.INTEGER, low=Fraction(5), high=Fraction(5)), False, (0, 5, 1)),
+        (ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(0)), False, (0, 1, 1)),
+        (ExpressionFacts(kind=Kind.DATE, low=Fraction(10), high=Fraction(20)), False, (10, 20, 1)),
     ],
 )
-def test_grids_follow_from_facts(facts: Facts, centred: bool, expected: tuple[Any, ...]) -> None:
+def test_grids_follow_from_facts(facts: ExpressionFacts, centred: bool, expected: tuple[Any, ...]) -> None:
     grid = grid_of(facts, centred=centred, called="SUM")
     assert (grid.low, grid.high, grid.step) == expected
 
@@ -193,14 +199,14 @@ def test_grids_follow_from_facts(facts: Facts, centred: bool, expected: tuple[An
 @pytest.mark.parametrize("width", [Fraction(1, 10**9), Fraction(1), Fraction(10) ** 12, Fraction(1 << 60)])
 def test_grids_hold_their_bounds_and_are_fine(low: Fraction, width: Fraction) -> None:
     for kind in (Kind.REAL, Kind.INTEGER, Kind.TIMESTAMP):
-        grid = grid_of(Facts(kind=kind, low=low, high=low + width), centred=True, called="SUM")
+        grid = grid_of(ExpressionFacts(kind=kind, low=low, high=low + width), centred=True, called="SUM")
         assert grid.low <= low < low + width <= grid.high or width < 1
         assert grid.high - grid.low <= width * Fraction(11, 10) + 2 * grid.step
         assert max(abs(grid.first), abs(grid.last)) <= 1 << 52
 
 
 def test_what_has_no_bounds_is_refused_with_a_way_out() -> None:
-    for facts in (Facts(kind=Kind.INTEGER), Facts(kind=Kind.REAL, low=Fraction(0))):
+    for facts in (ExpressionFacts(kind=Kind.INTEGER), ExpressionFacts(kind=Kind.REAL, low=Fraction(0))):
         with pytest.raises(Refused, match=r"dp\.between"):
             priced(Measure(Statistic.SUM, Field("x", facts)), epsilon=ONE)
     with pytest.raises(Refused, match="of text"):
@@ -358,7 +364,7 @@ def test_a_fingerprint_is_that_of_the_plan_and_of_no_other() -> None:
 
 def test_names_of_columns_are_part_of_a_fingerprint() -> None:
     asked = question(EVERY["rows"])
-    renamed = replace(asked, outputs=(Output("n", Answer(0)),))
+    renamed = replace(asked, outputs=(OutputColumn("n", ReleasedMeasure(0)),))
     prints = {plan(q, catalogue(), Spend(epsilon=ONE), pure=True).fingerprint for q in (asked, renamed)}
     assert len(prints) == 2
 
@@ -391,7 +397,7 @@ def test_notes_tell_how_a_mean_differs_and_what_a_maximum_is() -> None:
 
 
 def test_html_of_an_explanation_is_escaped() -> None:
-    asked = replace(question(EVERY["rows"]), outputs=(Output("<script>", Answer(0)),))
+    asked = replace(question(EVERY["rows"]), outputs=(OutputColumn("<script>", ReleasedMeasure(0)),))
     shown = plan(asked, catalogue(), Spend(epsilon=ONE), pure=True).explain()._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
@@ -406,7 +412,7 @@ def test_units_are_asked_of_the_engine_only_where_they_are_needed() -> None:
 
 
 def test_an_answer_that_names_what_is_not_asked_is_refused() -> None:
-    for outputs in ((), (Output("n", Answer(1)),)):
+    for outputs in ((), (OutputColumn("n", ReleasedMeasure(1)),)):
         with pytest.raises((InvalidParameter, Refused)):
             plan(replace(question(EVERY["rows"]), outputs=outputs), catalogue(), Spend(epsilon=ONE), pure=True)
 
@@ -433,4 +439,4 @@ def test_the_passes_are_a_tuple_of_functions_and_every_one_of_them_decides_somet
         assert changed != draft
         draft = changed
     assert draft == made.draft
-    assert {number.tallying for number in draft.numbers} == {Tallying.TOTAL, Tallying.COUNT}
+    assert {number.tallying for number in draft.numbers} == {TallySpec.TOTAL, TallySpec.COUNT}

@@ -16,11 +16,11 @@ from discreet.mechanisms.cost import pure_epsilon
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, Composed, Gaussian
 from discreet.query.expressions import Apply, Case, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.planning.choice import choose_noise
-from discreet.query.planning.draft import Draft, Tallying
+from discreet.query.planning.draft import PlanDraft, TallySpec
 from discreet.query.question import Measure, Statistic
 
 LIMITS = ((1, 1), (2, 1), (1, 2), (2, 2))
@@ -35,14 +35,14 @@ def others_for(measure: str) -> tuple[tuple[tuple[tuple[str, int], ...], ...], .
     return ((), crowd) if measure == "distinct" else ((),)
 
 
-def all_changes(plan: Priced, measure: str, limits: tuple[int, int], keys: str) -> Iterator[list[list[int]]]:
+def all_changes(plan: PricedQuery, measure: str, limits: tuple[int, int], keys: str) -> Iterator[list[list[int]]]:
     groups = limits[0] if keys != "none" else 1
     for others in others_for(measure):
         for unit in units(groups, limits[1], (0, 4, None) if groups * limits[1] > 2 else (0, 2, 4, None)):
             yield changes(plan, others, unit)
 
 
-def made(measure: str, keys: str, limits: tuple[int, int], **spend: Any) -> Priced:
+def made(measure: str, keys: str, limits: tuple[int, int], **spend: Any) -> PricedQuery:
     asked: dict[str, Any] = {"delta": DELTA} if keys == "unknown" else {}
     return priced(EVERY[measure], keys=keys, limits=limits, **(asked | spend))
 
@@ -59,7 +59,7 @@ def test_each_sensitivity_is_reached_and_not_exceeded(measure: str, keys: str, l
         assert max(sum(row[place] ** 2 for row in found) for found in seen) == groups * claimed**2
 
 
-def spent_at_most(plan: Priced, seen: list[list[list[int]]]) -> Fraction:
+def spent_at_most(plan: PricedQuery, seen: list[list[list[int]]]) -> Fraction:
     """The largest loss of all numbers together: in l1 for Laplace, in squared l2 for Gaussian noise."""
     noising = plan.draft.noising
     assert noising is not None
@@ -89,7 +89,7 @@ def test_the_joint_worst_case_is_what_is_charged(measure: str, keys: str, limits
         assert spent_at_most(plan, seen) == charged(plan) * share
 
 
-def charged(plan: Priced) -> Fraction:
+def charged(plan: PricedQuery) -> Fraction:
     """What the event says of all noise on numbers and groups: epsilon, or the square of mu."""
     parts = plan.event.events if isinstance(plan.event, Composed) else (plan.event,)
     normal = [part.mu_squared for part in parts if isinstance(part, Gaussian)]
@@ -105,7 +105,7 @@ def test_all_statistics_together_are_one_vector_that_is_charged_tightly() -> Non
     measures = [EVERY[name] for name in ("rows", "units", "count", "sum", "mean", "variance")]
     plan = priced(*measures, keys="known", limits=(2, 2), epsilon=Fraction(3))
     seen = [changes(plan, (), unit) for unit in units(2, 2)]
-    assert {number.tallying for number in plan.draft.numbers} == set(Tallying) - {Tallying.DISTINCT, Tallying.ROWS}
+    assert {number.tallying for number in plan.draft.numbers} == set(TallySpec) - {TallySpec.DISTINCT, TallySpec.ROWS}
     assert len(plan.draft.numbers) == 5  # The count and the total of x are paid once.
     assert len(plan.draft.bundles) == 4  # So are values and NULLs.
     assert spent_at_most(plan, seen) == 3
@@ -133,8 +133,8 @@ def test_the_charge_is_reached_for_all_vectors(
 
 
 def _case(city: str, value: object, otherwise: object) -> Case:
-    text, boolean = Facts(kind=Kind.TEXT), Facts(kind=Kind.BOOLEAN)
-    number = Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))
+    text, boolean = ExpressionFacts(kind=Kind.TEXT), ExpressionFacts(kind=Kind.BOOLEAN)
+    number = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))
     test = Apply(Operator.EQUAL, (CITY, Literal(city, text)), boolean)
     branch = X if value == "x" else Literal(1, number)
     return Case(((test, branch),), Literal(otherwise, number), number)  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def test_numbers_that_exclude_each_other_stay_within_the_charge_when_they_are_ro
     wrong = False
     for more in range(40):
         high = Fraction((1 << 36) + 7919 * more)
-        wide = Facts(kind=Kind.INTEGER, low=Fraction(0), high=high)
+        wide = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=high)
         cases = [replace(_case(city, "x", 0), facts=wide) for city in "ab"]
         plan = priced(*(Measure(Statistic.SUM, case) for case in cases), limits=(1, 2), **spend)
         noising = plan.draft.noising
@@ -195,7 +195,7 @@ def test_the_same_constant_twice_excludes_nothing() -> None:
 # Mutants: each is a slip that somebody made once, and each must be caught by the comparison above.
 
 
-def _with_changes(plan: Priced, rule: object) -> Draft:
+def _with_changes(plan: PricedQuery, rule: object) -> PlanDraft:
     return choose_noise(replace(plan.draft, changes=tuple(rule(plan.draft))))  # type: ignore[operator]
 
 
@@ -214,12 +214,12 @@ def test_a_wrong_rule_is_caught(name: str) -> None:
     right = made(measure, "known", (2, 2), epsilon=TWO)
     seen = list(all_changes(right, measure, (2, 2), "known"))
     assert spent_at_most(right, seen) == 2
-    assert spent_at_most(Priced(_with_changes(right, rule)), seen) > 2
+    assert spent_at_most(PricedQuery(_with_changes(right, rule)), seen) > 2
 
 
 def test_forgetting_how_many_groups_a_unit_is_in_is_caught() -> None:
     right = made("count", "known", (2, 2), epsilon=TWO)
-    wrong = Priced(choose_noise(replace(right.draft, max_groups=1)))
+    wrong = PricedQuery(choose_noise(replace(right.draft, max_groups=1)))
     seen = list(all_changes(right, "count", (2, 2), "known"))
     assert spent_at_most(wrong, seen) > 2
 
@@ -227,6 +227,6 @@ def test_forgetting_how_many_groups_a_unit_is_in_is_caught() -> None:
 def test_numbers_that_only_seem_to_exclude_each_other_are_caught() -> None:
     """The same row moves both: one bundle for the two would be charged half."""
     plan = priced(Measure(Statistic.COUNT, X), Measure(Statistic.SUM, SURE), epsilon=TWO)
-    wrong = Priced(choose_noise(replace(plan.draft, bundles=((0, 1),))))
+    wrong = PricedQuery(choose_noise(replace(plan.draft, bundles=((0, 1),))))
     seen = [changes(plan, (), unit) for unit in units(1, 1)]
     assert spent_at_most(plan, seen) == 2 < spent_at_most(wrong, seen)

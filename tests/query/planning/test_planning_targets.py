@@ -9,13 +9,13 @@ import pytest
 from planning_worlds import EVERY, X, priced
 
 from discreet.errors import Refused
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.planning.predicted import predicted
 from discreet.query.planning.targets import errors_of, relative_errors_of
 from discreet.query.question import Measure, Statistic
 
 
-def worst(made: Priced, rows: int | None = None) -> Fraction:
+def worst(made: PricedQuery, rows: int | None = None) -> Fraction:
     found = [predicted(made.draft, output, rows) for output in made.question.outputs]
     return max(error for error in found if error is not None)
 

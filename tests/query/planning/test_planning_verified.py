@@ -11,7 +11,7 @@ from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
 
 from discreet.balls import ball, precision
 from discreet.privacy.events import DiscreteLaplace
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.question import Measure, Statistic
 from discreet.verify import check
 
@@ -69,7 +69,7 @@ def test_the_rows_of_a_unit_share_what_a_median_spends() -> None:
     others = ((("a", 2),) * 3,) * 2
     worlds = [others, ((("a", 0),) * 3, *others)]
     assert check(Planned(plan), worlds).holds
-    assert check(Planned(Priced(replace(plan.draft, max_rows=1))), worlds).violated
+    assert check(Planned(PricedQuery(replace(plan.draft, max_rows=1))), worlds).violated
 
 
 def coverage_once_shown(mechanism: Planned, count: int) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 from discreet.errors import Refused
 from discreet.query.expressions import Expression, Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.rules import apply, cast, clamp, literal, when
 
@@ -29,7 +29,7 @@ class Trees:
     """A source of expressions; `fields` collects what they read."""
 
     random: Random
-    fields: dict[str, Facts]
+    fields: dict[str, ExpressionFacts]
 
     def number(self, depth: int) -> Expression:
         if depth == 0 or self.random.random() < 0.15:
@@ -53,7 +53,7 @@ class Trees:
             Fraction(repr(x)) if isinstance(x, float) else Fraction(x) for x in self.random.choices(pool, k=2)
         )
         known = self.random.random()
-        facts = Facts(
+        facts = ExpressionFacts(
             kind=kind,
             low=ends[0] if known > 0.1 else None,
             high=ends[1] if known > 0.2 else None,
@@ -111,7 +111,7 @@ class Trees:
         kind = self.random.choice((Kind.DATE, Kind.TIMESTAMP))
         ends = sorted(self.random.choices(range(-20_000, 20_000), k=2))
         size = 1 if kind is Kind.DATE else 86_400_000_000
-        facts = Facts(kind=kind, low=Fraction(ends[0] * size), high=Fraction(ends[1] * size + size - 1))
+        facts = ExpressionFacts(kind=kind, low=Fraction(ends[0] * size), high=Fraction(ends[1] * size + size - 1))
         name = f"f{len(self.fields) + 1}"
         self.fields[name] = facts
         return Field(name, facts)
@@ -119,7 +119,7 @@ class Trees:
     def row(self) -> dict[str, Any]:
         return {name: self._value(facts) for name, facts in self.fields.items()}
 
-    def _value(self, facts: Facts) -> Any:
+    def _value(self, facts: ExpressionFacts) -> Any:
         if facts.nullable and self.random.random() < 0.1:
             return None
         if facts.kind.is_time:
@@ -131,7 +131,7 @@ class Trees:
         value = value if facts.high is None else min(value, facts.high)
         return float(value) if facts.kind is Kind.REAL else int(value)
 
-    def _moment(self, facts: Facts) -> date:
+    def _moment(self, facts: ExpressionFacts) -> date:
         assert facts.low is not None
         assert facts.high is not None
         number = self.random.randint(int(facts.low), int(facts.high))

@@ -8,13 +8,13 @@ from typing import Any
 
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.expressions import Apply, Case, Expression, Field, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import Declared, Unit, between, boolean, categories, text
-from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Measure, Post, Question
+from discreet.query.question import Choose, Combine, End, KeyValue, Measure, Post, Query, ReleasedMeasure
 from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll
 
-UNKNOWN_INTEGER = Declared(facts=Facts(kind=Kind.INTEGER))
-UNKNOWN_REAL = Declared(facts=Facts(kind=Kind.REAL))
+UNKNOWN_INTEGER = Declared(facts=ExpressionFacts(kind=Kind.INTEGER))
+UNKNOWN_REAL = Declared(facts=ExpressionFacts(kind=Kind.REAL))
 PEOPLE = {
     "uid": UNKNOWN_INTEGER,
     "age": between(0, 100),
@@ -58,7 +58,7 @@ BY_UNIT = catalogue(Unit("uid", 3, 2))
 BY_ROW = catalogue(Unit("row"))
 
 
-def written(question: Question) -> str:
+def written(question: Query) -> str:
     """Write a question out, one part a line; fields by their own names, tables with what they read."""
     lines = [f"from {source_text(question.source)}"]
     for key in question.keys:
@@ -137,7 +137,7 @@ def measure_text(measure: Measure) -> str:
 
 def post_text(post: Post) -> str:
     match post:
-        case Answer():
+        case ReleasedMeasure():
             return f"answer {post.measure}"
         case End():
             return f"{post.side.value} {post.measure}"

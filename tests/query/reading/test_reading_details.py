@@ -15,7 +15,7 @@ from discreet.query.catalogue import Catalogue
 from discreet.query.operators import Operator
 from discreet.query.policy import Unit
 from discreet.query.question import Statistic
-from discreet.query.reading import Options, read
+from discreet.query.reading import PrivacyOptions, read
 from discreet.query.reading.evaluation import compute
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
@@ -85,11 +85,11 @@ def test_a_name_in_two_tables_needs_its_table() -> None:
 def test_the_clause_is_read_exactly() -> None:
     options = f"{CLAUSE} OPTIONS (epsilon = 1e20, delta = 1e-6, max_groups_contributed = 2, max_rows_contributed = 1,"
     reading = read(f"{options} privacy_unit_column = UID) COUNT(*) FROM people", BY_UNIT)
-    assert reading.options == Options(
+    assert reading.options == PrivacyOptions(
         epsilon=Fraction(10) ** 20, delta=Fraction(1, 10**6), max_groups=2, max_rows_per_group=1
     )
-    assert read(f"{CLAUSE} COUNT(*) FROM people", BY_UNIT).options == Options()
-    assert read("SELECT COUNT(*) FROM people", BY_UNIT).options == Options()
+    assert read(f"{CLAUSE} COUNT(*) FROM people", BY_UNIT).options == PrivacyOptions()
+    assert read("SELECT COUNT(*) FROM people", BY_UNIT).options == PrivacyOptions()
 
 
 def test_the_clause_may_stand_in_a_sub_query() -> None:

@@ -9,7 +9,7 @@ from reading_worlds import BY_ROW, BY_UNIT
 
 from discreet.errors import Refused
 from discreet.query.expressions import Expression, Field
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.reading import read
 from discreet.query.sources import (
     Filter,
@@ -71,7 +71,7 @@ def joins_in(source: Source) -> list[Join]:
     return joins_in(source.source)
 
 
-def check_unit(question: Question) -> None:
+def check_unit(question: Query) -> None:
     """The unit of every private source is a column uid, unchanged; and units meet where private tables are joined."""
     unit = unit_of(question.source)
     assert unit is not None

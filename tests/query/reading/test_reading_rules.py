@@ -13,7 +13,7 @@ from reading_trees import Trees
 
 from discreet.errors import Refused
 from discreet.query.expressions import Apply, Expression, Field, Literal, walk
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.policy import between, categories, time_number
 from discreet.query.reading import arithmetic, rules
@@ -34,7 +34,7 @@ TYPES = {
 }
 
 
-def holds(facts: Facts, value: Any) -> bool:
+def holds(facts: ExpressionFacts, value: Any) -> bool:
     """Whether a computed value agrees with what was said of it; bounds of a real are compared as doubles."""
     if value is None:
         return facts.nullable
@@ -91,16 +91,16 @@ MUTANTS = {
     "an absolute value keeps its bounds": ("ABSOLUTE", lambda a: a[0].facts),
     "a quotient forgets zero": (
         "DIVIDE",
-        lambda a: Facts(kind=Kind.REAL, low=Fraction(-(10**9)), high=Fraction(10**9)),
+        lambda a: ExpressionFacts(kind=Kind.REAL, low=Fraction(-(10**9)), high=Fraction(10**9)),
     ),
     "a whole sum is never a double": (
         "ADD",
-        lambda a: Facts(kind=Kind.INTEGER),
+        lambda a: ExpressionFacts(kind=Kind.INTEGER),
     ),
     "a root is as large as its square": ("SQUARE_ROOT", lambda a: a[0].facts),
     "a remainder is below its divisor and above zero": (
         "MODULO",
-        lambda a: Facts(kind=Kind.INTEGER, low=Fraction(0), high=None),
+        lambda a: ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=None),
     ),
 }
 
@@ -125,7 +125,9 @@ def test_every_operator_has_a_rule_and_a_meaning() -> None:
 
 
 def test_whole_numbers_stay_whole_while_they_are_small() -> None:
-    assert apply(OP.MULTIPLY, AGE, literal(3)).facts == Facts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(300))
+    assert apply(OP.MULTIPLY, AGE, literal(3)).facts == ExpressionFacts(
+        kind=Kind.INTEGER, low=Fraction(0), high=Fraction(300)
+    )
     huge = apply(OP.MULTIPLY, AGE, literal(2**61))
     assert huge.facts.kind is Kind.REAL
     assert isinstance(huge, Apply)
@@ -133,7 +135,7 @@ def test_whole_numbers_stay_whole_while_they_are_small() -> None:
 
 
 def test_a_whole_number_without_bounds_is_computed_in_doubles() -> None:
-    unbounded = Field("x", Facts(kind=Kind.INTEGER))
+    unbounded = Field("x", ExpressionFacts(kind=Kind.INTEGER))
     for node in (apply(OP.ADD, unbounded, literal(1)), apply(OP.NEGATE, unbounded), apply(OP.ABSOLUTE, unbounded)):
         assert node.facts.kind is Kind.REAL
 
@@ -164,7 +166,7 @@ def test_steps_follow_sums_and_products() -> None:
 
 
 def test_clamping_bounds_and_keeps_null() -> None:
-    clamped = clamp(Field("x", Facts(kind=Kind.REAL)), Fraction(0), Fraction(5, 2))
+    clamped = clamp(Field("x", ExpressionFacts(kind=Kind.REAL)), Fraction(0), Fraction(5, 2))
     assert (clamped.facts.low, clamped.facts.high) == (0, Fraction(5, 2))
     assert [evaluate(clamped, {"x": value}) for value in (None, -3.0, 2.0, 9.0)] == [None, 0.0, 2.0, 2.5]
 
@@ -193,21 +195,21 @@ def test_constants_are_computed_at_once() -> None:
         (OP.ADD, (AGE, literal(True))),
         (OP.EQUAL, (AGE, literal("x"))),
         (OP.EQUAL, (AGE, literal(None))),
-        (OP.EQUAL, (Field("t", Facts(kind=Kind.TEXT)), AGE)),
+        (OP.EQUAL, (Field("t", ExpressionFacts(kind=Kind.TEXT)), AGE)),
         (OP.AND, (AGE, AGE)),
         (OP.MODULO, (PRICE, literal(2))),
-        (OP.MODULO, (Field("x", Facts(kind=Kind.INTEGER)), Field("y", between(-2, 2).facts))),
+        (OP.MODULO, (Field("x", ExpressionFacts(kind=Kind.INTEGER)), Field("y", between(-2, 2).facts))),
         (OP.POWER, (AGE, literal(9))),
         (OP.POWER, (AGE, AGE)),
         (OP.ROUND, (PRICE, AGE)),
-        (OP.LIKE, (literal("a"), Field("t", Facts(kind=Kind.TEXT)))),
+        (OP.LIKE, (literal("a"), Field("t", ExpressionFacts(kind=Kind.TEXT)))),
         (OP.LIKE, (AGE, literal("a%"))),
-        (OP.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), literal(0), literal(2))),
-        (OP.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), AGE, literal(2))),
-        (OP.SUBSTRING, (Field("t", Facts(kind=Kind.TEXT)), literal(1), literal(10**6))),
+        (OP.SUBSTRING, (Field("t", ExpressionFacts(kind=Kind.TEXT)), literal(0), literal(2))),
+        (OP.SUBSTRING, (Field("t", ExpressionFacts(kind=Kind.TEXT)), AGE, literal(2))),
+        (OP.SUBSTRING, (Field("t", ExpressionFacts(kind=Kind.TEXT)), literal(1), literal(10**6))),
         (OP.YEAR, (AGE,)),
         (OP.ADD_DAYS, (literal(date(2020, 1, 1)), AGE)),
-        (OP.LEAST, (Field("t", Facts(kind=Kind.TEXT)), literal("x"))),
+        (OP.LEAST, (Field("t", ExpressionFacts(kind=Kind.TEXT)), literal("x"))),
         (OP.TRUNCATE_TIME, (literal("century"), literal(date(2020, 1, 1)))),
         (OP.TO_TEXT, (PRICE,)),
         (OP.TO_DATE, (AGE,)),
@@ -240,7 +242,7 @@ def test_a_date_and_a_moment_are_compared_as_moments() -> None:
 
 def test_casts_of_texts_lose_bounds_and_may_be_null() -> None:
     text = Field("t", categories(["1", "x"]).facts)
-    assert cast(text, Kind.INTEGER).facts == Facts(kind=Kind.INTEGER)
+    assert cast(text, Kind.INTEGER).facts == ExpressionFacts(kind=Kind.INTEGER)
     assert [evaluate(cast(text, Kind.INTEGER), {"t": value}) for value in ("1", "x", "2.5", "9e99")] == [
         1,
         None,

@@ -14,14 +14,14 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query.facts import Kind
-from discreet.query.results import Cell, Column, Numbers, ReleaseTable
+from discreet.query.results import AnswerColumn, Cell, ExactNumbers, ReleaseTable
 
 HUGE = 1 << 80
 
 
-def counts(*values: int, reach: int = 3, name: str = "n") -> Column:
-    numbers = Numbers(np.array(values, dtype=np.int64))
-    return Column(
+def counts(*values: int, reach: int = 3, name: str = "n") -> AnswerColumn:
+    numbers = ExactNumbers(np.array(values, dtype=np.int64))
+    return AnswerColumn(
         name=name,
         kind=Kind.INTEGER,
         values=numbers,
@@ -32,11 +32,11 @@ def counts(*values: int, reach: int = 3, name: str = "n") -> Column:
     )
 
 
-def keys(*values: Any, name: str = "key", kind: Kind = Kind.TEXT) -> Column:
-    return Column(name=name, kind=kind, values=values, measured=False)
+def keys(*values: Any, name: str = "key", kind: Kind = Kind.TEXT) -> AnswerColumn:
+    return AnswerColumn(name=name, kind=kind, values=values, measured=False)
 
 
-def table(*columns: Column, notes: tuple[str, ...] = ("a note",)) -> ReleaseTable:
+def table(*columns: AnswerColumn, notes: tuple[str, ...] = ("a note",)) -> ReleaseTable:
     return ReleaseTable(
         columns=columns,
         rows_shown=len(columns[0]),
@@ -50,8 +50,8 @@ def table(*columns: Column, notes: tuple[str, ...] = ("a note",)) -> ReleaseTabl
 
 def everything() -> ReleaseTable:
     """A table with a column of every kind."""
-    means = Numbers(np.array([7, -5, 11]), np.array([3, 1, 7], dtype=np.int64), Fraction(1, 3), Fraction(1, 2))
-    wide = Numbers(np.array([HUGE, -HUGE, 1], dtype=object), step=Fraction(1, 7))
+    means = ExactNumbers(np.array([7, -5, 11]), np.array([3, 1, 7], dtype=np.int64), Fraction(1, 3), Fraction(1, 2))
+    wide = ExactNumbers(np.array([HUGE, -HUGE, 1], dtype=object), step=Fraction(1, 7))
     return table(
         keys("a", None, "ü<b>", name="text"),
         keys(date(2020, 2, 29), date(1969, 1, 1), None, name="day", kind=Kind.DATE),
@@ -59,11 +59,11 @@ def everything() -> ReleaseTable:
         keys(True, False, None, name="flag", kind=Kind.BOOLEAN),
         keys(1, -5, HUGE, name="whole", kind=Kind.INTEGER),
         counts(5, -7, 1_000_000),
-        Column(
+        AnswerColumn(
             name="mean", kind=Kind.REAL, values=means, low=means.plus(Fraction(-1, 9)), high=means.plus(Fraction(1, 9))
         ),
-        Column(name="wide", kind=Kind.REAL, values=wide, no_interval="there is none"),
-        Column(
+        AnswerColumn(name="wide", kind=Kind.REAL, values=wide, no_interval="there is none"),
+        AnswerColumn(
             name="box",
             kind=Kind.REAL,
             values=(Fraction(1, 3), None, Fraction(2)),
@@ -121,7 +121,9 @@ def test_tidy_values_could_be_exact_answers_and_raw_ones_stay() -> None:
     found = table(counts(5, -7))
     assert [row["n"].value for row in found.tidy] == [5, 0]
     assert [row["n"].value for row in found] == [5, -7]
-    halves = Column(name="s", kind=Kind.REAL, values=Numbers(np.array([3, 5]), step=Fraction(1, 2)), grain=ONE)
+    halves = AnswerColumn(
+        name="s", kind=Kind.REAL, values=ExactNumbers(np.array([3, 5]), step=Fraction(1, 2)), grain=ONE
+    )
     assert [row["s"].value for row in table(halves).tidy] == [2, 2]
     assert found.tidy.is_tidy
 
@@ -164,7 +166,7 @@ def test_types_follow_from_the_question_and_not_from_the_values() -> None:
                 column[part] = []
     empty = ReleaseTable.from_json(json.dumps(document))
     assert empty.to_arrow().schema == full.to_arrow().schema
-    whole = Column(name="mean", kind=Kind.REAL, values=Numbers(np.array([4]), np.array([2])))
+    whole = AnswerColumn(name="mean", kind=Kind.REAL, values=ExactNumbers(np.array([4]), np.array([2])))
     assert str(table(whole).to_arrow().schema.field("mean").type) == "double"
 
 
@@ -220,10 +222,10 @@ def test_a_plot_has_a_bar_for_each_row_and_labels_are_no_code() -> None:
 
 
 def test_numbers_are_exact_and_compact() -> None:
-    numbers = Numbers(np.array([1, 2]), np.array([3, 4]), Fraction(1, 5), Fraction(-1))
+    numbers = ExactNumbers(np.array([1, 2]), np.array([3, 4]), Fraction(1, 5), Fraction(-1))
     assert [numbers[row] for row in range(2)] == [Fraction(1, 15) - 1, Fraction(1, 10) - 1]
     assert numbers.floats().tolist() == pytest.approx([1 / 15 - 1, 0.1 - 1])
     assert numbers.integers() is None
-    whole = Numbers(np.array([3, HUGE], dtype=object), step=Fraction(2))
+    whole = ExactNumbers(np.array([3, HUGE], dtype=object), step=Fraction(2))
     assert whole.integers() is None
-    assert Numbers(np.array([3, 4]), step=Fraction(2), offset=ONE).integers().tolist() == [7, 9]  # type: ignore[union-attr]
+    assert ExactNumbers(np.array([3, 4]), step=Fraction(2), offset=ONE).integers().tolist() == [7, 9]  # type: ignore[union-attr]

@@ -14,7 +14,7 @@ from pathlib import Path
 from session_data import opened
 
 from discreet.ledger import Ledger
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.results import ReleaseTable
 from discreet.query.workers import WorkerEngine
 
@@ -25,8 +25,8 @@ STEPS = {
     "after the charge": (Ledger, "claim", False),
     "before reading": (WorkerEngine, "run_all", True),
     "after reading": (WorkerEngine, "run_all", False),
-    "before the draw": (Priced, "draw", True),
-    "after the draw": (Priced, "draw", False),
+    "before the draw": (PricedQuery, "draw", True),
+    "after the draw": (PricedQuery, "draw", False),
     "while storing": (ReleaseTable, "to_json", False),
     "after storing": (Ledger, "store", False),
     "nowhere": None,

@@ -12,8 +12,8 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.engine import Deadline, Tallied
-from discreet.query.facts import Facts, Kind
+from discreet.query.engine import Deadline, ExactCounts
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import Unit, between, boolean, categories, public, text
 from discreet.query.session.catalogue_building import build_catalogue
 from discreet.query.stage import Stage
@@ -40,7 +40,9 @@ class SchemaOnly:
 
     def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
         assert table == "cities"
-        return {name: CatalogueColumn(name=name, facts=Facts(kind=kind)) for name, kind in SCHEMAS[table].items()}
+        return {
+            name: CatalogueColumn(name=name, facts=ExpressionFacts(kind=kind)) for name, kind in SCHEMAS[table].items()
+        }
 
     def public_size(self, table: str) -> int:
         return 1
@@ -49,7 +51,7 @@ class SchemaOnly:
         assert table == "cities"
         return "city" in columns
 
-    def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
+    def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
         raise AssertionError("rows were read")
 
     def close(self) -> None: ...
@@ -64,9 +66,9 @@ def test_declared_facts_and_schemas_make_a_catalogue():
     found = built(columns={"price": between(0, "9.5"), "N": between(1, 3, missing=1)})
     table = found.tables["orders"]
     assert table.unit == "Customer_ID"
-    assert table.columns["price"].facts == Facts(kind=Kind.REAL, low=Fraction(0), high=Fraction(19, 2))
+    assert table.columns["price"].facts == ExpressionFacts(kind=Kind.REAL, low=Fraction(0), high=Fraction(19, 2))
     assert table.columns["n"].missing == 1
-    assert table.columns["day"].facts == Facts(kind=Kind.DATE)
+    assert table.columns["day"].facts == ExpressionFacts(kind=Kind.DATE)
     assert found.unit == UNIT
 
 
@@ -82,7 +84,7 @@ def test_a_declaration_for_no_table_is_for_all_that_have_the_column():
 
 def test_a_declaration_for_a_table_is_for_that_table():
     found = built("orders visits", columns={"orders": {"price": between(0, 5)}})
-    assert found.tables["visits"].columns["price"].facts == Facts(kind=Kind.REAL)
+    assert found.tables["visits"].columns["price"].facts == ExpressionFacts(kind=Kind.REAL)
 
 
 def test_public_tables_are_read_and_their_unique_columns_known():

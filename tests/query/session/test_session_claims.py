@@ -16,9 +16,9 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger, look
-from discreet.query.planning import Priced
-from discreet.query.session.answering import Desk
-from discreet.query.session.asked import Asked
+from discreet.query.planning import PricedQuery
+from discreet.query.session.answering import Executor
+from discreet.query.session.asked import Request
 from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
@@ -70,7 +70,7 @@ def test_a_draw_that_failed_is_neither_drawn_nor_read_again(
     with opened(tmp_path) as session:
         ask = session.sql(QUERY, epsilon=1, key="k").release
         with monkeypatch.context() as wrong:
-            wrong.setattr(Priced, "draw", lambda *given: 1 / 0)
+            wrong.setattr(PricedQuery, "draw", lambda *given: 1 / 0)
             with pytest.raises(dp.AnswerFailed):
                 ask()
         with pytest.raises(dp.AnswerFailed):
@@ -139,12 +139,12 @@ def check_claimed_while_reading(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_claim_that_is_written_after_the_read_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a wrong author writes it: charge, read, and claim when there is something to store."""
 
-    def answer(self: Desk, asked: Asked) -> Any:
+    def answer(self: Executor, asked: Request) -> Any:
         tallied = self.engine.run_all(asked.stages, deadline=dp.query.engine.Deadline.after(60))
         claim: Any = self._claim(asked, asked.fingerprint)
         return type("Told", (), {"text": self.ledger.store(claim, lambda: asked.draw(tallied)), "charge": claim.charge})
 
-    monkeypatch.setattr(Desk, "answer", answer)
+    monkeypatch.setattr(Executor, "answer", answer)
     with pytest.raises(AssertionError):
         check_claimed_while_reading(tmp_path, monkeypatch)
 

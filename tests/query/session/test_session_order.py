@@ -9,7 +9,7 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
@@ -25,7 +25,7 @@ def steps(monkeypatch):
         (Ledger, "claim"),
         (WorkerEngine, "run_all"),
         (Ledger, "store"),
-        (Priced, "draw"),
+        (PricedQuery, "draw"),
     ):
         original = getattr(owner, method)
 
@@ -58,7 +58,7 @@ def test_a_refused_charge_reads_nothing(tmp_path, steps):
         assert charges(session) == 0
 
 
-@pytest.mark.parametrize("owner", [WorkerEngine, Priced], ids=["reading", "drawing"])
+@pytest.mark.parametrize("owner", [WorkerEngine, PricedQuery], ids=["reading", "drawing"])
 @pytest.mark.parametrize("kind", [RuntimeError, MemoryError, dp.Refused, OverflowError, AssertionError])
 def test_what_fails_after_the_charge_is_constant_and_not_refunded(owner, kind, tmp_path, monkeypatch):
     def fails(*given, **named):

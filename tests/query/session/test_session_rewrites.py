@@ -10,8 +10,8 @@ import pytest
 from session_data import charges, opened
 
 import discreet as dp
-from discreet.query.engine import Tallied
-from discreet.query.planning import Priced
+from discreet.query.engine import ExactCounts
+from discreet.query.planning import PricedQuery
 
 # Ways to say the same: how the count is written, what is added to the condition, how names and blanks are written.
 COUNTS = ["COUNT(*)", "count(*)", "COUNT(1)", "SUM(1)", "COUNT( * )"]
@@ -90,10 +90,10 @@ def test_noise_does_not_follow_from_text_or_data(tmp_path):
 
 def test_noise_that_follows_from_the_text_is_caught(tmp_path, monkeypatch):
     drawn: dict[str, dp.ReleaseTable] = {}
-    draw = Priced.draw
+    draw = PricedQuery.draw
 
-    def remembered(self: Priced, tallied: Tallied) -> dp.ReleaseTable:
+    def remembered(self: PricedQuery, tallied: ExactCounts) -> dp.ReleaseTable:
         return drawn.setdefault(self.fingerprint, draw(self, tallied))
 
-    monkeypatch.setattr(Priced, "draw", remembered)
+    monkeypatch.setattr(PricedQuery, "draw", remembered)
     assert distinct_answers(tmp_path) == 1

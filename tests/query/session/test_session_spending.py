@@ -8,7 +8,7 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.budget import Budget
-from discreet.query.reading import Options
+from discreet.query.reading import PrivacyOptions
 from discreet.query.session.spending import Offer
 
 PURE, BOTH, RHO = Budget(epsilon=2), Budget(epsilon=2, delta="1e-6"), Budget(rho="0.5")
@@ -60,17 +60,17 @@ def test_nonsense_is_refused(offer, words):
 
 
 def test_a_clause_of_the_query_may_only_tighten():
-    assert Offer().with_clause(Options(epsilon=Fraction(2))).spend(PURE).epsilon == 2
-    assert Offer(epsilon=1).with_clause(Options(epsilon=Fraction(10**20))).spend(PURE).epsilon == 1
-    assert Offer(epsilon=3).with_clause(Options(epsilon=Fraction(2))).spend(PURE).epsilon == 2
-    both = Offer(epsilon=1, delta="1e-6").with_clause(Options(delta=Fraction(1, 10**8))).spend(BOTH)
+    assert Offer().with_clause(PrivacyOptions(epsilon=Fraction(2))).spend(PURE).epsilon == 2
+    assert Offer(epsilon=1).with_clause(PrivacyOptions(epsilon=Fraction(10**20))).spend(PURE).epsilon == 1
+    assert Offer(epsilon=3).with_clause(PrivacyOptions(epsilon=Fraction(2))).spend(PURE).epsilon == 2
+    both = Offer(epsilon=1, delta="1e-6").with_clause(PrivacyOptions(delta=Fraction(1, 10**8))).spend(BOTH)
     assert both.delta == Fraction(1, 10**8)
-    assert Offer(epsilon=1).with_clause(Options(delta=Fraction(0))).spend(BOTH).delta is None
+    assert Offer(epsilon=1).with_clause(PrivacyOptions(delta=Fraction(0))).spend(BOTH).delta is None
     for offer in (Offer(rho=1), Offer(share="1/2"), Offer(error=3)):
         with pytest.raises(InvalidParameter, match="exactly one"):
-            offer.with_clause(Options(epsilon=Fraction(1))).spend(RHO)
+            offer.with_clause(PrivacyOptions(epsilon=Fraction(1))).spend(RHO)
     with pytest.raises(InvalidParameter, match="at most"):
-        Offer().with_clause(Options(epsilon=Fraction(10**20))).spend(PURE)
+        Offer().with_clause(PrivacyOptions(epsilon=Fraction(10**20))).spend(PURE)
 
 
 def test_a_share_of_no_budget_is_refused():

@@ -11,7 +11,7 @@ import pytest
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.expressions import Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.reading.evaluation import compute
 from discreet.query.reading.rules import cast
 
@@ -66,7 +66,7 @@ def read_all(tmp_path: Path, kind: Kind, texts: list[str], **how: Any) -> list[A
     from discreet.query.engines.writing import Writer
     from discreet.query.sources import TableColumn
 
-    text, field = Field("text", Facts(kind=Kind.TEXT)), Field("x", Facts(kind=kind))
+    text, field = Field("text", ExpressionFacts(kind=Kind.TEXT)), Field("x", ExpressionFacts(kind=kind))
     found = []
     with duckdb.connect() as connection:
         connection.register("t", pa.table({"x": texts, "n": range(len(texts))}))
@@ -96,7 +96,7 @@ def test_texts_are_read_by_one_rule(kind: Kind, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", RULES)
 def test_the_planner_reads_constants_by_the_rule_of_the_engine(kind: Kind) -> None:
     for text, value in RULES[kind].items():
-        assert compute(cast(Field("x", Facts(kind=Kind.TEXT)), kind).operator, [text]) == value  # type: ignore[union-attr]
+        assert compute(cast(Field("x", ExpressionFacts(kind=Kind.TEXT)), kind).operator, [text]) == value  # type: ignore[union-attr]
 
 
 def test_whole_numbers_in_texts_are_rounded_half_to_even(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from session_data import CUSTOMERS, charges, opened, shop
 import discreet as dp
 from discreet.ledger import Ledger
 from discreet.privacy import ApproxDP, Composed, Gaussian, Repeated, epsilon, events
-from discreet.query.planning import Priced, joint_event
+from discreet.query.planning import PricedQuery, joint_event
 from discreet.query.workers import WorkerEngine
 
 BY_CITY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
@@ -144,10 +144,12 @@ def test_a_refused_charge_reads_nothing_and_names_the_whole_price(tmp_path, monk
 
 
 def test_one_draw_that_fails_is_no_answer_for_all_and_never_drawn_again(tmp_path, monkeypatch):
-    drawn = Priced.draw
+    drawn = PricedQuery.draw
     with opened(tmp_path) as session:
         joint = session.together(plans(session), key=KEY, purpose="a release")
-        monkeypatch.setattr(Priced, "draw", lambda self, tallied: drawn(self, tallied) if self.question.keys else 1 / 0)
+        monkeypatch.setattr(
+            PricedQuery, "draw", lambda self, tallied: drawn(self, tallied) if self.question.keys else 1 / 0
+        )
         with pytest.raises(dp.AnswerFailed):
             joint.release()
         monkeypatch.undo()

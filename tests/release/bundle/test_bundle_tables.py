@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.privacy import Laplace, Relation
-from discreet.query import Column, Kind, ReleaseTable
+from discreet.query import AnswerColumn, Kind, ReleaseTable
 from discreet.release.bundle.csv_text import csv_bytes
 from discreet.release.bundle.decimals import decimal_text
 from discreet.release.bundle.layout import Role, fields_of
@@ -32,8 +32,10 @@ def table_of(keys: list[object], values: list[Fraction], *, kind: Kind = Kind.TE
     low, high = (tuple(value + side for value in values) for side in (-3, 3))
     return ReleaseTable(
         columns=(
-            Column(name="key", kind=kind, values=tuple(keys), measured=False),
-            Column(name="n", kind=Kind.REAL, values=tuple(values), low=low, high=high, limits=(Fraction(0), None)),
+            AnswerColumn(name="key", kind=kind, values=tuple(keys), measured=False),
+            AnswerColumn(
+                name="n", kind=Kind.REAL, values=tuple(values), low=low, high=high, limits=(Fraction(0), None)
+            ),
         ),
         rows_shown=len(keys),
         notes=(),
@@ -132,7 +134,7 @@ class TestLayout:
 
     def test_two_columns_never_share_a_name(self):
         table = table_of(["a"], [Fraction(1)])
-        extra = Column(name="n_low", kind=Kind.REAL, values=(Fraction(9),), no_interval="not public")
+        extra = AnswerColumn(name="n_low", kind=Kind.REAL, values=(Fraction(9),), no_interval="not public")
         table = ReleaseTable(
             columns=(*table.columns, extra), rows_shown=1, notes=(), event=table.event, relation=table.relation,
             cost="", confidence=table.confidence,

@@ -12,7 +12,7 @@ from plan_texts import GOOD, written
 
 from discreet.release import PricedRelease, price, read_release_plan
 from discreet.release.pricing.advice import advice
-from discreet.release.pricing.splitting import Part, amounts, weights
+from discreet.release.pricing.splitting import SplitPart, amounts, weights
 
 HEAD = GOOD.partition("[[levels]]")[0]
 EXPECTED = {"sex": 5000, "district": 800, "urgent": 90}
@@ -167,7 +167,7 @@ def test_quantiles_have_their_part_and_the_whole_still_fits(tmp_path):
 )
 @settings(max_examples=40)
 def test_amounts_never_exceed_the_total_for_all_parts(parts, total):
-    made = [Part(fixed=fixed, share=share, weight=weight) for fixed, share, weight in parts]
+    made = [SplitPart(fixed=fixed, share=share, weight=weight) for fixed, share, weight in parts]
     found = amounts(made, total)
     if found is None:
         needed = sum(part.fixed for part in made) + total * sum(part.share for part in made)

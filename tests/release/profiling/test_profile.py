@@ -22,8 +22,8 @@ from discreet.release.profiling import plan as planning
 from discreet.release.profiling.asking import count_cells, find_values
 from discreet.release.profiling.cutting import ladder
 from discreet.release.profiling.dividing import share_of
-from discreet.release.profiling.partition import Listed, Partition
-from discreet.release.profiling.subjects import Search, Subject
+from discreet.release.profiling.partition import ListedCells, Partition
+from discreet.release.profiling.subjects import ColumnSearch, ProfiledColumn
 
 SURE = 1e-18  # The delta where no value of one person may be named in a test: there are thousands of them.
 
@@ -114,10 +114,10 @@ def test_the_noise_that_a_profile_tells_is_the_noise_that_is_drawn(unit: Any, de
             assert priced.draft.noising.numbers[0].law == plan.division.law(share, cells.cells + 1)
 
 
-def _tried(subject: Subject) -> Partition:
-    if subject.search is Search.VALUES:
-        return Listed(("Hill", "Mill"))
-    return subject.cells if subject.search is Search.NOTHING else ladder(subject.kind)
+def _tried(subject: ProfiledColumn) -> Partition:
+    if subject.search is ColumnSearch.VALUES:
+        return ListedCells(("Hill", "Mill"))
+    return subject.cells if subject.search is ColumnSearch.NOTHING else ladder(subject.kind)
 
 
 def test_values_that_few_share_are_in_no_byte_of_a_profile(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_texts_are_numbers_only_if_somebody_says_so(tmp_path: Path) -> None:
     csv.write_csv(people(2000).select(["person", "age", "seen"]), file)
     with session(str(file)) as opened:
         kinds = [subject.search for subject in plan_profile(opened, epsilon=1, delta=1e-6).subjects]
-        assert kinds == [Search.VALUES] * 3
+        assert kinds == [ColumnSearch.VALUES] * 3
         done = plan_profile(opened, epsilon=60, delta=1e-6, numbers=["AGE"], dates=["seen"]).release()
     low, high = done.column("age").bounds
     assert 0 <= low < high <= 100

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from discreet.query import Kind
 from discreet.release.friendly import calendar_cuts, calendar_step, friendly_step, number_cuts, outwards
-from discreet.release.profiling.cutting import Counted, declared_cells, ladder, narrowed, shown_cells
-from discreet.release.profiling.partition import Listed, Presence, Ranges, written
+from discreet.release.profiling.cutting import ReleasedCells, declared_cells, ladder, narrowed, shown_cells
+from discreet.release.profiling.partition import ListedCells, Presence, Ranges, written
 
 numbers = st.fractions(min_value=-(10**9), max_value=10**9, max_denominator=1000)
 
@@ -53,10 +53,10 @@ def test_the_ladder_is_the_same_for_every_column_of_a_kind() -> None:
     assert ladder(Kind.TIMESTAMP).cuts[-1] == datetime(2100, 1, 1)
 
 
-def _on_ladder(kind: Kind, filled: dict[Fraction, int]) -> Counted:
+def _on_ladder(kind: Kind, filled: dict[Fraction, int]) -> ReleasedCells:
     cells = ladder(kind)
     counts = tuple(filled.get(cells.ends(cell)[0], 0) for cell in range(1, cells.cells + 1))  # type: ignore[arg-type]
-    return Counted(cells, counts, 100)
+    return ReleasedCells(cells, counts, 100)
 
 
 def test_bounds_are_those_of_cells_that_are_not_noise() -> None:
@@ -80,11 +80,11 @@ def test_very_unequal_values_are_shown_by_rungs() -> None:
     found = _on_ladder(Kind.REAL, {Fraction(rung): 1000 for rung in (1, 10, 100, 1000, 10_000)})
     finer = narrowed(found, Kind.REAL)
     assert isinstance(finer, Ranges)
-    counted = Counted(finer, (0, 4000, *(20 for _ in range(finer.cells - 3)), 0), 100)
+    counted = ReleasedCells(finer, (0, 4000, *(20 for _ in range(finer.cells - 3)), 0), 100)
     shown = shown_cells(found, counted, Kind.REAL)
     assert isinstance(shown, Ranges)
     assert Fraction(20) in shown.cuts
-    even = Counted(finer, tuple(200 for _ in range(finer.cells)), 100)
+    even = ReleasedCells(finer, tuple(200 for _ in range(finer.cells)), 100)
     assert Fraction(20) not in shown_cells(found, even, Kind.REAL).cuts
 
 
@@ -94,7 +94,7 @@ def test_labels_tell_what_is_in_a_cell() -> None:
     assert whole.label(whole.cells) == "95 to 100"
     ages = Ranges(cuts=(Fraction(3), Fraction(4)), whole=True)
     assert [ages.label(cell) for cell in (1, 2, 3)] == ["below 3", "3", "4 and above"]
-    assert Listed(("a", "b")).label(3) == "other values"
+    assert ListedCells(("a", "b")).label(3) == "other values"
     assert Ranges(cuts=()).label(1) == "everything"
 
 

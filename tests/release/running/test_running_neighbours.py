@@ -18,7 +18,7 @@ from discreet.release.running.measuring import measured_day, read_day
 from discreet.release.running.pricing import PricedRunning
 from discreet.release.running.state import State
 from discreet.release.running.strategy import Strategy
-from discreet.release.running.tree import Tree
+from discreet.release.running.tree import DayTree
 from discreet.release.running.triangular import scaled_root, square_root
 
 Days = frozenset[int]
@@ -81,7 +81,7 @@ def test_a_series_without_memory_is_caught() -> None:
     assert sum(today) == 3 > sum(counted({"a": history}, 3, 1)) == 1
 
 
-@pytest.mark.parametrize("make", [Tree, square_root, scaled_root])
+@pytest.mark.parametrize("make", [DayTree, square_root, scaled_root])
 @pytest.mark.parametrize("days", [1, 2, 3, 4])
 def test_what_is_told_moves_within_the_sensitivity_for_all_neighbours(
     make: Callable[[int], Strategy], days: int, monkeypatch: pytest.MonkeyPatch
@@ -116,7 +116,7 @@ def told(priced: PricedRunning, counts: Sequence[int]) -> list[int]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("make", [Tree, scaled_root])
+@pytest.mark.parametrize("make", [DayTree, scaled_root])
 def test_totals_have_the_variance_that_was_told(
     make: Callable[[int], Strategy], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +143,7 @@ def test_totals_have_the_variance_that_was_told(
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("make", [Tree, scaled_root])
+@pytest.mark.parametrize("make", [DayTree, scaled_root])
 @pytest.mark.parametrize("most", [1, 4])
 def test_what_is_told_of_a_day_follows_the_law_that_is_charged(make: Callable[[int], Strategy], most: int) -> None:
     """The wrong neighbour: noise for one of the days on which a unit is counted."""

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from discreet.errors import InvalidParameter
 from discreet.release.running.choosing import MOST_DAYS, best, largest_error, least_error, strategies
 from discreet.release.running.strategy import ONE, Strategy, root_up
-from discreet.release.running.tree import Tree
+from discreet.release.running.tree import DayTree
 from discreet.release.running.triangular import dailies, scaled_root, square_root, totals
 
 MAKERS: dict[str, Callable[[int], Strategy]] = {
-    "tree": Tree,
+    "tree": DayTree,
     "dailies": dailies,
     "totals": totals,
     "root": square_root,
@@ -113,7 +113,7 @@ def test_a_total_never_looks_ahead() -> None:
 def test_tree_variances_are_those_of_the_full_least_squares_within_a_stretch() -> None:
     """At the end of a full tree no other unbiased combination of its measurements is better."""
     days = 16
-    strategy = Tree(days)
+    strategy = DayTree(days)
     rows = np.array(matrix(strategy), dtype=float) / ONE
     best_variance = np.ones(days) @ np.linalg.inv(rows.T @ rows) @ np.ones(days)
     assert float(strategy.variances()[-1]) == pytest.approx(best_variance, rel=1e-12)

@@ -15,13 +15,13 @@ from statistical import FALSE_ALARM
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.query.engine import Deadline
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.release import Invariant, ReleasePlan, check_tidy, price
 from discreet.release.published import PublishedTable
 from discreet.release.tidy import layout
 
 
-def priced_tables(plan: ReleasePlan) -> dict[str, Priced]:
+def priced_tables(plan: ReleasePlan) -> dict[str, PricedQuery]:
     return {table.name: table.priced for table in price(plan).tables}
 
 

@@ -17,20 +17,20 @@ from discreet.errors import InvalidParameter
 from discreet.release.plan import Level
 from discreet.release.tidy.column import RawColumn, estimate, family_of, tidy_column
 from discreet.release.tidy.known import known_cells, whole_totals
-from discreet.release.tidy.layout import Layout
+from discreet.release.tidy.layout import CellLayout
 from discreet.release.tidy.nonnegative import nonnegative
 from discreet.release.tidy.tables import family_layout, raw_column
 from discreet.release.tidy.whole import WIDE, whole
 
 
-def problem(world: World, noise, deviations) -> tuple[Layout, RawColumn]:
+def problem(world: World, noise, deviations) -> tuple[CellLayout, RawColumn]:
     plan = plan_of(world)
     tables = {table.plan.name: table for table in published(plan, world, noise, deviations)}
     layout = family_layout(plan, tables)
     return layout, raw_column(plan, tables, layout, "n")[1]
 
 
-def knowing(layout: Layout, column: RawColumn, world: World, data: st.DataObject) -> RawColumn:
+def knowing(layout: CellLayout, column: RawColumn, world: World, data: st.DataObject) -> RawColumn:
     """Let some cells be known, as they truly are."""
     truth = exact(layout, world)
     cells = [(table, cell) for table, spot in layout.spots.items() for cell in sorted(set(spot.of_atom.tolist()))]
@@ -38,11 +38,11 @@ def knowing(layout: Layout, column: RawColumn, world: World, data: st.DataObject
     return replace(column, known={(table, cell): int(truth[table][cell]) for table, cell in chosen})
 
 
-def exact(layout: Layout, world: World) -> dict[str, np.ndarray]:
+def exact(layout: CellLayout, world: World) -> dict[str, np.ndarray]:
     return {table_name(by): np.array(list(world.counts(by).values()), float) for by in world.groupings}
 
 
-def matrix(layout: Layout, column: RawColumn) -> np.ndarray:
+def matrix(layout: CellLayout, column: RawColumn) -> np.ndarray:
     """Return the cells of all tables as sums of atoms."""
     return np.vstack([np.eye(spot.cells)[spot.of_atom].T for spot in (layout.spots[table] for table in column.values)])
 
@@ -51,7 +51,7 @@ def stacked(parts) -> np.ndarray:
     return np.concatenate(list(parts.values()))
 
 
-def scales(layout: Layout, column: RawColumn) -> np.ndarray:
+def scales(layout: CellLayout, column: RawColumn) -> np.ndarray:
     return np.concatenate([np.full(len(v), float(column.deviations[table])) for table, v in column.values.items()])
 
 

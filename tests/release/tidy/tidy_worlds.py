@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from discreet.privacy import PureDP
-from discreet.query import Column, Kind, Policy, ReleaseTable
-from discreet.query.results import Numbers
+from discreet.query import AnswerColumn, Kind, Policy, ReleaseTable
+from discreet.query.results import ExactNumbers
 from discreet.release import Allowance, Invariant, Level, Output, PublishedTable, ReleasePlan, Schedule, TablePlan
 
 Values = tuple[Hashable, ...]
@@ -108,10 +108,10 @@ def published(
     for table, by in zip(plan.tables, world.groupings, strict=True):
         counts = world.counts(by)
         values = np.array(list(counts.values()), np.int64) + np.array(noise[by][: len(counts)], np.int64)
-        numbers = Numbers(values, step=grain)
-        keys = [Column(name=name, kind=Kind.TEXT, values=tuple(row[place] for row in counts), measured=False)
+        numbers = ExactNumbers(values, step=grain)
+        keys = [AnswerColumn(name=name, kind=Kind.TEXT, values=tuple(row[place] for row in counts), measured=False)
                 for place, name in enumerate(by)]  # fmt: skip
-        measured = Column(
+        measured = AnswerColumn(
             name="n", kind=Kind.INTEGER, values=numbers, low=numbers, high=numbers, limits=limits, grain=grain
         )
         raw = ReleaseTable(

@@ -2,6 +2,6 @@
 
 from discreet.audit.own.auditing import self_audit
 from discreet.audit.own.report import Row, SelfAudit
-from discreet.audit.own.subject import BlackBox, Listed, Subject
+from discreet.audit.own.subject import BlackBox, ListedSubject, Subject
 
-__all__ = ["BlackBox", "Listed", "Row", "SelfAudit", "Subject", "self_audit"]
+__all__ = ["BlackBox", "ListedSubject", "Row", "SelfAudit", "Subject", "self_audit"]

@@ -10,7 +10,7 @@ from discreet import verify
 from discreet.audit.auditing import audit
 from discreet.audit.own.catalogue import catalogue
 from discreet.audit.own.report import Row, SelfAudit
-from discreet.audit.own.subject import BlackBox, Listed, Subject
+from discreet.audit.own.subject import BlackBox, ListedSubject, Subject
 from discreet.verify.small_worlds import neighbours
 
 __all__ = ["self_audit"]
@@ -37,7 +37,7 @@ def self_audit(
     level = _LEVEL / max(1, sum(isinstance(subject, BlackBox) for subject in chosen))
     rows = []
     for subject in chosen:
-        row = _exact(subject) if isinstance(subject, Listed) else _measured(subject, size, level)
+        row = _exact(subject) if isinstance(subject, ListedSubject) else _measured(subject, size, level)
         rows.append(row)
         if told is not None:
             told(row)
@@ -48,11 +48,11 @@ def _chosen(subjects: Iterable[Subject], size: str) -> Iterator[Subject]:
     for subject in subjects:
         if size == "full" or not subject.large:
             yield subject
-        if size == "full" and isinstance(subject, Listed):
+        if size == "full" and isinstance(subject, ListedSubject):
             yield _run(subject)
 
 
-def _run(subject: Listed) -> BlackBox:
+def _run(subject: ListedSubject) -> BlackBox:
     """Take a listed mechanism for a black box."""
     world, relation = subject.worlds, subject.mechanism.relation
     pairs = [pair for pair in neighbours(world, relation) if pair[0] < pair[1]]
@@ -68,7 +68,7 @@ def _run(subject: Listed) -> BlackBox:
     )
 
 
-def _exact(subject: Listed) -> Row:
+def _exact(subject: ListedSubject) -> Row:
     begun = time.perf_counter()
     found = verify.check(subject.mechanism, subject.worlds, query=subject.given)
     worst = found.worst

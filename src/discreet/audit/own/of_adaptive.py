@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from discreet import adaptive
-from discreet.audit.own.subject import Listed, small
+from discreet.audit.own.subject import ListedSubject, small
 from discreet.mechanisms import Grid, LaplaceNoise
 from discreet.privacy.relation import Relation
 from discreet.verify import Worlds, worlds
@@ -22,7 +22,7 @@ _NODES = 4
 _DELTA = Fraction(1, 100)
 
 
-def of_adaptive() -> Iterator[Listed]:
+def of_adaptive() -> Iterator[ListedSubject]:
     """List them: tests of stability, bins found in the data, smooth sensitivity, graphs, bounds found first."""
     for relation in Relation:
         for mechanism in _stable(relation):
@@ -40,9 +40,9 @@ def of_adaptive() -> Iterator[Listed]:
     yield from _of_graphs()
 
 
-def _listed(mechanism: Any, world: Worlds, query: Any = None, *, name: str = "", large: bool = False) -> Listed:
+def _listed(mechanism: Any, world: Worlds, query: Any = None, *, name: str = "", large: bool = False) -> ListedSubject:
     known = name or type(mechanism).__name__
-    return Listed(part="adaptive", name=known, mechanism=mechanism, worlds=world, query=query, large=large)
+    return ListedSubject(part="adaptive", name=known, mechanism=mechanism, worlds=world, query=query, large=large)
 
 
 def _stable(relation: Relation) -> Iterator[Any]:
@@ -77,7 +77,7 @@ def _clipped() -> adaptive.ClippedMean:
     )
 
 
-def _of_graphs() -> Iterator[Listed]:
+def _of_graphs() -> Iterator[ListedSubject]:
     """All graphs of four nodes: a record is an edge."""
     pairs = list(combinations(range(_NODES), 2))
     graphs = tuple(edges for count in range(len(pairs) + 1) for edges in combinations(pairs, count))

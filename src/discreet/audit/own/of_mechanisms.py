@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-from discreet.audit.own.subject import Listed, small
+from discreet.audit.own.subject import ListedSubject, small
 from discreet.mechanisms import (
     AboveThreshold,
     CorrelatedGaussian,
@@ -45,7 +45,7 @@ _NUMBERS = (-1, 0, 2)
 _LOUD = GaussianNoise.for_rho(2)
 
 
-def of_mechanisms() -> Iterator[Listed]:
+def of_mechanisms() -> Iterator[ListedSubject]:
     """List them: noise on answers, choices, statistics of a column, surveys."""
     for relation in Relation:
         for mechanism in _additive(relation):
@@ -57,13 +57,13 @@ def of_mechanisms() -> Iterator[Listed]:
             yield _listed(mechanism, values, most, None, large=large)
     response = RandomizedResponse.for_epsilon(1, categories=3)
     name = _name(response)
-    yield Listed(part="mechanisms", name=name, mechanism=response, worlds=worlds((0, 1, 2), (2,), ordered=True))
+    yield ListedSubject(part="mechanisms", name=name, mechanism=response, worlds=worlds((0, 1, 2), (2,), ordered=True))
 
 
-def _listed(mechanism: Any, values: Any, most: int, query: Any, *, large: bool = False) -> Listed:
+def _listed(mechanism: Any, values: Any, most: int, query: Any, *, large: bool = False) -> ListedSubject:
     world = small(values, mechanism.relation, most)
     name = _name(mechanism)
-    return Listed(part="mechanisms", name=name, mechanism=mechanism, worlds=world, query=query, large=large)
+    return ListedSubject(part="mechanisms", name=name, mechanism=mechanism, worlds=world, query=query, large=large)
 
 
 def _name(mechanism: Any) -> str:

@@ -10,12 +10,12 @@ from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.verify import Worlds, worlds
 
-__all__ = ["BlackBox", "Listed", "Subject", "sizes", "small"]
+__all__ = ["BlackBox", "ListedSubject", "Subject", "sizes", "small"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedSubject:
     """A mechanism that lists its law, and a small world: its claim is compared with all neighbours exactly."""
 
     part: str
@@ -45,7 +45,7 @@ class BlackBox:
     large: bool = False
 
 
-Subject: TypeAlias = Listed | BlackBox
+Subject: TypeAlias = ListedSubject | BlackBox
 
 
 def sizes(relation: Relation, most: int) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from typing import final
 
 from discreet.cli.output import Block
 
-__all__ = ["Calibrated", "Composed", "Converted"]
+__all__ = ["Calibrated", "ComposedTotal", "Converted"]
 
 
 def _number(value: float | None) -> str:
@@ -17,7 +17,7 @@ def _number(value: float | None) -> str:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Composed:
+class ComposedTotal:
     """The total of some events. An ε of null means that there is none at this δ."""
 
     epsilon: float | None  # rounded up

@@ -10,7 +10,7 @@ from discreet.cli.answers.attacks import Share
 from discreet.cli.output import Block
 
 if TYPE_CHECKING:
-    from discreet.attacks import Guessed, Sticky
+    from discreet.attacks import Sticky, StickyResult
     from discreet.privacy import NotPrivate
 
 __all__ = ["MethodAnswer", "StickyAnswer"]
@@ -27,7 +27,7 @@ class MethodAnswer:
     refused: float  # the share of questions that were not answered
 
     @classmethod
-    def of(cls, one: Guessed) -> MethodAnswer:
+    def of(cls, one: StickyResult) -> MethodAnswer:
         """Read what was found."""
         right = Share.of_success(one.right)
         return cls(method=one.method, right=right, questions=one.questions, refused=one.refused)

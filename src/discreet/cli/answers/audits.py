@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import Block, Table
+from discreet.cli.output import Block, TextTable
 
 if TYPE_CHECKING:
     from discreet.audit import Audit
@@ -122,7 +122,7 @@ class SelfAuditAnswer:
         head = ("what", "relation", "how", "measure", "claimed", "shown", "margin", "")
         rows = [_cells(row) for row in self.rows]
         styles = ["" if row.holds else "bold red" for row in self.rows]
-        yield Table(head=head, rows=rows, right=frozenset({4, 5, 6}), styles=styles)
+        yield TextTable(head=head, rows=rows, right=frozenset({4, 5, 6}), styles=styles)
         yield f"{self.headline}."
         yield from self.notes
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, final
 
-from discreet.cli.output import Block, Table
+from discreet.cli.output import Block, TextTable
 
 if TYPE_CHECKING:
     from discreet.release import Verified
@@ -61,6 +61,6 @@ class VerifiedBundle:
         yield f"{self.name}: {self.known}"
         rows = [(check.status, check.what) for check in self.checks]
         styles = [_STYLES[check.status] for check in self.checks]
-        yield Table(head=("", "what was checked"), rows=rows, styles=styles)
+        yield TextTable(head=("", "what was checked"), rows=rows, styles=styles)
         yield from (problem for check in self.checks for problem in check.problems)
         yield from (check.not_checked for check in self.checks if check.not_checked)

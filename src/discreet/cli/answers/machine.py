@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import final
 
-from discreet.cli.output import Block, Table
+from discreet.cli.output import Block, TextTable
 
 __all__ = ["Check", "Health", "Version"]
 
@@ -52,7 +52,7 @@ class Health:
     def blocks(self) -> Iterator[Block]:
         rows = [("ok" if check.ok else "NOT OK", check.name, check.found) for check in self.checks]
         styles = ["green" if check.ok else "bold red" for check in self.checks]
-        yield Table(head=("", "what", "found"), rows=rows, styles=styles)
+        yield TextTable(head=("", "what", "found"), rows=rows, styles=styles)
         for check in self.checks:
             if not check.ok:
                 yield f"{check.name}: {check.fix}"

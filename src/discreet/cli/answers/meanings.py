@@ -11,12 +11,12 @@ from discreet.cli.output import Block
 if TYPE_CHECKING:
     from discreet.privacy import Meaning
 
-__all__ = ["BeliefAnswer", "DeploymentAnswer", "FoundAnswer", "MeaningAnswer"]
+__all__ = ["BeliefAnswer", "DeploymentAnswer", "FoundShareAnswer", "MeaningAnswer"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FoundAnswer:
+class FoundShareAnswer:
     """Which share of those in the data is found, at most, if this share of the others is wrongly accused."""
 
     false_alarms: float
@@ -55,7 +55,7 @@ class MeaningAnswer:
     delta: float
     success: float  # share of right guesses where a coin gets one half
     odds: float | None  # the factor by which odds may change, apart from a chance of δ
-    found: list[FoundAnswer]
+    found: list[FoundShareAnswer]
     beliefs: list[BeliefAnswer]
     deployments: list[DeploymentAnswer]
     text: str
@@ -66,7 +66,7 @@ class MeaningAnswer:
         plain = found.to_json()
         return cls(
             **{name: plain[name] for name in ("said", "epsilon", "delta", "success", "odds")},
-            found=[FoundAnswer(**one) for one in plain["found"]],
+            found=[FoundShareAnswer(**one) for one in plain["found"]],
             beliefs=[BeliefAnswer(**one) for one in plain["beliefs"]],
             deployments=[DeploymentAnswer(**one) for one in plain["deployments"]],
             text=str(found),

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, Table
+from discreet.cli.output import Block, TextTable
 
 if TYPE_CHECKING:
     from discreet.ledger import Entry, Ledger, ReadClaim
@@ -86,7 +86,7 @@ class History:
 
     def blocks(self) -> Iterator[Block]:
         rows = [(str(e.index), e.time, e.kind, e.principal, _short(e.purpose)) for e in self.entries]
-        yield Table(head=("", "time", "entry", "who", "what for"), rows=rows, right=frozenset({0}))
+        yield TextTable(head=("", "time", "entry", "who", "what for"), rows=rows, right=frozenset({0}))
 
 
 @final
@@ -135,7 +135,7 @@ class Claims:
             yield "every read that was begun has its answer"
             return
         rows = [(str(one.charge), one.dataset, one.principal, one.until, one.state) for one in self.claims]
-        yield Table(head=("charge", "data set", "who", "until", "state"), rows=rows, right=frozenset({0}))
+        yield TextTable(head=("charge", "data set", "who", "until", "state"), rows=rows, right=frozenset({0}))
         yield f"at {self.most} that count, nothing more is read for whoever asked: see ledger release, ledger reopen"
 
 

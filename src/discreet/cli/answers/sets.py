@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import Block, Table
+from discreet.cli.output import Block, TextTable
 
 if TYPE_CHECKING:
     from discreet.data import Bundled
@@ -52,7 +52,7 @@ class Sets:
         for one in self.sets:
             yield f"{one.name}: {one.title}"
             rows = [(file.name, f"{file.rows:,}" if file.rows else "", file.what) for file in one.files]
-            yield Table(head=("file", "rows", "what it is"), rows=rows, right=frozenset({1}))
+            yield TextTable(head=("file", "rows", "what it is"), rows=rows, right=frozenset({1}))
             yield ""
 
 

@@ -9,7 +9,7 @@ from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, Table
+from discreet.cli.output import Block, TextTable
 
 if TYPE_CHECKING:
     from discreet.query import Cell, ReleaseTable
@@ -66,7 +66,7 @@ class TableAnswer:
     def blocks(self) -> Iterator[Block]:
         names = [column.name for column in self.columns]
         right = frozenset(i for i, column in enumerate(self.columns) if column.measured)
-        yield Table(head=names, rows=[[_shown(row[name]) for name in names] for row in self.rows], right=right)
+        yield TextTable(head=names, rows=[[_shown(row[name]) for name in names] for row in self.rows], right=right)
         yield f"± at {100 * self.confidence:g} %, {self.cost}, {self.relation}"
         yield from (f"· {note}" for note in self.notes)
 

@@ -41,8 +41,10 @@ def profile(
     as_json: AsJson = False,
 ) -> None:
     """Tell what is in every column of a table: counts, what is missing, frequent values, quantiles, bounds."""
-    from discreet.cli.profiling import Wanted, profiled
+    from discreet.cli.profiling import ProfileRequest, profiled
 
-    wanted = Wanted(epsilon=epsilon, delta=delta, table=table, numbers=numbers or [], dates=dates or [], key=key)
+    wanted = ProfileRequest(
+        epsilon=epsilon, delta=delta, table=table, numbers=numbers or [], dates=dates or [], key=key
+    )
     found = profiled(source, unit, ledger, wanted, principal=principal, max_epsilon=max_epsilon, out=out)
     show(found, as_json=as_json)

@@ -59,10 +59,10 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Ask one question: its price is shown and agreed to, charged, and then the answer comes with its ±."""
-    from discreet.cli.asking import Offer, ask
+    from discreet.cli.asking import TypedOffer, ask
     from discreet.cli.policies import open_session
 
-    offer = Offer(epsilon, rho, share, error, relative_error, expected, delta, keys, key)
+    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, key)
     with open_session(policy, principal=principal, project=project) as session:
         show(ask(session, sql, offer, max_epsilon=max_epsilon, at_delta=at_delta), as_json=as_json)
         note(f"left: {session.left}")
@@ -84,9 +84,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say how a question would be answered, for which price and how exactly. Free; no row is read."""
-    from discreet.cli.asking import Offer, explained
+    from discreet.cli.asking import TypedOffer, explained
     from discreet.cli.policies import open_session
 
-    offer = Offer(epsilon, rho, share, error, relative_error, expected, delta, keys)
+    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys)
     with open_session(policy, principal=principal, project=project) as session:
         show(explained(session, sql, offer), as_json=as_json)

@@ -50,9 +50,9 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Fit a model to a private table. Rows drawn from it belong to nobody, and it may be published."""
-    from discreet.cli.synthesizing import Wanted, fitted
+    from discreet.cli.synthesizing import FitRequest, fitted
 
-    wanted = Wanted(
+    wanted = FitRequest(
         domain=domain, method=method, epsilon=epsilon, delta=delta, rows_per_unit=rows_per_unit, label=label,
         table=table,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from discreet.cli.asking import Offer
+from discreet.cli.asking import TypedOffer
 from discreet.cli.exits import Code
 from discreet.cli.output import note
 from discreet.cli.shell.lines import statements
@@ -29,7 +29,7 @@ def sit(
     at_delta: str | None,
 ) -> Code:
     """Hear every statement. On a terminal a mistake ends nothing; elsewhere the first one's code is the exit code."""
-    offer = Offer(epsilon=epsilon, delta=delta)
+    offer = TypedOffer(epsilon=epsilon, delta=delta)
     sitting = Sitting(session, offer, principal=principal, max_epsilon=max_epsilon, at_delta=at_delta)
     at_terminal = sys.stdin.isatty()
     if at_terminal:

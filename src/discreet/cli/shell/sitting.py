@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.answers.budgets import BudgetNow
 from discreet.cli.answers.tables import TableAnswer
-from discreet.cli.asking import Offer, explained
+from discreet.cli.asking import TypedOffer, explained
 from discreet.cli.exits import Code, code_of
 from discreet.cli.output import note, printable, show
 from discreet.cli.running import told
@@ -37,7 +37,7 @@ class Sitting:
     """One analyst, one session, and, if they set one, a limit to what the whole sitting may spend."""
 
     def __init__(
-        self, session: Session, offer: Offer, *, principal: str, max_epsilon: str | None, at_delta: str | None
+        self, session: Session, offer: TypedOffer, *, principal: str, max_epsilon: str | None, at_delta: str | None
     ) -> None:
         self._session, self._offer, self._principal, self._at_delta = session, offer, principal, at_delta
         self._limit = limit_of(max_epsilon)
@@ -92,7 +92,7 @@ class Sitting:
         if not said or unknown:
             raise InvalidParameter(f"say such as \\offer epsilon=0.1; there are {', '.join(_OFFERS)}")
         typed: dict[str, Any] = {name: [value] if name == "expected" else value for name, value in said.items()}
-        self._offer = Offer(**typed)
+        self._offer = TypedOffer(**typed)
         note(f"offered from now on: {' '.join(f'{name}={value}' for name, value in said.items())}")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from discreet.evaluation.guessing import Guessed
-from discreet.evaluation.membership import Search
+from discreet.evaluation.guessing import SecretGuesses
+from discreet.evaluation.membership import MembershipSearch
 from discreet.evaluation.page.marks import bars, listing, paragraph, section, words
 from discreet.evaluation.words import level_text, percent
 from discreet.plots import Scale, page_lines, strip
@@ -46,7 +46,7 @@ def attacks_part(evaluation: Evaluation) -> str:
     return section("attacks", "What attackers found", parts)
 
 
-def _search(search: Search) -> Iterator[str]:
+def _search(search: MembershipSearch) -> Iterator[str]:
     yield f"<h3>{'Who is in tables made anew' if search.refitted else 'Who is in the data'}</h3>"
     yield paragraph(_setting(search))
     scale = Scale(0.0, 100.0)
@@ -60,7 +60,7 @@ def _search(search: Search) -> Iterator[str]:
     yield _details(search)
 
 
-def _setting(search: Search) -> str:
+def _setting(search: MembershipSearch) -> str:
     if search.refitted:
         return (
             f"{search.tables} tables were made anew, each from a random half of the rows, by the same method and with "
@@ -73,7 +73,7 @@ def _setting(search: Search) -> str:
     )
 
 
-def _found_row(search: Search, attacker: Attacker, scale: Scale) -> tuple[str, str, str]:
+def _found_row(search: MembershipSearch, attacker: Attacker, scale: Scale) -> tuple[str, str, str]:
     found = attacker.at(_SHOWN)
     low, high = (100 * end for end in found.members.interval())
     ceiling = search.ceiling(found)
@@ -83,7 +83,7 @@ def _found_row(search: Search, attacker: Attacker, scale: Scale) -> tuple[str, s
     return attacker.name, strip(scale, share, low=low, high=high, mark=mark, accent=alarming), percent(share / 100)
 
 
-def _legend(search: Search) -> str:
+def _legend(search: MembershipSearch) -> str:
     told = "The line shows where the true share lies, 95 times in 100."
     if search.promise is not None:
         told += " The triangle is what no attacker whatever can exceed, by the promise."
@@ -93,7 +93,7 @@ def _legend(search: Search) -> str:
     return paragraph(f"{told} {listed}.", kind="note")
 
 
-def _curves(search: Search) -> str:
+def _curves(search: MembershipSearch) -> str:
     """Draw people found against false alarms, with the ceiling and guessing."""
     best = search.best[0]
     step = max(1, len(best.alarms) // _POINTS)
@@ -108,7 +108,7 @@ def _curves(search: Search) -> str:
     return page_lines(curves, across="false alarms (share of the others)", up="people found", name=f"found-{where}")
 
 
-def _level_words(search: Search) -> str:
+def _level_words(search: MembershipSearch) -> str:
     assert search.promise is not None
     if not search.level:
         return (
@@ -119,7 +119,7 @@ def _level_words(search: Search) -> str:
     return f"So many right guesses prove that ε is at least {level}: that is {compared} the promised {claimed}."
 
 
-def _details(search: Search) -> str:
+def _details(search: MembershipSearch) -> str:
     rows = []
     for attacker in search.attackers:
         for found in attacker.found:
@@ -140,7 +140,7 @@ def _hits(success: Success) -> str:
     return f"{success.hits:,} of {success.of:,} ({percent(success.share, 1)})"
 
 
-def _guessed(guessed: Guessed) -> Iterator[str]:
+def _guessed(guessed: SecretGuesses) -> Iterator[str]:
     where = "tables made anew" if guessed.refitted else "the synthetic table"
     yield f"<h3>{words(guessed.secret)}, guessed from {where}</h3>"
     yield paragraph(

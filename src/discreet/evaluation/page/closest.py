@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.evaluation.closeness import Closeness, Spread
+from discreet.evaluation.closeness import Closeness, ClosestDistances
 from discreet.evaluation.page.marks import listing, paragraph, section, words
 from discreet.evaluation.words import percent
 from discreet.plots import page_lines
@@ -35,7 +35,7 @@ def closest_part(evaluation: Evaluation) -> str:
     return section("closest", "How close the closest rows are", parts)
 
 
-def _named(near: Closeness) -> dict[str, Spread]:
+def _named(near: Closeness) -> dict[str, ClosestDistances]:
     found = {"people in the data, to synthetic rows": near.members}
     if near.others is not None:
         found["people held out, to synthetic rows"] = near.others

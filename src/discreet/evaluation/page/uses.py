@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from discreet.evaluation.page.marks import bars, listing, paragraph, section, words
 from discreet.evaluation.words import columns_text, number, percent
-from discreet.evaluation.workload import Asked
+from discreet.evaluation.workload import WorkloadTable
 from discreet.plots import Scale, scale_for, strip
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def questions_part(evaluation: Evaluation) -> str:
     return section("questions", "Questions, asked both ways", parts)
 
 
-def _row(asked: Asked) -> tuple[str, ...]:
+def _row(asked: WorkloadTable) -> tuple[str, ...]:
     first = (words(columns_text(asked.columns)), words(f"{asked.cells:,}"), words(f"± {number(asked.synthetic)}"))
     if asked.alone is None or asked.shared is None:
         return first

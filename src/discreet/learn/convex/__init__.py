@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from discreet.learn.convex.calibrated import Calibration, delta_bound
-from discreet.learn.convex.curvature import Curvature
+from discreet.learn.convex.curvature import LogisticCurvature
 from discreet.learn.convex.objective import ObjectivePerturbation
-from discreet.learn.convex.scores import Scores
+from discreet.learn.convex.scores import LogisticScores
 
-__all__ = ["Calibration", "Curvature", "ObjectivePerturbation", "Scores", "delta_bound"]
+__all__ = ["Calibration", "LogisticCurvature", "LogisticScores", "ObjectivePerturbation", "delta_bound"]

@@ -19,7 +19,7 @@ from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 
-__all__ = ["Curvature"]
+__all__ = ["LogisticCurvature"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -33,7 +33,7 @@ _BLOCK: Final = 1 << 20  # Rows; so many products of at most 2^25 add up exactly
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Curvature:
+class LogisticCurvature:
     """Measure sum p'(x theta) x x^T for rows in the unit ball and public coefficients theta.
 
     Guarantee   Gaussian privacy with mu^2 = `mu_squared`.

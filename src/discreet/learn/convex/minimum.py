@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.learn.convex.curve import PIECE, TOP, slopes_at
 from discreet.learn.convex.gradient import FINE, RADIUS, Labelled, gradient, gradient_slowly, pieces
 
-__all__ = ["Problem", "minimum"]
+__all__ = ["LogisticProblem", "minimum"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -27,7 +27,7 @@ _BLOCK: Final = 1 << 16  # Rows.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class LogisticProblem:
     """sum of losses + ridge |theta|^2 / 2 + slope theta, with numbers that are exact."""
 
     ridge: int  # in units of 2^-42
@@ -47,7 +47,7 @@ class Problem:
         return sum(part * part for part in derivative) <= (self.tolerance << (fine - FINE)) ** 2
 
 
-def minimum(problem: Problem, data: Labelled) -> tuple[list[int], int]:
+def minimum(problem: LogisticProblem, data: Labelled) -> tuple[list[int], int]:
     """Return coefficients and the bits of their step, where the exact gradient is no longer than the tolerance.
 
     Floats only propose; each proposal is judged by the exact gradient. If the step of 2^-42 is too coarse, as it is for
@@ -68,7 +68,7 @@ def minimum(problem: Problem, data: Labelled) -> tuple[list[int], int]:
         place, fine = [at << _FINER for at in place], fine + _FINER
 
 
-def _nearer(problem: Problem, data: Labelled, place: list[int], derivative: list[int], fine: int) -> list[int]:
+def _nearer(problem: LogisticProblem, data: Labelled, place: list[int], derivative: list[int], fine: int) -> list[int]:
     """Go along Newton's direction until the loss, on that line, falls at most half as steeply, and not beyond its end.
 
     The curve has pieces, some of them flat, and on the next one the second derivative may be many times that of this
@@ -94,7 +94,7 @@ def _nearer(problem: Problem, data: Labelled, place: list[int], derivative: list
     return reached
 
 
-def _curvature(problem: Problem, data: Labelled, place: list[int]) -> Floats:
+def _curvature(problem: LogisticProblem, data: Labelled, place: list[int]) -> Floats:
     """Return the second derivative on the pieces where the margins are, in floats. This is private."""
     near = np.array([min(max(at, -_LARGEST), _LARGEST) for at in place], dtype=np.int64)
     total = problem.ridge * 2.0**-FINE * np.eye(len(place))
@@ -105,7 +105,7 @@ def _curvature(problem: Problem, data: Labelled, place: list[int]) -> Floats:
     return total
 
 
-def _by_floats(problem: Problem, data: Labelled) -> Floats:
+def _by_floats(problem: LogisticProblem, data: Labelled) -> Floats:
     """Take Newton steps on the smooth curve, shortened until the loss falls."""
     rows, labels = data.rows / RADIUS, data.labels.astype(np.float64)
     ridge = problem.ridge * 2.0**-FINE

@@ -12,7 +12,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive, positive_integer
 from discreet.learn.convex.curve import STEEPEST
 from discreet.learn.convex.gradient import FINE, Labelled
-from discreet.learn.convex.minimum import UNIT, Problem, minimum
+from discreet.learn.convex.minimum import UNIT, LogisticProblem, minimum
 from discreet.mechanisms.fields import check_noise_variance, settle
 
 __all__ = ["ObjectivePerturbation"]
@@ -108,5 +108,5 @@ class ObjectivePerturbation:
         """Return where the search ends for a slope, in steps of 2^-42. This is private."""
         allowed = int(self.tolerance * (1 << UNIT))
         whole = tuple(part << (UNIT - self.bits) for part in slope)
-        place, fine = minimum(Problem(ridge=self.ridge_units, slope=whole, tolerance=allowed), data)
+        place, fine = minimum(LogisticProblem(ridge=self.ridge_units, slope=whole, tolerance=allowed), data)
         return [round(Fraction(at, 1 << (fine - FINE))) for at in place]

@@ -18,7 +18,7 @@ from discreet.mechanisms.fields import check_noise_variance, read_relation, sett
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 
-__all__ = ["Scores"]
+__all__ = ["LogisticScores"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -30,7 +30,7 @@ _BLOCK: Final = 1 << 20  # Rows; so many products of at most 2^29 add up exactly
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
+class LogisticScores:
     """Measure sum (y - p(x theta)) x for rows in the unit ball and public coefficients theta.
 
     Guarantee   Gaussian privacy with mu^2 = `mu_squared`.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
-from discreet.learn.sklearn.bounds import Frame, declared_bounds, is_by_place, read_bounds
+from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_place, read_bounds
 from discreet.learn.sklearn.classes import class_codes, read_classes
 from discreet.learn.sklearn.cross_validation import (
     refuse_moved_columns,
@@ -32,15 +32,15 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.statistics.columns import as_column, reader_for
 
-__all__ = ["PrivateEstimator", "PrivatePredictor", "Table"]
+__all__ = ["PrivateEstimator", "PrivatePredictor", "TrainingTable"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class TrainingTable:
     """A table and its target before they are read: what is publicly known of them, and how to read them once paid."""
 
-    frame: Frame  # the bounds of the features
+    frame: FeatureFrame  # the bounds of the features
     size: int | None  # the number of rows where it is public: under replace-one
     people: int | None  # the same, or a public guess of it
     _X: Any = field(repr=False)
@@ -92,9 +92,9 @@ class PrivateEstimator(Paying):
     session: Payer | None
     n_features_in_: int
     privacy_spent_: PrivacySpent
-    frame_: Frame
+    frame_: FeatureFrame
 
-    def _table(self, X: Any, y: Any = None, *, y_numeric: bool = False) -> Table:
+    def _table(self, X: Any, y: Any = None, *, y_numeric: bool = False) -> TrainingTable:
         """Look at kinds and shapes, at values only if no session pays for them."""
         relation = self._relation()
         brought = declared_bounds(X)
@@ -110,7 +110,7 @@ class PrivateEstimator(Paying):
         guess = None if self.public_size is None else positive_integer(self.public_size, name="public_size")
         if None not in (size, guess) and size != guess:
             raise InvalidParameter("public_size is not the number of rows, which is public under replace-one")
-        return Table(frame, size, guess if size is None else size, X, y)
+        return TrainingTable(frame, size, guess if size is None else size, X, y)
 
     def _checked(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         if y is None and not self._needs_target():

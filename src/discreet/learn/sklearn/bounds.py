@@ -20,7 +20,7 @@ from discreet.robust.named_bounds import bounds_in_order
 __all__ = [
     "BoundedArray",
     "Bounds",
-    "Frame",
+    "FeatureFrame",
     "Pair",
     "declared_bounds",
     "is_by_place",
@@ -81,7 +81,7 @@ def declared_bounds(X: Any) -> tuple[float, float] | None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FeatureFrame:
     """Public bounds of each feature, moved to -1 and 1. What a row becomes depends on that row alone.
 
     Each value is clamped; what is missing or no number counts as the middle.
@@ -122,7 +122,7 @@ class Frame:
 
 def read_bounds(
     bounds: Any, features: int, *, brought: tuple[float, float] | None = None, names: Sequence[str] | None = None
-) -> Frame:
+) -> FeatureFrame:
     """Read one pair for all features, or one for each, in order or by name; refuse where there are none."""
     given = bounds_in_order(brought if bounds is None else bounds, names)
     if given is None:
@@ -137,10 +137,10 @@ def read_bounds(
     if not isinstance(pairs, Sequence) or isinstance(pairs, (str, bytes)) or not len(pairs):
         raise InvalidParameter('bounds must be a pair (low, high), or one for each column, such as {"age": (0, 120)}')
     if not isinstance(pairs[0], (Sequence, np.ndarray)) or isinstance(pairs[0], (str, bytes)):
-        return Frame((read_pair(pairs, "bounds"),) * features)
+        return FeatureFrame((read_pair(pairs, "bounds"),) * features)
     if len(pairs) != features:
         raise InvalidParameter(f"bounds has {len(pairs)} pairs, and there are {features} columns")
-    return Frame(tuple(read_pair(pair, "bounds") for pair in pairs))
+    return FeatureFrame(tuple(read_pair(pair, "bounds") for pair in pairs))
 
 
 def is_by_place(bounds: Any) -> bool:

@@ -33,7 +33,7 @@ _EMPTY = 3.0  # Deviations of noise below which a cluster is taken to be empty.
 _FLOOR = 1e-6
 
 
-class _Mechanisms(NamedTuple):
+class _KMeansMechanisms(NamedTuple):
     look: ClassMoments
     start: CellCounts
     steps: tuple[ClusterSums, ...]
@@ -102,7 +102,7 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
             self.labels_ = self.predict(X)
         return self
 
-    def _mechanisms(self, mu_squared: Fraction) -> _Mechanisms:
+    def _mechanisms(self, mu_squared: Fraction) -> _KMeansMechanisms:
         clusters, times = (
             positive_integer(self.n_clusters, name="n_clusters"),
             positive_integer(self.n_steps, name="n_steps"),
@@ -110,7 +110,7 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         weight = Fraction(max(1, isqrt(self.n_features_in_)), 2)
         cut, parts = grid_shape(self.n_features_in_)
         rest = (1 - _LOOK - _START) * mu_squared
-        return _Mechanisms(
+        return _KMeansMechanisms(
             ClassMoments(
                 dimension=self.n_features_in_,
                 classes=1,
@@ -148,7 +148,7 @@ def _shares(times: int) -> list[Fraction]:
     return [Fraction(1)] if times == 1 else [*[Fraction(1, 2 * (times - 1))] * (times - 1), Fraction(1, 2)]
 
 
-def _found(mechanisms: _Mechanisms, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
+def _found(mechanisms: _KMeansMechanisms, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Return the centres and the sizes of the last step, in the frame."""
     look, clusters = mechanisms.look, mechanisms.steps[0].clusters
     seen = pooled(look.measure(coarser(steps, look.reach), np.zeros(len(steps), dtype=np.int64)), _FLOOR)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from discreet.exact import Number, nonnegative
-from discreet.learn.sklearn.base import Table
+from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import Bounds
 from discreet.learn.sklearn.regressor import Coefficients, LinearModel, read_method, records
 from discreet.learn.sklearn.robust import m_estimate
@@ -82,7 +82,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
             released = mechanism.release(records(table))
         return self._settle(table, released, method)
 
-    def _mechanism(self, table: Table, design: Design) -> tuple[LeastSquares, str]:
+    def _mechanism(self, table: TrainingTable, design: Design) -> tuple[LeastSquares, str]:
         """Make the mechanism from public facts."""
         method, relation, noise = read_method(self.method, METHODS), self._relation(), self._gaussian(table.people)
         share = _share(self.inference)

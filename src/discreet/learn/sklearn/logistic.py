@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
-from discreet.learn.sklearn.base import PrivatePredictor, Table
+from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Bounds
 from discreet.learn.sklearn.logistic_fits import fitted
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
@@ -25,7 +25,7 @@ from discreet.privacy.relation import Relation
 
 __all__ = ["LogisticRegression"]
 
-Floats = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 _METHODS = ("auto", "objective", "newton")
 
 
@@ -51,8 +51,8 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
 
     keeps_rows_alone = True
     classes_: NDArray[Any]
-    coef_: Floats
-    intercept_: Floats
+    coef_: FloatArray
+    intercept_: FloatArray
     method_: str
 
     def __init__(
@@ -96,7 +96,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self._estimates = Estimates(fits.estimates, fits.errors)
         return self
 
-    def _plan(self, table: Table, classes: int) -> ObjectivePlan | NewtonPlan:
+    def _plan(self, table: TrainingTable, classes: int) -> ObjectivePlan | NewtonPlan:
         features, problems = len(table.frame.bounds), 1 if classes == 2 else classes
         intercept = read_flag(self.fit_intercept, name="fit_intercept")
         wish = None if self.regularisation is None else nonnegative(self.regularisation, name="regularisation")
@@ -123,25 +123,25 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
             people=table.people,
         )
 
-    def decision_function(self, X: Any) -> Floats:
+    def decision_function(self, X: Any) -> FloatArray:
         """Return the log-odds of the second class, or of each class against the rest, for features in their bounds."""
         check_is_fitted(self)
         values = validate_data(self, X, reset=False, dtype=np.float64)
-        inside: Floats = np.clip(values, *self.frame_.limits.T)
+        inside: FloatArray = np.clip(values, *self.frame_.limits.T)
         margins = combined(inside, self.coef_.T) + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: Any) -> FloatArray:
         """Return the chance of each class; where each was fitted against the rest, they are scaled to add up to one."""
         chances = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -30, 30)))
         if chances.ndim == 1:
             return np.column_stack([1 - chances, chances])
-        found: Floats = chances / chances.sum(axis=1, keepdims=True)
+        found: FloatArray = chances / chances.sum(axis=1, keepdims=True)
         return found
 
-    def predict_log_proba(self, X: Any) -> Floats:
+    def predict_log_proba(self, X: Any) -> FloatArray:
         """Return the logarithms of the chances."""
-        logs: Floats = np.log(self.predict_proba(X))
+        logs: FloatArray = np.log(self.predict_proba(X))
         return logs
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -151,7 +151,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         found: NDArray[Any] = self.classes_[places]
         return found
 
-    def intervals_(self, confidence: Number = 0.95) -> Floats:
+    def intervals_(self, confidence: Number = 0.95) -> FloatArray:
         """Return an interval (low, high) for each coefficient, the intercept first, class by class if there are more
         than two. Where they were paid for and the noise hides too much, they are unbounded, (-inf, inf).
         """

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.learn.convex.gradient import RADIUS
-from discreet.learn.sklearn.bounds import Frame
+from discreet.learn.sklearn.bounds import FeatureFrame
 from discreet.learn.sklearn.class_moments import ClassSums
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.robust.design import HALF
 
-__all__ = ["LEVELS", "Columns", "Coordinates", "standardised"]
+__all__ = ["LEVELS", "ColumnScales", "LogisticCoordinates", "standardised"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -31,7 +31,7 @@ _FAR: Final = 1 << 24  # Steps; its square, a thousand times, fits 64 bits.
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class ColumnScales:
     """A centre and a spread for each column, in the frame [-1, 1]."""
 
     centres: Floats
@@ -42,7 +42,7 @@ class Columns:
         return np.asarray((steps / HALF - self.centres) / self.spreads, dtype=np.float64)
 
 
-def standardised(seen: ClassSums, origin: Floats | None) -> Columns:
+def standardised(seen: ClassSums, origin: Floats | None) -> ColumnScales:
     """Choose centres and spreads from noisy sums; the noisier they are, the more alike all columns are taken to be.
 
     With an `origin` columns keep it as their centre: there is no intercept to make up for another.
@@ -54,7 +54,7 @@ def standardised(seen: ClassSums, origin: Floats | None) -> Columns:
     about = seen.squares[0] / count - 2 * centres * seen.sums[0] / count + centres**2
     noise = math.hypot(seen.gap_deviation, 2 * seen.sum_deviation) / count
     variances = _shrunken(np.maximum(about, 0.0), noise)
-    return Columns(centres, np.sqrt(np.maximum(variances, max(_LEAST, noise / 2))))
+    return ColumnScales(centres, np.sqrt(np.maximum(variances, max(_LEAST, noise / 2))))
 
 
 def _shrunken(values: Floats, error: float) -> Floats:
@@ -66,11 +66,11 @@ def _shrunken(values: Floats, error: float) -> Floats:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Coordinates:
+class LogisticCoordinates:
     """Rows (constant, features), at most RADIUS steps long."""
 
-    frame: Frame
-    columns: Columns
+    frame: FeatureFrame
+    columns: ColumnScales
     longest: float  # standardised features longer than this are shortened
     share: float  # of the intercept's column next to the longest row of features; none without an intercept
 
@@ -100,7 +100,7 @@ class Coordinates:
         steps[~inside] = 0
         return steps
 
-    def next_to(self, other: Coordinates) -> Floats:
+    def next_to(self, other: LogisticCoordinates) -> Floats:
         """Return what the coefficients of other coordinates, which differ in the share, are multiplied by here."""
         factors = np.full(self.dimension, other.features_radius / self.features_radius)
         factors[: self.has_intercept] = other.constant / max(self.constant, 1)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.learn.convex.gradient import FINE, Labelled
-from discreet.learn.sklearn.bounds import Frame
+from discreet.learn.sklearn.bounds import FeatureFrame
 from discreet.learn.sklearn.class_moments import coarser
-from discreet.learn.sklearn.logistic_coordinates import Coordinates, standardised
+from discreet.learn.sklearn.logistic_coordinates import LogisticCoordinates, standardised
 from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
 from discreet.robust.lens import lengths
 
@@ -36,7 +36,7 @@ class Fits:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class LogisticFit:
     """One problem, the intercept first, in the units of the data. All of it is public."""
 
     coefficients: Floats
@@ -44,7 +44,7 @@ class Fit:
     errors: Floats | None  # by sampling and by noise; infinite where they cannot be told
 
 
-def fitted(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers) -> Fits:
+def fitted(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Fits:
     """Measure columns and lengths, then fit one problem after the other. It must have been paid for."""
     ground = _prepared(plan, frame, steps, codes)
     labels = [1] if plan.problems == 1 else range(plan.problems)
@@ -62,15 +62,15 @@ def fitted(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, code
 class Ground:
     """Standardised rows, and coordinates in which they lie in a ball. The rows are private."""
 
-    coordinates: Coordinates
+    coordinates: LogisticCoordinates
     standard: Floats = field(repr=False)
     inside: NDArray[np.bool_] = field(repr=False)
 
-    def rows(self, coordinates: Coordinates) -> Integers:
+    def rows(self, coordinates: LogisticCoordinates) -> Integers:
         return coordinates.rows(self.standard, self.inside)
 
 
-def _prepared(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, codes: Integers) -> Ground:
+def _prepared(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Ground:
     """Choose coordinates by noisy means, spreads and lengths.
 
     A row whose label is no class adds nothing to a fit. It is counted, in the middle of the bounds: under replace-one
@@ -85,7 +85,7 @@ def _prepared(plan: ObjectivePlan | NewtonPlan, frame: Frame, steps: Integers, c
     standard = columns.look(steps)
     far = np.where(inside, lengths(standard), 0.0)
     (longest,) = preparation.lengths.chosen((far,), _spared(plan, float(seen.counts[0])))
-    return Ground(Coordinates(frame, columns, longest, plan.constant), standard, inside)
+    return Ground(LogisticCoordinates(frame, columns, longest, plan.constant), standard, inside)
 
 
 def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
@@ -94,16 +94,16 @@ def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
     return min(max(plan.features / math.sqrt(plan.preparation.mu_squared), math.sqrt(people)), people / 4)
 
 
-def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> Fit:
+def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
     return _by_objective(plan, ground, labels) if isinstance(plan, ObjectivePlan) else _by_newton(plan, ground, labels)
 
 
-def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> Fit:
+def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> LogisticFit:
     """Find the minimum with a random slope, and measure the matrix there if intervals are wanted."""
     objective, matrix, plain = plan.objective, plan.curvature, ground.coordinates
     found = np.array([float(value) for value in objective.release(Labelled(ground.rows(plain), labels))])
     if matrix is None:
-        return Fit(plain.turn @ found, plain.turn @ found, None)
+        return LogisticFit(plain.turn @ found, plain.turn @ found, None)
     even = replace(plain, share=plan.even_constant)
     factors = even.next_to(plain)
     place = found * factors
@@ -114,10 +114,10 @@ def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> Fit:
     noise = 1 / (float(objective.mu_squared) * factors**2) + _blurred(matrix.deviation, pull)
     last = float(objective.output_variance) * 4.0**-FINE * factors**2
     covariance = inverse @ (curvature + np.diag(noise)) @ inverse + np.diag(last)
-    return Fit(plain.turn @ found, even.turn @ (place + pull), _errors(even.turn, covariance, is_known))
+    return LogisticFit(plain.turn @ found, even.turn @ (place + pull), _errors(even.turn, covariance, is_known))
 
 
-def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> Fit:
+def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
     """Take early steps over the matrix at zero, which no curvature exceeds, and a last one over that of the fit."""
     data, turn = Labelled(ground.rows(ground.coordinates), labels), ground.coordinates.turn
     place, gram = np.zeros(plan.dimension), plan.gram
@@ -131,7 +131,7 @@ def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> Fit:
     noise = last.deviation**2 + _blurred(matrix.deviation, move)
     covariance = inverse @ (curvature + noise * np.eye(plan.dimension)) @ inverse
     found = turn @ (place + move)
-    return Fit(found, found, _errors(turn, covariance, is_known))
+    return LogisticFit(found, found, _errors(turn, covariance, is_known))
 
 
 def _steps(place: Floats) -> Integers:

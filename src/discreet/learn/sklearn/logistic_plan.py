@@ -9,9 +9,9 @@ from typing import Final, final
 
 from discreet.errors import InvalidParameter
 from discreet.learn.convex.calibrated import Calibration
-from discreet.learn.convex.curvature import Curvature
+from discreet.learn.convex.curvature import LogisticCurvature
 from discreet.learn.convex.objective import ObjectivePerturbation
-from discreet.learn.convex.scores import Scores
+from discreet.learn.convex.scores import LogisticScores
 from discreet.learn.sklearn.class_moments import ClassMoments
 from discreet.learn.sklearn.logistic_coordinates import LEVELS
 from discreet.mechanisms.budget import GaussianNoise
@@ -154,11 +154,11 @@ class ObjectivePlan:
         )
 
     @property
-    def curvature(self) -> Curvature | None:
+    def curvature(self) -> LogisticCurvature | None:
         """Of each problem."""
         share = self.calibration.mu_squared * _CURVATURE / self.problems
         return (
-            Curvature(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
+            LogisticCurvature(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
             if self.inference
             else None
         )
@@ -229,26 +229,28 @@ class NewtonPlan:
     def _part(self, weight: int) -> Fraction:
         return self.mu_squared * (1 - _MOMENTS - _LENGTHS) * weight / (_ALL * self.problems)
 
-    def _matrix(self, weight: int) -> Curvature:
-        return Curvature(dimension=self.dimension, relation=self.relation, mu_squared=self._part(weight))
+    def _matrix(self, weight: int) -> LogisticCurvature:
+        return LogisticCurvature(dimension=self.dimension, relation=self.relation, mu_squared=self._part(weight))
 
-    def _scores(self, weight: int, *, at_zero: bool = False) -> Scores:
-        return Scores(dimension=self.dimension, relation=self.relation, mu_squared=self._part(weight), at_zero=at_zero)
+    def _scores(self, weight: int, *, at_zero: bool = False) -> LogisticScores:
+        return LogisticScores(
+            dimension=self.dimension, relation=self.relation, mu_squared=self._part(weight), at_zero=at_zero
+        )
 
     @property
-    def gram(self) -> Curvature:
+    def gram(self) -> LogisticCurvature:
         return self._matrix(_GRAM)
 
     @property
-    def early(self) -> tuple[Scores, ...]:
+    def early(self) -> tuple[LogisticScores, ...]:
         return tuple(self._scores(weight, at_zero=not number) for number, weight in enumerate(_EARLY))
 
     @property
-    def matrix(self) -> Curvature:
+    def matrix(self) -> LogisticCurvature:
         return self._matrix(_MATRIX)
 
     @property
-    def last(self) -> Scores:
+    def last(self) -> LogisticScores:
         return self._scores(_LAST)
 
     @property

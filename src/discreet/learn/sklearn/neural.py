@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
-from discreet.learn.sklearn.base import PrivatePredictor, Table
+from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.cross_validation import refuse_plain_steps, refuse_unpaid_looks
 from discreet.learn.sklearn.spent import PrivacySpent
@@ -43,7 +43,7 @@ class _Network(PrivatePredictor):
     clip: Any
     verbose: bool
 
-    def _train(self, table: Table, outputs: int, target: Tensor, loss: Any, fill: Any) -> None:
+    def _train(self, table: TrainingTable, outputs: int, target: Tensor, loss: Any, fill: Any) -> None:
         """Pay, then fill the tables and train. Until the run is paid for there are zeros in them."""
         module = self._module(self.n_features_in_, outputs)
         rows = torch.zeros((len(target), self.n_features_in_))
@@ -72,7 +72,7 @@ class _Network(PrivatePredictor):
         self.frame_, self.plan_, self.module_ = table.frame, plan, module.eval()
         self.privacy_spent_ = PrivacySpent(event=plan.event, relation=Relation.ADD_REMOVE, delta=plan.delta)
 
-    def _facts(self, X: Any, y: Any, *, y_numeric: bool) -> Table:
+    def _facts(self, X: Any, y: Any, *, y_numeric: bool) -> TrainingTable:
         if self._relation() is not Relation.ADD_REMOVE:
             raise Refused(
                 "training is private for adding or removing a row, not for replacing one",

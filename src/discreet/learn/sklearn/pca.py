@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive_integer
-from discreet.learn.sklearn.base import Table
+from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import BoundedArray
 from discreet.learn.sklearn.centring import Centring
 from discreet.learn.sklearn.private_ranges import choice_epsilon, shared_mu_squared
@@ -33,7 +33,7 @@ _MEAN, _RADIUS = Fraction(1, 8), Fraction(1, 16)  # Of the budget, where the cen
 _CONFIDENCE = 0.95
 
 
-class _Mechanisms(NamedTuple):
+class _PCAMechanisms(NamedTuple):
     centring: Centring | None
     mu_squared: Fraction  # for the moments; how far out they reach is only known later
 
@@ -105,9 +105,9 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise InvalidParameter(f"n_components must be at most {self.n_features_in_}, the number of columns")
         return kept
 
-    def _mechanisms(self, table: Table, delta: Fraction) -> _Mechanisms:
+    def _mechanisms(self, table: TrainingTable, delta: Fraction) -> _PCAMechanisms:
         if self.coverage is None:
-            return _Mechanisms(None, 1 / self._gaussian(table.people).squared_multiplier)
+            return _PCAMechanisms(None, 1 / self._gaussian(table.people).squared_multiplier)
         coverage, relation = read_share(self.coverage, name="coverage"), self._relation()
         mu_squared = shared_mu_squared(self._epsilon(), delta, relation, share=_RADIUS, choices=1)
         centring = Centring(
@@ -118,9 +118,9 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             mu_squared=_MEAN * mu_squared,
             epsilon=choice_epsilon(_RADIUS * mu_squared, 1),
         )
-        return _Mechanisms(centring, (1 - _MEAN - _RADIUS) * mu_squared)
+        return _PCAMechanisms(centring, (1 - _MEAN - _RADIUS) * mu_squared)
 
-    def _event(self, mechanisms: _Mechanisms) -> Event:
+    def _event(self, mechanisms: _PCAMechanisms) -> Event:
         # The cost of the moments is that of mu, whatever radius will be found.
         moments = mechanisms.moments(self.n_features_in_, self._relation(), FINEST).event
         return moments if mechanisms.centring is None else Composed([mechanisms.centring.event, moments])
@@ -131,7 +131,7 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         # Rounding moves a row by at most half the root of the number of columns.
         return float(np.linalg.norm(half)) / (FINEST - 1 - sqrt(self.n_features_in_))
 
-    def _rows(self, table: Table) -> NDArray[np.int64]:
+    def _rows(self, table: TrainingTable) -> NDArray[np.int64]:
         """Place rows about the middle of the bounds, one step for all columns."""
         _, half = self._middle_and_half()
         rows: NDArray[np.int64] = np.rint(table.steps() * (half / (HALF * self._unit()))).astype(np.int64)

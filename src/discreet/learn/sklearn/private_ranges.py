@@ -10,7 +10,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
-from discreet.learn.sklearn.bounds import Frame, Pair
+from discreet.learn.sklearn.bounds import FeatureFrame, Pair
 from discreet.mechanisms.fields import read_relation, read_share, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
@@ -30,7 +30,7 @@ class PrivateRanges:
     Utility     ranks are off by about (2 / epsilon) ln(points of the grid), whatever the bounds.
     """
 
-    widest: Frame  # bounds that are publicly certain
+    widest: FeatureFrame  # bounds that are publicly certain
     coverage: Fraction
     epsilon: Fraction  # of each of the two quantiles of each column
     relation: Relation
@@ -61,9 +61,11 @@ class PrivateRanges:
                 "most: choose a smaller coverage, spend more, or declare the bounds"
             )
 
-    def find(self, columns: Sequence[Any]) -> Frame:
+    def find(self, columns: Sequence[Any]) -> FeatureFrame:
         """Choose two grid points for each column; where they are the same, its widest bounds stay."""
-        return Frame(tuple(self._pair(grid, column) for grid, column in zip(self.widest.grids, columns, strict=True)))
+        return FeatureFrame(
+            tuple(self._pair(grid, column) for grid, column in zip(self.widest.grids, columns, strict=True))
+        )
 
     def _pair(self, grid: Grid, column: Any) -> Pair:
         rest = (1 - self.coverage) / 2

@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
-from discreet.learn.sklearn.base import PrivatePredictor, Table
+from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.summary import Summary, SummaryRow
 from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.fields import read_confidence
 from discreet.mechanisms.release import Release
 from discreet.robust.accuracy import DROWNED
-from discreet.robust.design import Columns, Design
+from discreet.robust.design import Design, RegressionColumns
 
 __all__ = ["Coefficients", "LinearModel", "read_method", "records"]
 
@@ -44,7 +44,7 @@ class LinearModel(PrivatePredictor):
     declined_: bool
     target_limits_: tuple[float, float]
 
-    def _facts(self, X: Any, y: Any) -> tuple[Table, Design]:
+    def _facts(self, X: Any, y: Any) -> tuple[TrainingTable, Design]:
         """Read the public facts of a regression."""
         table = self._table(X, y, y_numeric=True)
         return table, Design(features=table.frame.bounds, response=self._target_pair())
@@ -60,7 +60,7 @@ class LinearModel(PrivatePredictor):
             )
         return read_pair(self.target_bounds, "target_bounds")
 
-    def _settle(self, table: Table, released: Coefficients, method: str) -> Self:
+    def _settle(self, table: TrainingTable, released: Coefficients, method: str) -> Self:
         """Keep a release as scikit-learn names it."""
         value = released.value
         low, high = self._target_pair()
@@ -137,9 +137,9 @@ class LinearModel(PrivatePredictor):
         return ["intercept", *features]
 
 
-def records(table: Table) -> Columns:
+def records(table: TrainingTable) -> RegressionColumns:
     """Read the columns of a table and its target. This is private."""
-    return Columns([*table.columns(), table.target()])
+    return RegressionColumns([*table.columns(), table.target()])
 
 
 def read_method(method: Any, known: tuple[str, ...]) -> str:

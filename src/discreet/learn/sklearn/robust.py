@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none
-from discreet.learn.sklearn.base import Table
+from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import Bounds
 from discreet.learn.sklearn.regressor import LinearModel, read_method
 from discreet.mechanisms.budget import GaussianNoise
@@ -24,7 +24,7 @@ from discreet.robust.regressions import usual_leverage
 
 __all__ = ["RobustRegressor", "m_estimate"]
 
-METHODS: Final = ("newton", "gradient_descent")
+ROBUST_METHODS: Final = ("newton", "gradient_descent")
 _HUBER: Final = Huber()
 
 
@@ -77,7 +77,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         name = "Huber" if self.psi is None else type(self.psi).__name__
         return self._settle(table, mechanism.release((table.values(), table.target())), f"{name}, {self.method}")
 
-    def _mechanism(self, table: Table, design: Design) -> PrivateRegression:
+    def _mechanism(self, table: TrainingTable, design: Design) -> PrivateRegression:
         return m_estimate(
             design,
             self._relation(),
@@ -90,7 +90,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
 
     def _schedule(self, people: int | None) -> RegressionSchedule:
         inference = read_flag(self.inference, name="inference")
-        if read_method(self.method, METHODS) == "newton":
+        if read_method(self.method, ROBUST_METHODS) == "newton":
             return RegressionNewton(inference=inference)
         if people is None:
             raise InvalidParameter(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 
 from discreet.exact import Number, positive
-from discreet.learn.sklearn.base import Table
+from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import BoundedArray, read_ends
 from discreet.learn.sklearn.class_laws import pooled
 from discreet.learn.sklearn.class_moments import ClassMoments, ClassSums, coarser
@@ -86,7 +86,7 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         self._settle(moments.measure(steps, np.zeros(len(steps), dtype=np.int64)), float(limit), *flags)
         return self
 
-    def _mechanisms(self, table: Table, delta: Fraction) -> tuple[ClassMoments, PrivateRanges | None]:
+    def _mechanisms(self, table: TrainingTable, delta: Fraction) -> tuple[ClassMoments, PrivateRanges | None]:
         if self.coverage is None:
             return self._moments(1 / self._gaussian(table.people).squared_multiplier), None
         choices = 2 * self.n_features_in_

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import discreet.learn.needs_torch  # noqa: F401 - says what to install, if that is missing
 from discreet.learn.torch.adam import DPAdamBC
-from discreet.learn.torch.export import Promise, load_weights
+from discreet.learn.torch.export import WeightsPromise, load_weights
 from discreet.learn.torch.poisoning import PoisonEffect, PoisoningReport, poisoning_check
 from discreet.learn.torch.private import make_private
 from discreet.learn.torch.projections import Box, L2Ball
 from discreet.learn.torch.report import TrainingReport
 from discreet.learn.torch.streaming import make_private_stream
-from discreet.learn.torch.told import Spent, StepDone
+from discreet.learn.torch.told import StepDone, StepsSpent
 from discreet.learn.torch.training import PrivateTraining
 
 __all__ = [
@@ -20,10 +20,10 @@ __all__ = [
     "PoisonEffect",
     "PoisoningReport",
     "PrivateTraining",
-    "Promise",
-    "Spent",
     "StepDone",
+    "StepsSpent",
     "TrainingReport",
+    "WeightsPromise",
     "load_weights",
     "make_private",
     "make_private_stream",

@@ -14,7 +14,7 @@ from discreet.learn.torch.clipping import ClippedSums
 from discreet.learn.torch.layers.probe import Probed, probe
 from discreet.learn.torch.losses import RowLosses, as_pair
 from discreet.learn.torch.paying import MOST_CLAIMS
-from discreet.learn.torch.rows import Rows
+from discreet.learn.torch.rows import TrainingRows
 from discreet.learn.torch.training import PrivateTraining
 from discreet.learn.torch.trees import Tree, leaves, mapped
 from discreet.learn.training import Clip, RunPlan, grid_for
@@ -59,7 +59,7 @@ def claimed_at_once(plan: RunPlan, steps: int | None) -> int:
     return max(chosen, -(-plan.steps // MOST_CLAIMS))
 
 
-def probed_on(losses: RowLosses, rows: Rows, slots: int, watch: Tree | None) -> Probed:
+def probed_on(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | None) -> Probed:
     """Try the model on made-up rows, or on public ones where there are at least two."""
     example = as_pair(mapped(lambda part: part[0], losses.view(rows.blank(slots))))
     several = watch is not None and all(len(part) > 1 for part in leaves(watch) if isinstance(part, Tensor))

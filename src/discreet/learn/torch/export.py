@@ -23,14 +23,14 @@ from discreet.privacy import Composed, Event, Relation
 from discreet.privacy import epsilon as privacy_epsilon
 from discreet.stored_names import stored_names
 
-__all__ = ["Promise", "export_weights", "load_weights"]
+__all__ = ["WeightsPromise", "export_weights", "load_weights"]
 
 _HEAD = "discreet"
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promise:
+class WeightsPromise:
     """What is promised about a trained model, as it stands in the file of its weights."""
 
     name: str
@@ -46,12 +46,12 @@ class Promise:
         return self.guarantee
 
     @staticmethod
-    def of(plan: RunPlan, name: str, *, averaged: bool, earlier: tuple[Event, ...] = ()) -> Promise:
+    def of(plan: RunPlan, name: str, *, averaged: bool, earlier: tuple[Event, ...] = ()) -> WeightsPromise:
         """Say what a run promises, once and for all its weights; with earlier runs on the same weights, together."""
         epsilon, delta = _together(plan, earlier), up(plan.delta)
         spent = f"ε = {significant_up(Fraction(epsilon))} at δ = {delta:.3g}"
         runs = f" by {1 + len(earlier)} runs that were planned beforehand" if earlier else ""
-        return Promise(
+        return WeightsPromise(
             name=name,
             guarantee=(
                 f"These weights are differentially private{runs}: {spent}, for adding or removing one row of the "
@@ -68,8 +68,8 @@ class Promise:
 
 # Stored in the heads of weights: these names never change.
 _STORED = stored_names(
-    {Promise: "Promise: name guarantee epsilon delta relation unit averaged plan"},
-)[Promise]
+    {WeightsPromise: "Promise: name guarantee epsilon delta relation unit averaged plan"},
+)[WeightsPromise]
 
 
 def _together(plan: RunPlan, earlier: tuple[Event, ...]) -> float:
@@ -78,19 +78,19 @@ def _together(plan: RunPlan, earlier: tuple[Event, ...]) -> float:
     return privacy_epsilon(Composed([*earlier, plan.event]), plan.delta, relation=Relation.ADD_REMOVE)
 
 
-def export_weights(path: Path, weights: Mapping[str, Tensor], promise: Promise) -> None:
+def export_weights(path: Path, weights: Mapping[str, Tensor], promise: WeightsPromise) -> None:
     """Write weights and promise as one safetensors file, all of it or nothing."""
     own = {name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in weights.items()}
     place(path, save(own, {_HEAD: json.dumps(dict(_STORED.values(promise)), ensure_ascii=False)}))
 
 
-def load_weights(model: nn.Module, path: str | Path) -> Promise:
+def load_weights(model: nn.Module, path: str | Path) -> WeightsPromise:
     """Load exported weights into a model of the same layers, and return what was promised about them."""
     try:
         with safe_open(str(path), framework="pt") as file:
             told: dict[str, Any] = json.loads((file.metadata() or {})[_HEAD])
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dictionary
-        promise = Promise(**_STORED.arguments(told) or {})
+        promise = WeightsPromise(**_STORED.arguments(told) or {})
     except (SafetensorError, KeyError, ValueError, TypeError, AttributeError):
         raise Refused("this file holds no weights that private.export wrote") from None
     try:

@@ -6,17 +6,17 @@ from weakref import WeakKeyDictionary
 
 from torch import nn
 
-from discreet.learn.torch.standing import Standing
+from discreet.learn.torch.standing import RunState
 from discreet.learn.training import RunPlan
 from discreet.privacy import Event
 
 __all__ = ["earlier_runs", "remember_steps"]
 
 # By model and run. A run that goes on from its folder is the same one.
-_RUNS: WeakKeyDictionary[nn.Module, dict[object, tuple[RunPlan, Standing]]] = WeakKeyDictionary()
+_RUNS: WeakKeyDictionary[nn.Module, dict[object, tuple[RunPlan, RunState]]] = WeakKeyDictionary()
 
 
-def remember_steps(model: nn.Module, run: object, plan: RunPlan, standing: Standing) -> None:
+def remember_steps(model: nn.Module, run: object, plan: RunPlan, standing: RunState) -> None:
     """Note that a run moves the weights of a model; `standing` says at any time how far it is."""
     _RUNS.setdefault(model, {})[run] = (plan, standing)
 

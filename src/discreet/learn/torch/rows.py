@@ -21,12 +21,12 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.secret_chance import renew_generators
 from discreet.learn.torch.trees import Tree, joined, leaves, mapped, retyped, same_shape
 
-__all__ = ["Collate", "ItemRows", "Rows", "TensorRows", "read_rows"]
+__all__ = ["Collate", "ItemRows", "TensorRows", "TrainingRows", "read_rows"]
 
 Collate = Callable[[list[Any]], Tree]
 
 
-class Rows(Protocol):
+class TrainingRows(Protocol):
     """Where the rows of a training run come from."""
 
     @property
@@ -92,7 +92,7 @@ class ItemRows:
         return row if same_shape(self.zero, row) else None
 
 
-def read_rows(dataset: Any, *, collate: Collate | None = None, example: Any = None) -> Rows:
+def read_rows(dataset: Any, *, collate: Collate | None = None, example: Any = None) -> TrainingRows:
     """Accept tensors, arrays, a tuple of them, a TensorDataset, or a data set with `len` and items.
 
     Nothing is read: tensors tell their shapes, and for a data set of items the made-up row `example` does.

@@ -12,14 +12,14 @@ from discreet.errors import Refused
 from discreet.learn.torch.checkpoints import pack, unpack
 from discreet.learn.torch.noisy import NoisyStep
 
-__all__ = ["Standing"]
+__all__ = ["RunState"]
 
 _FORMAT = 1
 
 
 @final
 @dataclass(slots=True)
-class Standing:
+class RunState:
     """How many steps are behind a run, and how many of them are in the weights."""
 
     begun: int = 0  # steps that may have been released, or were lost; they are spent
@@ -42,7 +42,7 @@ class Standing:
         )
 
     @staticmethod
-    def restored(content: bytes, model: nn.Module, parts: NoisyStep) -> Standing:
+    def restored(content: bytes, model: nn.Module, parts: NoisyStep) -> RunState:
         """Bring model and optimiser to where the checkpoint was written."""
         held = unpack(content)
         if held.get("format") != _FORMAT:
@@ -50,7 +50,7 @@ class Standing:
         model.load_state_dict(held["model"])
         parts.optimizer.load_state_dict(held["optimizer"])
         _restore_rest(held, parts)
-        return Standing(held["begun"], held["taken"])
+        return RunState(held["begun"], held["taken"])
 
 
 def _restore_rest(held: dict[str, Any], parts: NoisyStep) -> None:

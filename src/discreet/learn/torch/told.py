@@ -9,7 +9,7 @@ from typing import final
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 
-__all__ = ["Spent", "StepDone"]
+__all__ = ["StepDone", "StepsSpent"]
 
 
 @final
@@ -26,7 +26,7 @@ class StepDone:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class StepsSpent:
     """What the steps so far have spent; the ledger was charged for the whole run before the first one."""
 
     steps: int

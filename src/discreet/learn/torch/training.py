@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from discreet.errors import Refused
 from discreet.exact import up
 from discreet.learn.torch.checkpoints import RunFolder
-from discreet.learn.torch.export import Promise, export_weights
+from discreet.learn.torch.export import WeightsPromise, export_weights
 from discreet.learn.torch.guarding import Guard
 from discreet.learn.torch.layers.probe import Probed
 from discreet.learn.torch.lineage import earlier_runs, remember_steps
@@ -23,10 +23,10 @@ from discreet.learn.torch.losses import RowLosses, check_losses, failing_alike
 from discreet.learn.torch.noisy import NoisyStep
 from discreet.learn.torch.progress import progress_line
 from discreet.learn.torch.report import TrainingReport
-from discreet.learn.torch.rows import Rows
+from discreet.learn.torch.rows import TrainingRows
 from discreet.learn.torch.secret_chance import renew_torch_generator
-from discreet.learn.torch.standing import Standing
-from discreet.learn.torch.told import Spent, StepDone
+from discreet.learn.torch.standing import RunState
+from discreet.learn.torch.told import StepDone, StepsSpent
 from discreet.learn.torch.trees import Tree
 from discreet.learn.torch.turns import Handed, Turns
 from discreet.learn.torch.witness import Witness
@@ -56,7 +56,7 @@ class PrivateTraining:
         self,
         *,
         report: TrainingReport,
-        rows: Rows,
+        rows: TrainingRows,
         parts: NoisyStep,
         sampler: RunSampler,
         losses: RowLosses,
@@ -94,10 +94,10 @@ class PrivateTraining:
         return self.plan.epsilon(self.plan.delta)
 
     @property
-    def spent(self) -> Spent:
+    def spent(self) -> StepsSpent:
         """What the steps so far have spent, lost ones included."""
         steps = self._standing.begun
-        return Spent(
+        return StepsSpent(
             steps=steps, event=self.plan.after(steps), epsilon=self._epsilon_after(steps), delta=up(self.plan.delta)
         )
 
@@ -173,11 +173,11 @@ class PrivateTraining:
             self._folder.save(self._standing.begun, self._standing.packed(self.model, self._parts))
             self._kept = self._standing.begun
 
-    def export(self, path: str | Path) -> Promise:
+    def export(self, path: str | Path) -> WeightsPromise:
         """Write the weights, averaged if there is an average, with what is promised about them."""
         self._check_own()
         averaged = self._parts.average is not None
-        promise = Promise.of(self.plan, self._name, averaged=averaged, earlier=self._earlier)
+        promise = WeightsPromise.of(self.plan, self._name, averaged=averaged, earlier=self._earlier)
         with self.averaged():
             export_weights(Path(path), self.model.state_dict(), promise)
         return promise
@@ -277,12 +277,12 @@ class PrivateTraining:
     def _epsilon_after(self, steps: int) -> float:
         return epsilon(self.plan.after(steps), self.plan.delta, relation=Relation.ADD_REMOVE)
 
-    def _resumed(self) -> Standing:
+    def _resumed(self) -> RunState:
         """Go on behind everything that was claimed, from the newest weights there are."""
         if self._folder is None:
-            return Standing()
+            return RunState()
         content = self._folder.latest()
-        standing = Standing() if content is None else Standing.restored(content, self.model, self._parts)
+        standing = RunState() if content is None else RunState.restored(content, self.model, self._parts)
         standing.begun = self._folder.claimed
         return standing
 

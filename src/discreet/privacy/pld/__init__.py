@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.privacy.pld.privacy_profile import Profile, profile
+from discreet.privacy.pld.privacy_profile import LossProfile, profile
 
-__all__ = ["Profile", "profile"]
+__all__ = ["LossProfile", "profile"]

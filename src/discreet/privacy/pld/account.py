@@ -12,7 +12,7 @@ from discreet.privacy.pld.compose import compose, ever
 from discreet.privacy.pld.cumulant import Cumulant
 from discreet.privacy.pld.divergence import Divergence
 from discreet.privacy.pld.grid import GridLoss, all_on_grid, multiples
-from discreet.privacy.pld.pair import Pair, Ticks, few
+from discreet.privacy.pld.pair import DominatingPair, Ticks, few
 from discreet.privacy.pld.plan import COARSE, LOWER, UPPER, Aim, Goal, Sketch
 from discreet.privacy.pld.terms import Term, lattice, pairs_of
 
@@ -160,7 +160,7 @@ def _on_step(terms: tuple[Term, ...], aims: Sequence[Aim], tail: float, goal: Go
     ]
 
 
-def _placed(pairs: Sequence[tuple[Pair, int]], step: float) -> list[tuple[GridLoss, int]]:
+def _placed(pairs: Sequence[tuple[DominatingPair, int]], step: float) -> list[tuple[GridLoss, int]]:
     placed = all_on_grid([pair for pair, _ in pairs], step)
     return [(loss, count) for loss, (_, count) in zip(placed, pairs, strict=True)]
 
@@ -184,7 +184,7 @@ def _sketches(terms: tuple[Term, ...], tail: float) -> list[Sketch]:
     ]
 
 
-def _directions(terms: tuple[Term, ...], ticks: Ticks, tail: float) -> list[list[tuple[Pair, int]]]:
+def _directions(terms: tuple[Term, ...], ticks: Ticks, tail: float) -> list[list[tuple[DominatingPair, int]]]:
     """Return the pairs of all terms in each direction. One that is its own mirror image serves in both."""
     found = pairs_of(terms, ticks, tail)
     return [

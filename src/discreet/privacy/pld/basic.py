@@ -22,14 +22,14 @@ from discreet.privacy.events import (
     RandomizedResponse,
 )
 from discreet.privacy.pld.lattice import discrete_gaussian, discrete_laplace, whole_shift
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few, inverse
-from discreet.privacy.pld.rows import Rows
+from discreet.privacy.pld.pair import DominatingPair, Floats, Ticks, as_float, few, inverse
+from discreet.privacy.pld.rows import RaggedRows
 
 __all__ = ["dominating_pair", "laplace_pairs", "require_pair"]
 
 
 @singledispatch
-def dominating_pair(event: Event, ticks: Ticks, tail: float) -> Pair:
+def dominating_pair(event: Event, ticks: Ticks, tail: float) -> DominatingPair:
     """Return a pair that dominates `event`, cut into cells at `ticks`, losing at most the mass `tail`."""
     raise UnsupportedEvent(f"no dominating pair is known for {type(event).__name__}: account for it by Renyi")
 
@@ -43,19 +43,19 @@ def require_pair(event: Event) -> None:
 
 
 @dominating_pair.register
-def _(event: PureDP, ticks: Ticks, tail: float) -> Pair:
+def _(event: PureDP, ticks: Ticks, tail: float) -> DominatingPair:
     """Binary randomized response dominates every epsilon-private mechanism. [KOV15]"""
     return _answers(as_float(event.epsilon, "epsilon"), others=0)
 
 
 @dominating_pair.register
-def _(event: BoundedRange, ticks: Ticks, tail: float) -> Pair:
+def _(event: BoundedRange, ticks: Ticks, tail: float) -> DominatingPair:
     """Bounded range implies pure privacy; the pair is not attained by one mechanism."""
     return _answers(as_float(event.epsilon, "epsilon"), others=0)
 
 
 @dominating_pair.register
-def _(event: ApproxDP, ticks: Ticks, tail: float) -> Pair:
+def _(event: ApproxDP, ticks: Ticks, tail: float) -> DominatingPair:
     """With probability delta everything is told, else randomized response answers. [KOV15]"""
     pair = _answers(as_float(event.epsilon, "epsilon"), others=0)
     silent, told = as_float(1 - event.delta, "1 - delta"), up(event.delta)
@@ -63,27 +63,27 @@ def _(event: ApproxDP, ticks: Ticks, tail: float) -> Pair:
 
 
 @dominating_pair.register
-def _(event: RandomizedResponse, ticks: Ticks, tail: float) -> Pair:
+def _(event: RandomizedResponse, ticks: Ticks, tail: float) -> DominatingPair:
     """Two answers are the true one of either neighbour; the others carry no loss. [KBR16]"""
     if event.categories > 10**15:
         raise UnsupportedEvent("numerical accounting takes at most 1e15 categories")
     return _answers(as_float(event.epsilon, "epsilon"), others=event.categories - 2)
 
 
-def _answers(epsilon: float, *, others: int) -> Pair:
+def _answers(epsilon: float, *, others: int) -> DominatingPair:
     odds = math.exp(-epsilon)
     truth = 1 / (1 + (1 + others) * odds)
     p = np.array([truth, others * truth * odds, truth * odds])
-    return Pair(loss=np.array([epsilon, 0.0, -epsilon]), p=p, q=p[::-1], top=epsilon)
+    return DominatingPair(loss=np.array([epsilon, 0.0, -epsilon]), p=p, q=p[::-1], top=epsilon)
 
 
 @dominating_pair.register
-def _(event: Laplace, ticks: Ticks, tail: float) -> Pair:
+def _(event: Laplace, ticks: Ticks, tail: float) -> DominatingPair:
     """One number shifted by the whole sensitivity is the worst case, as for `DiscreteLaplace`."""
     return laplace_pairs([event], ticks)[0]
 
 
-def laplace_pairs(events: Sequence[Laplace], ticks: Ticks) -> list[Pair]:
+def laplace_pairs(events: Sequence[Laplace], ticks: Ticks) -> list[DominatingPair]:
     """Return the pair of each event. P is centred at 0, Q at E, the inverse of the noise multiplier.
 
     Half of P has the loss E, a density falls to -E: at the loss l it is exp((l - E) / 2) / 4. Splitting a cell of
@@ -91,14 +91,14 @@ def laplace_pairs(events: Sequence[Laplace], ticks: Ticks) -> list[Pair]:
     """
     reaches = [inverse(event.noise_multiplier, "noise_multiplier") for event in events]
     pieces = [piece for reach in reaches for piece in ([-reach], _inside(ticks(-reach, reach), reach), [reach])]
-    rows = Rows.of([2 + len(piece) for piece in pieces[1::3]])
+    rows = RaggedRows.of([2 + len(piece) for piece in pieces[1::3]])
     loss, reach = np.concatenate(pieces), rows.spread(np.array(reaches))
     half = np.tanh(np.diff(loss) / 4) / 2
     half[rows.starts[1:] - 1] = 0.5  # There is no cell between two pairs, but half of a law on each end.
     mass = np.concatenate(([0.5], half)) + np.concatenate((half, [0.5]))
     p, q = np.exp((loss - reach) / 2) * mass, np.exp(-(loss + reach) / 2) * mass
     parts = zip(*map(rows.split, (loss, p, q)), reaches, strict=True)
-    return [Pair(loss=loss, p=p, q=q, top=reach, cut=True) for loss, p, q, reach in parts]
+    return [DominatingPair(loss=loss, p=p, q=q, top=reach, cut=True) for loss, p, q, reach in parts]
 
 
 def _inside(inner: Floats, reach: float) -> Floats:
@@ -107,10 +107,10 @@ def _inside(inner: Floats, reach: float) -> Floats:
 
 
 @dominating_pair.register
-def _(event: DiscreteLaplace, ticks: Ticks, tail: float) -> Pair:
+def _(event: DiscreteLaplace, ticks: Ticks, tail: float) -> DominatingPair:
     return discrete_laplace(event, ticks)
 
 
 @dominating_pair.register
-def _(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pair:
+def _(event: DiscreteGaussian, ticks: Ticks, tail: float) -> DominatingPair:
     return discrete_gaussian(event, ticks, tail)

@@ -20,7 +20,7 @@ from discreet.privacy.pld.cumulant import Cumulant
 from discreet.privacy.pld.divergence import Divergence, exp
 from discreet.privacy.pld.grid import GridLoss, binned
 from discreet.privacy.pld.pair import Floats
-from discreet.privacy.pld.plan import Plan
+from discreet.privacy.pld.plan import CompositionPlan
 
 __all__ = ["compose", "ever"]
 
@@ -30,7 +30,7 @@ _ULP = 2.0**-53
 _SHORT = 512  # points
 
 
-def compose(losses: Sequence[tuple[GridLoss, int]], plan: Plan) -> Divergence:
+def compose(losses: Sequence[tuple[GridLoss, int]], plan: CompositionPlan) -> Divergence:
     """Compose losses on one grid, each so many times."""
     cumulant = Cumulant((loss.loss, loss.mass, count) for loss, count in losses)
     if cumulant(plan.tilt) > plan.tilt * plan.centre + 1:
@@ -63,7 +63,7 @@ def compose(losses: Sequence[tuple[GridLoss, int]], plan: Plan) -> Divergence:
     )
 
 
-def _moments(cumulant: Cumulant, plan: Plan) -> tuple[tuple[float, float], ...]:
+def _moments(cumulant: Cumulant, plan: CompositionPlan) -> tuple[tuple[float, float], ...]:
     """Return slopes s with K(s) - s centre: the planned one, and smaller ones if it does not fit."""
     slopes = [plan.slope, plan.tilt + plan.rise]
     while cumulant(slopes[-1]) > slopes[-1] * plan.centre + 1 and len(slopes) < 12:
@@ -71,7 +71,7 @@ def _moments(cumulant: Cumulant, plan: Plan) -> tuple[tuple[float, float], ...]:
     return tuple((slope, cumulant(slope) - slope * plan.centre) for slope in slopes)
 
 
-def _suffix_sums(mass: Floats, plan: Plan) -> tuple[int, Floats, Floats]:
+def _suffix_sums(mass: Floats, plan: CompositionPlan) -> tuple[int, Floats, Floats]:
     """Return the first grid point kept, and the two sums of `Divergence` from each point on, with a 0 at the end.
 
     Weights above e^300 belong to no epsilon of interest. Those below e^-300 are too small to be missed.
@@ -113,7 +113,9 @@ def _geometric(origin: float, rate: float, step: float, size: int) -> Floats:
     return product
 
 
-def _convolve(losses: Sequence[tuple[GridLoss, int]], tilted: Sequence[Floats], plan: Plan) -> tuple[Floats, float]:
+def _convolve(
+    losses: Sequence[tuple[GridLoss, int]], tilted: Sequence[Floats], plan: CompositionPlan
+) -> tuple[Floats, float]:
     """Return the law of the tilted sum, folded into the window, and a bound on the norm of its error.
 
     A transform of n points errs by at most f = 8 log2(n) ulp of the norm [Hig02]: on a law v by f |v| sqrt(n). No
@@ -175,7 +177,7 @@ def _power(base: Complexes, count: int) -> Complexes:
     return result
 
 
-def _tails(cumulant: Cumulant, value: float, plan: Plan) -> tuple[float, float]:
+def _tails(cumulant: Cumulant, value: float, plan: CompositionPlan) -> tuple[float, float]:
     """Bound the tilted mass above and below the window, by Chernoff."""
     bottom, top = plan.start * plan.step, (plan.start + plan.size) * plan.step
     above = cumulant(plan.tilt + plan.rise) - value - plan.rise * top
@@ -183,7 +185,7 @@ def _tails(cumulant: Cumulant, value: float, plan: Plan) -> tuple[float, float]:
     return 1.01 * exp(min(0.0, above)), 1.01 * exp(min(0.0, below))
 
 
-def _relative_error(losses: Sequence[tuple[GridLoss, int]], logs: Floats, plan: Plan) -> float:
+def _relative_error(losses: Sequence[tuple[GridLoss, int]], logs: Floats, plan: CompositionPlan) -> float:
     """Bound the relative error of a product of masses, tilted and back: exponents are right to a few ulp."""
     total = 1e-11
     for (loss, count), log in zip(losses, logs, strict=True):

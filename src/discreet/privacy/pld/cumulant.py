@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from discreet.privacy.pld.pair import Floats
-from discreet.privacy.pld.rows import Rows
+from discreet.privacy.pld.rows import RaggedRows
 
 __all__ = ["Cumulant"]
 
@@ -26,7 +26,7 @@ class Cumulant:
         values, masses, counts = zip(*losses, strict=True)
         self._loss = np.concatenate(values)
         self._log_mass = np.log(np.concatenate(masses))
-        self._rows = Rows.of([len(value) for value in values])
+        self._rows = RaggedRows.of([len(value) for value in values])
         self._counts = np.array(counts, dtype=np.float64)
 
     def __call__(self, tilt: float) -> float:

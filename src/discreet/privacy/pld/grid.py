@@ -10,8 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.pld.pair import Floats, Pair, Ticks
-from discreet.privacy.pld.rows import Rows
+from discreet.privacy.pld.pair import DominatingPair, Floats, Ticks
+from discreet.privacy.pld.rows import RaggedRows
 
 __all__ = ["GridLoss", "all_on_grid", "binned", "multiples", "on_grid"]
 
@@ -50,18 +50,18 @@ def multiples(step: float) -> Ticks:
     return inside
 
 
-def on_grid(pair: Pair, step: float) -> GridLoss:
+def on_grid(pair: DominatingPair, step: float) -> GridLoss:
     """Put one pair on a grid, as `all_on_grid` does."""
     return all_on_grid([pair], step)[0]
 
 
-def all_on_grid(pairs: Sequence[Pair], step: float) -> list[GridLoss]:
+def all_on_grid(pairs: Sequence[DominatingPair], step: float) -> list[GridLoss]:
     """Put each atom on the two grid points around it such that its mass under P and under Q is kept. [DGKKM22]
 
     An atom that lies y above a grid point moves to the next one with probability (1 - e^-y) / (1 - e^-h), h being
     the step. All pairs are done at once, since arrays of a few dozen atoms cost more to call for than to compute.
     """
-    rows = Rows.of([len(pair.loss) for pair in pairs])
+    rows = RaggedRows.of([len(pair.loss) for pair in pairs])
     loss, mass = (np.concatenate(parts) for parts in zip(*((pair.loss, pair.p) for pair in pairs), strict=True))
     position = loss / step
     slip = np.array([pair.slip for pair in pairs]) + 24 * _ULP * rows.largest(np.abs(loss)) + 4 * _ULP * step
@@ -82,7 +82,7 @@ def all_on_grid(pairs: Sequence[Pair], step: float) -> list[GridLoss]:
 
 
 def _grid_loss(
-    pair: Pair, step: float, index: NDArray[np.int64], mass: Floats, slip: float, is_split: bool
+    pair: DominatingPair, step: float, index: NDArray[np.int64], mass: Floats, slip: float, is_split: bool
 ) -> GridLoss:
     error = pair.error + 1e-14
     return GridLoss(
@@ -102,7 +102,7 @@ def _grid_loss(
 
 
 def _collect(
-    index: NDArray[np.int64], mass: Floats, rising: Floats | None, rows: Rows
+    index: NDArray[np.int64], mass: Floats, rising: Floats | None, rows: RaggedRows
 ) -> list[tuple[NDArray[np.int64], Floats]]:
     """Return each row's indices that have mass, and their masses, after `rising` of each mass has moved up by one.
 
@@ -114,7 +114,9 @@ def _collect(
         return _dense(index, mass, rising, rows)
     moved = np.zeros_like(mass) if rising is None else rising
     inside = np.repeat(dense, rows.sizes)
-    summed = iter(_dense(index[inside], mass[inside], moved[inside], Rows.of(rows.sizes[dense])) if dense.any() else ())
+    summed = iter(
+        _dense(index[inside], mass[inside], moved[inside], RaggedRows.of(rows.sizes[dense])) if dense.any() else ()
+    )
     parts = zip(rows.split(index), rows.split(mass), rows.split(moved), dense.tolist(), strict=True)
     return [next(summed) if is_dense else _sparse(each, p, up) for each, p, up, is_dense in parts]
 
@@ -125,7 +127,7 @@ def _sparse(index: NDArray[np.int64], mass: Floats, rising: Floats) -> tuple[NDA
 
 
 def _dense(
-    index: NDArray[np.int64], mass: Floats, rising: Floats | None, rows: Rows
+    index: NDArray[np.int64], mass: Floats, rising: Floats | None, rows: RaggedRows
 ) -> list[tuple[NDArray[np.int64], Floats]]:
     """Give each row a range of one long array, with room for what rises from its largest index."""
     low = rows.smallest(index)
@@ -136,7 +138,7 @@ def _dense(
     if rising is not None:
         total[1:] += binned(place, rising, int(ends[-1]))[:-1]
     used = np.flatnonzero(total > 0)
-    found = Rows.of(np.diff(np.searchsorted(used, ends), prepend=0))
+    found = RaggedRows.of(np.diff(np.searchsorted(used, ends), prepend=0))
     return list(zip(found.split(used - found.spread(shift)), found.split(total[used]), strict=True))
 
 

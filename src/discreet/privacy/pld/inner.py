@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.errors import UnsupportedEvent
 from discreet.privacy.pld.grid import GridLoss, binned, multiples, on_grid
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, few
+from discreet.privacy.pld.pair import DominatingPair, Floats, Ticks, few
 
 __all__ = ["composed"]
 
@@ -17,7 +17,7 @@ _POINTS = 16384  # A convolution of that many takes some ten milliseconds.
 _MOST_STEPS = 4096
 
 
-def composed(build: Callable[[Ticks], Sequence[tuple[Pair, int]]]) -> Pair:
+def composed(build: Callable[[Ticks], Sequence[tuple[DominatingPair, int]]]) -> DominatingPair:
     """Compose pairs that are their own mirror images, each so many times; `build` cuts them at given ticks.
 
     The masses are convolved directly, term by term, since sums of nonnegative products keep their relative accuracy.
@@ -36,7 +36,7 @@ def composed(build: Callable[[Ticks], Sequence[tuple[Pair, int]]]) -> Pair:
     infinite = -math.expm1(sum(count * math.log1p(-min(pair.infinite, 1 - 1e-16)) for _, pair, count in parts))
     reach = (len(mass) - 1) // 2
     squares = sum(count * loss.width**2 for loss, _, count in parts)
-    return Pair(
+    return DominatingPair(
         loss=np.arange(-reach, reach + 1, dtype=np.float64) * step,
         p=mass,
         q=mass[::-1],

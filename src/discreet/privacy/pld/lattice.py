@@ -9,7 +9,7 @@ import numpy as np
 from discreet.errors import UnsupportedEvent
 from discreet.privacy.events import DiscreteGaussian, DiscreteLaplace
 from discreet.privacy.pld.normal import gaussian
-from discreet.privacy.pld.pair import Floats, Pair, Ticks, as_float, few, inverse
+from discreet.privacy.pld.pair import DominatingPair, Floats, Ticks, as_float, few, inverse
 
 __all__ = ["discrete_gaussian", "discrete_laplace", "whole_shift"]
 
@@ -17,7 +17,7 @@ _MOST_ATOMS = 4_000_000  # of a discrete Gaussian; more would take hundreds of m
 _MOST_SHIFT = 2**52  # Integers and halves up to it, and a little beyond, are floats.
 
 
-def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
+def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> DominatingPair:
     """Shift one integer by the whole l1 sensitivity.
 
     Theorem     That is the worst case of a vector too. For log-concave noise the best tests are thresholds, so
@@ -30,7 +30,7 @@ def discrete_laplace(event: DiscreteLaplace, ticks: Ticks) -> Pair:
     rate = inverse(event.scale, "scale")
     nodes, width = _nodes(rate, shift, ticks)
     mass = _geometric_masses(rate, nodes)
-    return Pair(
+    return DominatingPair(
         loss=(shift - 2 * nodes) * rate,
         p=np.exp(-rate * nodes) * mass,
         q=np.exp(-rate * (shift - nodes)) * mass,
@@ -67,7 +67,7 @@ def _geometric_masses(rate: float, nodes: Floats) -> Floats:
     return mass
 
 
-def discrete_gaussian(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pair:
+def discrete_gaussian(event: DiscreteGaussian, ticks: Ticks, tail: float) -> DominatingPair:
     """Enumerate one integer, shifted by the sensitivity. Q is centred at 0, P at the shift.
 
     Outputs further than `reach` from both centres are lost: the law is sub-Gaussian with its sigma, so that
@@ -81,7 +81,7 @@ def discrete_gaussian(event: DiscreteGaussian, ticks: Ticks, tail: float) -> Pai
     reach = math.ceil(math.sqrt(2 * variance * math.log(2 / min(tail, 1e-15)))) + 1
     outputs = _outputs(reach, shift)
     around = np.exp(-(np.arange(-reach, reach + 1, dtype=np.float64) ** 2) / (2 * variance))
-    return Pair(
+    return DominatingPair(
         loss=(outputs - shift / 2) * (shift / variance),
         p=np.exp(-((outputs - shift) ** 2) / (2 * variance)) / around.sum(),
         q=np.exp(-(outputs**2) / (2 * variance)) / around.sum(),

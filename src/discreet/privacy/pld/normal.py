@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from discreet.errors import UnsupportedEvent
-from discreet.privacy.pld.pair import Floats, Pair, Ticks
+from discreet.privacy.pld.pair import DominatingPair, Floats, Ticks
 
 __all__ = ["gaussian"]
 
@@ -21,7 +21,7 @@ _POINTS, _WEIGHTS = (array[:, None] for array in np.polynomial.legendre.leggauss
 _POINTS, _WEIGHTS = (_POINTS + 1) / 2, _WEIGHTS / 2
 
 
-def gaussian(mu: float, ticks: Ticks, tail: float) -> Pair:
+def gaussian(mu: float, ticks: Ticks, tail: float) -> DominatingPair:
     """Return N(mu, 1) against N(0, 1): the loss of y + mu is mu (y + mu / 2). [DRS22]
 
     Each side of loss 0 is integrated under the law that is larger there; the other one is exp(-|loss|) times it.
@@ -36,7 +36,7 @@ def gaussian(mu: float, ticks: Ticks, tail: float) -> Pair:
     above = _merge(plain, ticks(low, high))
     below = _merge(plain, -ticks(-high, -low)[::-1])
     p, q = _masses(above, mu), _masses(below, mu)
-    return Pair(
+    return DominatingPair(
         loss=np.concatenate((-below[::-1], above)),
         p=np.concatenate(((q * np.exp(-below))[::-1], p)),
         q=np.concatenate((q[::-1], p * np.exp(-above))),

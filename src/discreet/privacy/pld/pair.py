@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UnsupportedEvent
 
-__all__ = ["Floats", "Pair", "Ticks", "as_float", "few", "inverse"]
+__all__ = ["DominatingPair", "Floats", "Ticks", "as_float", "few", "inverse"]
 
 Floats: TypeAlias = NDArray[np.float64]
 # Asks for the losses strictly between two ends at which the caller would like the atoms.
@@ -55,7 +55,7 @@ def few(low: float, high: float) -> Floats:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class DominatingPair:
     """Atoms of a dominating pair, rounded: each mass up to `error`, each loss up to `slip` and 16 ulp of the largest.
 
     Where a continuous law was cut into cells, the mass of a cell sits on its two ends such that its mass under P

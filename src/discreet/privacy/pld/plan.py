@@ -14,9 +14,9 @@ from typing import final
 import numpy as np
 
 from discreet.privacy.pld.cumulant import Cumulant
-from discreet.privacy.pld.pair import Pair
+from discreet.privacy.pld.pair import DominatingPair
 
-__all__ = ["COARSE", "LOWER", "UPPER", "Aim", "Goal", "Plan", "Sketch"]
+__all__ = ["COARSE", "LOWER", "UPPER", "Aim", "CompositionPlan", "Goal", "Sketch"]
 
 _SMALL = 14.0  # nats: what lies beyond an end of the window shall be smaller than delta by this factor
 # How far delta may lie below the tilted law, times the number of steps, for five digits of it to survive.
@@ -45,7 +45,7 @@ LOWER = Goal(error=5e-6, enough=1e-3, most=2**22, work=2**28)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompositionPlan:
     """Tilt the law by exp(tilt * loss), and keep `size` grid points from `start` on."""
 
     tilt: float
@@ -64,7 +64,7 @@ class Plan:
 class Sketch:
     """What is known of a composition before it is put on a grid."""
 
-    pairs: list[tuple[Pair, int]]
+    pairs: list[tuple[DominatingPair, int]]
     cumulant: Cumulant
     steps: int
     loose: int  # steps whose losses are not multiples of the lattice
@@ -140,7 +140,7 @@ class Aim:
     rise: float
     fall: float
 
-    def plan(self, step: float, goal: Goal) -> Plan:
+    def plan(self, step: float, goal: Goal) -> CompositionPlan:
         """Put the window on a grid, with a margin for what rounding adds to the spread of the sum.
 
         A window that is far too wide for the grid, which another direction chose, is cut around epsilon.
@@ -152,7 +152,7 @@ class Aim:
         if size > longest:
             start, size = max(start, math.floor(self.epsilon / step) - longest // 4), longest
         extended = self.excess > math.log(_DOUBLE / self.sketch.steps)
-        return Plan(self.tilt, self.slope, step, start, size, self.epsilon, self.rise, self.fall, extended)
+        return CompositionPlan(self.tilt, self.slope, step, start, size, self.epsilon, self.rise, self.fall, extended)
 
     def step(self, goal: Goal) -> float:
         """Choose the step of the grid, a divisor of the lattice if there is a good one."""

@@ -19,25 +19,25 @@ from discreet.privacy.pld.plan import LOWER, UPPER
 from discreet.privacy.pld.terms import Term, has_lower_bound, tells_all, terms
 from discreet.privacy.relation import Relation
 
-__all__ = ["Profile", "profile"]
+__all__ = ["LossProfile", "profile"]
 
 _SLACKS = (1e-8, 1e-6, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 0.9)
 _GIVEN = (1e-3, 0.03, 0.3)  # of delta
 
 
-def profile(leaves: Counter[Event], relation: Relation | None) -> Profile:
+def profile(leaves: Counter[Event], relation: Relation | None) -> LossProfile:
     """Return the profile of a composition of counted leaves under `relation`.
 
     An event without a known dominating pair raises `UnsupportedEvent`.
     """
     if not leaves or any(count < 1 for count in leaves.values()):
         raise InvalidParameter("leaves must name at least one event, each at least once")
-    return Profile(terms(leaves, relation))
+    return LossProfile(terms(leaves, relation))
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Profile:
+class LossProfile:
     """Bounds on the hockey-stick divergence of composed dominating pairs.
 
     Guarantee   No neighbours are easier to tell apart than the upper bounds say.

@@ -10,21 +10,21 @@ from typing import TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows"]
+__all__ = ["RaggedRows"]
 
 Entry = TypeVar("Entry", bound=np.generic)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RaggedRows:
     """Where each row begins in the long array, and how long it is: at least one entry."""
 
     starts: NDArray[np.int64]
     sizes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, sizes: Sequence[int] | NDArray[np.int64]) -> Rows:
+    def of(cls, sizes: Sequence[int] | NDArray[np.int64]) -> RaggedRows:
         """Lay rows of these sizes end to end."""
         lengths = np.asarray(sizes, dtype=np.int64)
         return cls(np.cumsum(lengths) - lengths, lengths)

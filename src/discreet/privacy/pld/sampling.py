@@ -8,7 +8,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.privacy.pld.pair import Floats, Pair, Ticks
+from discreet.privacy.pld.pair import DominatingPair, Floats, Ticks
 
 __all__ = ["Rate", "fixed_size", "fixed_size_ticks", "poisson", "poisson_reversed", "poisson_ticks"]
 
@@ -52,13 +52,13 @@ class Rate:
         # Up to a factor 1 + pair.error, which is allowed for elsewhere, except where floats have few digits left.
         return math.nextafter(product, 1.0) if mass and product < _FEW_DIGITS else product
 
-    def slip(self, pair: Pair) -> float:
+    def slip(self, pair: DominatingPair) -> float:
         """Bound what rounding of the losses does to the amplified ones, whose slope is 1 - left e^-amplified."""
         slope = -math.expm1(self.bottom - float(self.amplified(pair.loss.max(keepdims=True))[0]))
         return (pair.slip + 2.0**-49 * float(np.abs(pair.loss).max())) * slope
 
 
-def poisson(pair: Pair, rate: Rate) -> Pair:
+def poisson(pair: DominatingPair, rate: Rate) -> DominatingPair:
     """Return (drawn P + left Q, Q): what a unit's presence does when it joins with the chance `drawn`.
 
     Its absence is the reverse pair; under add-remove a composition is bounded by the worse of the two. [ZDW22]
@@ -78,7 +78,7 @@ def poisson(pair: Pair, rate: Rate) -> Pair:
     )
 
 
-def poisson_reversed(pair: Pair, rate: Rate) -> Pair:
+def poisson_reversed(pair: DominatingPair, rate: Rate) -> DominatingPair:
     """Return (Q, P) of a pair that `poisson` returned."""
     return replace(
         pair,
@@ -102,7 +102,7 @@ def poisson_ticks(ticks: Ticks, rate: Rate) -> Ticks:
     return inner
 
 
-def fixed_size(pair: Pair, rate: Rate) -> Pair:
+def fixed_size(pair: DominatingPair, rate: Rate) -> DominatingPair:
     """Return the pair of a sample of fixed size out of a population, for a pair that is its own mirror image.
 
     Theorem     delta'(log(1 + g (e^eps - 1))) <= g delta(eps) for eps >= 0, g being the chance to be drawn [BBG18].

@@ -16,21 +16,21 @@ measure how many are not NULL, sums, sums of squares, distinct values and the ke
 
 from discreet.query.bounding.codes import KeyColumn
 from discreet.query.bounding.groups import GroupKeys
-from discreet.query.bounding.limits import Limits, Measure
-from discreet.query.bounding.rows import Rows
-from discreet.query.bounding.shared import Part, tally_all
+from discreet.query.bounding.limits import BoundedColumn, ContributionBounds
+from discreet.query.bounding.rows import RowChunk
+from discreet.query.bounding.shared import SharedCount, tally_all
 from discreet.query.bounding.tallies import tally
 from discreet.query.bounding.tallying import MeasureTally, Tally
 from discreet.query.bounding.values import Values
 
 __all__ = [
+    "BoundedColumn",
+    "ContributionBounds",
     "GroupKeys",
     "KeyColumn",
-    "Limits",
-    "Measure",
     "MeasureTally",
-    "Part",
-    "Rows",
+    "RowChunk",
+    "SharedCount",
     "Tally",
     "Values",
     "tally",

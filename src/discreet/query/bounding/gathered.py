@@ -9,19 +9,19 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.identity import Numbers, Units, Unread, joined
-from discreet.query.bounding.keys import KeyBuffer, Layout
+from discreet.query.bounding.identity import NumberUnits, Units, Unread, joined
+from discreet.query.bounding.keys import KeyBuffer, KeyLayout
 from discreet.query.bounding.payload import Inside
 from discreet.query.bounding.rows import Clean
 
-__all__ = ["Columns", "Gathered", "Shape"]
+__all__ = ["Gathered", "PackedShape", "UnpackedColumns"]
 
 Integers: TypeAlias = NDArray[np.int64]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Columns:
+class UnpackedColumns:
     """Rows that are not packed."""
 
     units: Unread
@@ -34,7 +34,7 @@ class Columns:
 
 
 @final
-class Shape:
+class PackedShape:
     """How many groups there are and how many bits the levels of each measure take."""
 
     __slots__ = ("bits", "groups", "layout")
@@ -42,17 +42,17 @@ class Shape:
     def __init__(self, groups: int, bits: Sequence[int]) -> None:
         self.groups = groups
         self.bits = tuple(bits)
-        self.layout = Layout((groups - 1).bit_length(), sum(self.bits))
+        self.layout = KeyLayout((groups - 1).bit_length(), sum(self.bits))
 
     def holds(self, units: Units) -> bool:
         """Whether units, groups and levels fit into one word."""
         return self.layout.holds_all(units.codes)
 
-    def unpack(self, keys: Integers) -> Columns:
+    def unpack(self, keys: Integers) -> UnpackedColumns:
         """Undo the packing of units that are integers."""
         payloads, inside = self.layout.payloads(keys), Inside(self.bits)
         levels = tuple(inside.levels(payloads, number) for number in range(len(self.bits)))
-        return Columns(Numbers(self.layout.units(keys)), self.layout.groups(keys), levels)
+        return UnpackedColumns(NumberUnits(self.layout.units(keys)), self.layout.groups(keys), levels)
 
 
 @final
@@ -61,10 +61,10 @@ class Gathered:
 
     __slots__ = ("_shape", "loose", "packed")
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: PackedShape) -> None:
         self._shape = shape
         self.packed = KeyBuffer()
-        self.loose: list[Columns] = []
+        self.loose: list[UnpackedColumns] = []
 
     @property
     def bytes(self) -> int:
@@ -73,13 +73,13 @@ class Gathered:
     def add(self, rows: Clean) -> None:
         """Take the rows of one chunk."""
         # Texts are numbered chunk by chunk, so their codes mean something only once all chunks are there.
-        if isinstance(rows.units, Numbers) and self._shape.holds(rows.units):
+        if isinstance(rows.units, NumberUnits) and self._shape.holds(rows.units):
             self._pack(rows.units, rows)
         else:
             levels = tuple(measure.levels() for measure in rows.measures)
-            self.loose.append(Columns(rows.units, rows.groups.astype(np.int64, copy=False), levels))
+            self.loose.append(UnpackedColumns(rows.units, rows.groups.astype(np.int64, copy=False), levels))
 
-    def _pack(self, units: Numbers, rows: Clean) -> None:
+    def _pack(self, units: NumberUnits, rows: Clean) -> None:
         keys = self.packed.more(rows.size)
         np.left_shift(units.codes, self._shape.layout.group_bits, out=keys)
         keys |= rows.groups

@@ -16,7 +16,7 @@ from discreet.query.bounding.limits import MOST_GROUPS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    Column: TypeAlias = pa.Array | pa.ChunkedArray
+    GroupColumn: TypeAlias = pa.Array | pa.ChunkedArray
 
 __all__ = ["GroupKeys"]
 
@@ -42,7 +42,7 @@ class GroupKeys:
         return cls(tuple(columns), (None,) * max(0, len(columns) - 1))
 
     @classmethod
-    def found_in(cls, columns: Sequence[Column]) -> GroupKeys:
+    def found_in(cls, columns: Sequence[GroupColumn]) -> GroupKeys:
         """Take the combinations that occur in some rows; duplicates do not matter, nor does the order."""
         keys = tuple(KeyColumn.of(column) for column in columns)
         codes = np.zeros(len(columns[0]) if columns else 0, np.int64)
@@ -65,7 +65,7 @@ class GroupKeys:
             raise InvalidParameter("there must be at most 2^31 groups")
         return size
 
-    def codes(self, columns: Sequence[Column]) -> Integers | None:
+    def codes(self, columns: Sequence[GroupColumn]) -> Integers | None:
         """Return the group of each row, -1 if it is in none; None if there is one group for all."""
         if not self.columns:
             return None

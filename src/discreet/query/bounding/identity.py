@@ -22,7 +22,18 @@ from discreet.query.bounding.spelling import Letters, Spelling
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Listed", "Numbers", "Spelled", "Texts", "Units", "Unread", "joined", "listed", "numbered", "spelled"]
+__all__ = [
+    "ListedUnits",
+    "NumberUnits",
+    "SpelledUnits",
+    "TextUnits",
+    "Units",
+    "Unread",
+    "joined",
+    "listed",
+    "numbered",
+    "spelled",
+]
 
 Integers: TypeAlias = NDArray[np.int64]
 _WORDS = 8  # of eight bytes; longer texts are listed, not spelled
@@ -31,13 +42,13 @@ Places: TypeAlias = NDArray[Any]  # numbers of rows, or a truth value for each
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
+class NumberUnits:
     """Units that are integers, or anything of at most 64 bits: the value is its own code."""
 
     codes: Integers
 
-    def where(self, rows: Places) -> Numbers:
-        return Numbers(self.codes[rows])
+    def where(self, rows: Places) -> NumberUnits:
+        return NumberUnits(self.codes[rows])
 
     def names(self, codes: Integers, secret: Secret) -> Blocks:
         return secret.names_of_integers(codes)
@@ -48,14 +59,14 @@ class Numbers:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Spelled:
+class SpelledUnits:
     """Units that are short texts: a code is what varies of a text."""
 
     codes: Integers
     spelling: Spelling
 
-    def where(self, rows: Places) -> Spelled:
-        return Spelled(self.codes[rows], self.spelling)
+    def where(self, rows: Places) -> SpelledUnits:
+        return SpelledUnits(self.codes[rows], self.spelling)
 
     def names(self, codes: Integers, secret: Secret) -> Blocks:
         return secret.names_of_letters(self.spelling.decode(codes))
@@ -73,53 +84,57 @@ class Spelled:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Listed:
+class ListedUnits:
     """Units of any kind: a code is a place among distinct values, which are bytes or codes of another kind."""
 
     codes: Integers
-    values: pa.Array | Numbers | Spelled
+    values: pa.Array | NumberUnits | SpelledUnits
 
-    def where(self, rows: Places) -> Listed:
-        return Listed(self.codes[rows], self.values)
+    def where(self, rows: Places) -> ListedUnits:
+        return ListedUnits(self.codes[rows], self.values)
 
     def names(self, codes: Integers, secret: Secret) -> Blocks:
-        if isinstance(self.values, Numbers | Spelled):
+        if isinstance(self.values, NumberUnits | SpelledUnits):
             return self.values.names(self.values.codes[codes], secret)
         return secret.names_of_letters(Letters.of(self.values.take(codes)))
 
     def hashes(self, secret: Secret) -> Words:
-        if isinstance(self.values, Numbers | Spelled):
+        if isinstance(self.values, NumberUnits | SpelledUnits):
             return self.values.hashes(secret)[self.codes]
         return secret.hashes(Letters.of(self.values))[self.codes]
 
     def texts(self) -> pa.Array:
-        assert not isinstance(self.values, Numbers | Spelled)
+        assert not isinstance(self.values, NumberUnits | SpelledUnits)
         return self.values.take(self.codes)
 
     @property
     def size(self) -> int:
         """How many units there are."""
-        return len(self.values.codes if isinstance(self.values, Numbers | Spelled) else self.values)
+        return len(self.values.codes if isinstance(self.values, NumberUnits | SpelledUnits) else self.values)
 
-    def part(self, first: int, last: int, rows: NDArray[np.bool_]) -> Listed:
+    def part(self, first: int, last: int, rows: NDArray[np.bool_]) -> ListedUnits:
         """Keep the units with codes from `first` to below `last`, in these rows, and count their codes from 0 on."""
         values = self.values
-        kept = values.where(np.arange(first, last)) if isinstance(values, Numbers | Spelled) else values[first:last]
-        return Listed(self.codes[rows] - first, kept)
+        kept = (
+            values.where(np.arange(first, last))
+            if isinstance(values, NumberUnits | SpelledUnits)
+            else values[first:last]
+        )
+        return ListedUnits(self.codes[rows] - first, kept)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Texts:
+class TextUnits:
     """Long texts of one chunk, which get their codes once all chunks are there."""
 
     array: pa.Array
 
-    def where(self, rows: Places) -> Texts:
+    def where(self, rows: Places) -> TextUnits:
         import pyarrow as pa
 
         chosen = pa.array(rows)
-        return Texts(self.array.filter(chosen) if rows.dtype == np.bool_ else self.array.take(chosen))
+        return TextUnits(self.array.filter(chosen) if rows.dtype == np.bool_ else self.array.take(chosen))
 
     def hashes(self, secret: Secret) -> Words:
         return secret.hashes(Letters.of(self.array))
@@ -128,31 +143,31 @@ class Texts:
         return self.array
 
 
-Units: TypeAlias = Numbers | Spelled | Listed
-Unread: TypeAlias = Units | Texts
+Units: TypeAlias = NumberUnits | SpelledUnits | ListedUnits
+Unread: TypeAlias = Units | TextUnits
 
 
-def spelled(array: pa.Array) -> Spelled | Texts:
+def spelled(array: pa.Array) -> SpelledUnits | TextUnits:
     """Spell texts, given as large binary values without NULLs, if that is possible."""
     letters = Letters.of(array)
     if not len(array) or len(letters.words) > _WORDS:
-        return Texts(array)
+        return TextUnits(array)
     spelling = Spelling.of(letters)
-    return Spelled(spelling.encode(letters), spelling) if spelling.fits else Texts(array)
+    return SpelledUnits(spelling.encode(letters), spelling) if spelling.fits else TextUnits(array)
 
 
 def joined(parts: list[Unread]) -> Units:
     """Put the units of all chunks one after the other, under codes that mean the same in all of them."""
-    numbers = [part.codes for part in parts if isinstance(part, Numbers)]
+    numbers = [part.codes for part in parts if isinstance(part, NumberUnits)]
     if numbers:
         if len(numbers) != len(parts):
             raise Refused("the units of one scan must all be of one type")
-        return Numbers(np.concatenate(numbers))
+        return NumberUnits(np.concatenate(numbers))
     return _respelled(parts) or _relisted(parts) or _listed(parts)
 
 
-def _respelled(parts: list[Unread]) -> Spelled | None:
-    given = [part for part in parts if isinstance(part, Spelled)]
+def _respelled(parts: list[Unread]) -> SpelledUnits | None:
+    given = [part for part in parts if isinstance(part, SpelledUnits)]
     if len(given) != len(parts):
         return None
     spelling = given[0].spelling
@@ -160,37 +175,37 @@ def _respelled(parts: list[Unread]) -> Spelled | None:
         spelling |= part.spelling
     if not spelling.fits:
         return None
-    return Spelled(np.concatenate([part.respelled(spelling) for part in given]), spelling)
+    return SpelledUnits(np.concatenate([part.respelled(spelling) for part in given]), spelling)
 
 
-def _relisted(parts: list[Unread]) -> Listed | None:
+def _relisted(parts: list[Unread]) -> ListedUnits | None:
     """Join chunks that came with one and the same list."""
-    given = [part for part in parts if isinstance(part, Listed) and part.values is parts[0].values]  # type: ignore[union-attr]
+    given = [part for part in parts if isinstance(part, ListedUnits) and part.values is parts[0].values]  # type: ignore[union-attr]
     if len(given) != len(parts):
         return None
-    return Listed(np.concatenate([part.codes for part in given]), given[0].values)
+    return ListedUnits(np.concatenate([part.codes for part in given]), given[0].values)
 
 
-def _listed(parts: list[Unread]) -> Listed:
+def _listed(parts: list[Unread]) -> ListedUnits:
     import pyarrow as pa
 
-    arrays = [part.texts() for part in parts if not isinstance(part, Numbers)]
+    arrays = [part.texts() for part in parts if not isinstance(part, NumberUnits)]
     return listed(pa.concat_arrays(arrays))
 
 
-def listed(array: pa.Array) -> Listed:
+def listed(array: pa.Array) -> ListedUnits:
     """Number distinct values in the order in which they appear."""
     encoded = array.dictionary_encode()
-    return Listed(np.asarray(encoded.indices).astype(np.int64), encoded.dictionary)
+    return ListedUnits(np.asarray(encoded.indices).astype(np.int64), encoded.dictionary)
 
 
-def numbered(units: Units) -> Listed:
+def numbered(units: Units) -> ListedUnits:
     """Number distinct units from 0 on."""
     import pyarrow as pa
 
-    if isinstance(units, Listed):
+    if isinstance(units, ListedUnits):
         return units
     encoded = pa.array(units.codes).dictionary_encode()
     values = np.asarray(encoded.dictionary)
-    inner = Numbers(values) if isinstance(units, Numbers) else Spelled(values, units.spelling)
-    return Listed(np.asarray(encoded.indices).astype(np.int64), inner)
+    inner = NumberUnits(values) if isinstance(units, NumberUnits) else SpelledUnits(values, units.spelling)
+    return ListedUnits(np.asarray(encoded.indices).astype(np.int64), inner)

@@ -13,7 +13,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["KeyBuffer", "Layout"]
+__all__ = ["KeyBuffer", "KeyLayout"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _WORD = 64
@@ -22,7 +22,7 @@ _ROOMS = (1 << 17, 1 << 24)  # Keys for which there is room at first, and then.
 
 @final
 @dataclass(frozen=True, slots=True)
-class Layout:
+class KeyLayout:
     """How many bits of a key are the group and the payload; the rest, at the top, is the unit."""
 
     group_bits: int

@@ -8,7 +8,7 @@ from typing import final
 from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive_integer
 
-__all__ = ["MOST_GROUPS", "Limits", "Measure"]
+__all__ = ["MOST_GROUPS", "BoundedColumn", "ContributionBounds"]
 
 _LARGEST = 1 << 52  # Of an index on a grid, up or down; see `discreet.mechanisms.grid`.
 _MOST = 1 << 31  # Rows or groups kept of one unit; more is a mistake.
@@ -17,7 +17,7 @@ MOST_GROUPS = 1 << 31
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ContributionBounds:
     """How much of one unit is counted: at most `max_groups` of its groups, and `max_rows` of its rows in each."""
 
     max_groups: int
@@ -31,7 +31,7 @@ class Limits:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class BoundedColumn:
     """A column of whole numbers, indices on a public grid, and what is wanted of it besides how many are not NULL.
 
     An index outside of `low` to `high` counts as the nearest of the two.

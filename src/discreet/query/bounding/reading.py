@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import Refused
-from discreet.query.bounding.identity import Numbers, Texts, Unread, listed, spelled
+from discreet.query.bounding.identity import NumberUnits, TextUnits, Unread, listed, spelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +43,7 @@ class Reader:
             return _floats(array, known)
         kind = _integer_type(array.type)
         if kind is not None:
-            return Numbers(_integers(array, kind)), known
+            return NumberUnits(_integers(array, kind)), known
         return spelled(_bytes(array)), known
 
     def _read_dictionary(self, array: pa.DictionaryArray) -> tuple[Unread, Known]:
@@ -52,7 +52,7 @@ class Reader:
         indices = array.indices
         known = None if indices.null_count == 0 else np.asarray(indices.is_valid())
         if not len(array.dictionary):
-            return Numbers(np.zeros(len(array), np.int64)), np.zeros(len(array), np.bool_)
+            return NumberUnits(np.zeros(len(array), np.int64)), np.zeros(len(array), np.bool_)
         places = _integers(indices, indices.type)
         if listed_ is not None:
             known = listed_[places] if known is None else known & listed_[places]
@@ -63,7 +63,7 @@ class Reader:
         if self._units is None or not same:
             units, known = self.read(dictionary)
             self._dictionary = dictionary
-            self._units = (listed(units.array) if isinstance(units, Texts) else units), known
+            self._units = (listed(units.array) if isinstance(units, TextUnits) else units), known
         return self._units
 
 
@@ -73,7 +73,7 @@ def _shared(one: pa.Array, other: pa.Array) -> bool:
     return places[0] == places[1]
 
 
-def _floats(array: pa.Array, known: Known) -> tuple[Numbers, Known]:
+def _floats(array: pa.Array, known: Known) -> tuple[NumberUnits, Known]:
     """Tell floats apart by their bits, after -0.0 became 0.0; one that is no number names nobody."""
     import pyarrow as pa
 
@@ -81,7 +81,7 @@ def _floats(array: pa.Array, known: Known) -> tuple[Numbers, Known]:
     number = ~np.isnan(values)
     if not number.all():
         known = number if known is None else known & number
-    return Numbers(values.view(np.int64)), known
+    return NumberUnits(values.view(np.int64)), known
 
 
 def _integer_type(kind: pa.DataType) -> pa.DataType | None:

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.query.bounding.identity import Unread
-from discreet.query.bounding.limits import Measure
+from discreet.query.bounding.limits import BoundedColumn
 from discreet.query.bounding.reading import Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Clean", "Indices", "Rows", "check_lengths", "clean", "indices"]
+__all__ = ["Clean", "Indices", "RowChunk", "check_lengths", "clean", "indices"]
 
 Integers: TypeAlias = NDArray[np.int64]
 AnyIntegers: TypeAlias = NDArray[np.integer[Any]]
@@ -25,7 +25,7 @@ AnyIntegers: TypeAlias = NDArray[np.integer[Any]]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class RowChunk:
     """A chunk of rows.
 
     `units` is an Arrow array of any scalar type; a row without a unit (NULL, NaN) is dropped. `groups` are codes from
@@ -83,7 +83,7 @@ class Clean:
         return len(self.groups)
 
 
-def clean(rows: Rows, groups: int, measures: Sequence[Measure], reader: Reader) -> Clean:
+def clean(rows: RowChunk, groups: int, measures: Sequence[BoundedColumn], reader: Reader) -> Clean:
     """Drop the rows that belong to no unit or to no group, before anything is bounded."""
     size = len(rows.units)
     check_lengths(rows, size, len(measures))
@@ -98,7 +98,7 @@ def clean(rows: Rows, groups: int, measures: Sequence[Measure], reader: Reader) 
     return Clean(units.where(known), codes[known], tuple(column.where(known) for column in columns))
 
 
-def indices(rows: Rows, measure: Measure, number: int) -> Indices:
+def indices(rows: RowChunk, measure: BoundedColumn, number: int) -> Indices:
     """Clamp what lies outside of the range: a level has its bits and no more."""
     values, present = rows.measures[number], rows.valid[number] if rows.valid else None
     if values.size and not (values.min() >= measure.low and values.max() <= measure.high):
@@ -106,7 +106,7 @@ def indices(rows: Rows, measure: Measure, number: int) -> Indices:
     return Indices(values, measure.low, present)
 
 
-def check_lengths(rows: Rows, size: int, measures: int) -> None:
+def check_lengths(rows: RowChunk, size: int, measures: int) -> None:
     """Refuse what is no chunk of rows."""
     if len(rows.measures) != measures or (rows.valid and len(rows.valid) != measures):
         raise InvalidParameter("a chunk needs one array for each measure")

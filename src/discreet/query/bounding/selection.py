@@ -18,20 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding.choosing import choose
-from discreet.query.bounding.keys import Layout
-from discreet.query.bounding.limits import Limits
+from discreet.query.bounding.keys import KeyLayout
+from discreet.query.bounding.limits import ContributionBounds
 from discreet.query.bounding.payload import Payload
 from discreet.query.bounding.secret import Blocks, Secret
 from discreet.query.bounding.spans import Runs, lengths, members
 
-__all__ = ["Kept", "Named", "Selection"]
+__all__ = ["Kept", "NamedUnits", "Selection"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _MOSTLY = 0.5
 _OF_GROUPS = 0  # The stream of a unit that chooses its groups; the one of its group number g is g + 1.
 
 
-class Named(Protocol):
+class NamedUnits(Protocol):
     """Units by codes, each with a name that depends on who it is."""
 
     def names(self, codes: Integers, secret: Secret) -> Blocks:
@@ -48,7 +48,7 @@ class Kept:
     payloads: Integers  # and its payload
 
     @classmethod
-    def all_of(cls, keys: Integers, layout: Layout) -> Kept:
+    def all_of(cls, keys: Integers, layout: KeyLayout) -> Kept:
         """Keep the rows of units that have one row each."""
         groups = layout.groups(keys)
         return cls(groups, groups, layout.payloads(keys))
@@ -59,10 +59,10 @@ class Kept:
 class Selection:
     """How to keep: the limits, the secret, and what a key is made of. It belongs to one thread."""
 
-    limits: Limits
+    limits: ContributionBounds
     secret: Secret
-    units: Named
-    layout: Layout
+    units: NamedUnits
+    layout: KeyLayout
     payload: Payload
     runs: Runs = field(default_factory=Runs)
 

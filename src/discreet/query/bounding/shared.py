@@ -12,25 +12,25 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.query.bounding.gathered import Shape
+from discreet.query.bounding.gathered import PackedShape
 from discreet.query.bounding.identity import Units
-from discreet.query.bounding.keys import Layout
-from discreet.query.bounding.limits import MOST_GROUPS, Limits, Measure
+from discreet.query.bounding.keys import KeyLayout
+from discreet.query.bounding.limits import MOST_GROUPS, BoundedColumn, ContributionBounds
 from discreet.query.bounding.memory import keep_freed_memory
 from discreet.query.bounding.ordering import Here
 from discreet.query.bounding.partition import Counting
 from discreet.query.bounding.payload import Inside, Numbered, Payload
 from discreet.query.bounding.reading import Reader
-from discreet.query.bounding.rows import Rows
+from discreet.query.bounding.rows import RowChunk
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.selection import Selection
 from discreet.query.bounding.spans import Runs
-from discreet.query.bounding.store import Store
-from discreet.query.bounding.tallying import Tally, Tallying
-from discreet.query.bounding.whole_units import Block, Present, WholeUnits, by_unit
+from discreet.query.bounding.store import RowStore
+from discreet.query.bounding.tallying import Aggregation, Tally
+from discreet.query.bounding.whole_units import Present, UnitBlock, WholeUnits, by_unit
 from discreet.query.bounding.words import Packing
 
-__all__ = ["Part", "tally_all"]
+__all__ = ["SharedCount", "tally_all"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _MEMORY = 1 << 31
@@ -39,17 +39,17 @@ _THREADS = 2
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SharedCount:
     """One count of rows that carry columns for several.
 
     Its groups are all combinations of the values of `keys`, columns by their places and with how many values each, the
     last fastest. A row counts if none of `keys` and none of `needed` is NULL. `measures` name columns by their places.
     """
 
-    limits: Limits
+    limits: ContributionBounds
     keys: tuple[tuple[int, int], ...] = ()
     needed: tuple[int, ...] = ()
-    measures: tuple[tuple[int, Measure], ...] = ()
+    measures: tuple[tuple[int, BoundedColumn], ...] = ()
 
     @property
     def groups(self) -> int:
@@ -58,10 +58,10 @@ class Part:
 
 
 def tally_all(
-    chunks: Iterable[Rows],
+    chunks: Iterable[RowChunk],
     *,
-    carried: Sequence[Measure],
-    parts: Sequence[Part],
+    carried: Sequence[BoundedColumn],
+    parts: Sequence[SharedCount],
     memory: int = _MEMORY,
     threads: int = _THREADS,
     secret: Callable[[], Secret] = Secret,
@@ -78,9 +78,9 @@ def tally_all(
     _check(parts, carried)
     keep_freed_memory()
     packing, sharing, reader = Packing.of(carried), secret(), Reader()
-    shape = Shape(1, packing.bits)
+    shape = PackedShape(1, packing.bits)
     with (
-        Store(shape, sharing, positive_integer(memory, name="memory")) as store,
+        RowStore(shape, sharing, positive_integer(memory, name="memory")) as store,
         ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,
     ):
         for chunk in chunks:
@@ -92,7 +92,7 @@ def tally_all(
         return tuple(counter.whole.finish() for counter in counters)
 
 
-def _check(parts: Sequence[Part], carried: Sequence[Measure]) -> None:
+def _check(parts: Sequence[SharedCount], carried: Sequence[BoundedColumn]) -> None:
     for part in parts:
         if part.groups > MOST_GROUPS:
             raise InvalidParameter("groups must be at most 2^31")
@@ -107,9 +107,9 @@ def _count(
 ) -> None:
     """Count one partition for all parts, block by block, so that a block is fetched from memory once for all."""
 
-    def share(turn: int) -> list[_Work]:
+    def share(turn: int) -> list[_ThreadWork]:
         runs = Runs()
-        own = [_Work(rows.units, counter.secret.again(), counter.nothing(), runs) for counter in counters]
+        own = [_ThreadWork(rows.units, counter.secret.again(), counter.nothing(), runs) for counter in counters]
         for number in range(turn, rows.size, threads):
             block = rows.block(number, packing.fields)
             for counter, work in zip(counters, own, strict=True):
@@ -123,12 +123,12 @@ def _count(
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Work:
+class _ThreadWork:
     """What one thread has for one part: who units are, the secret, its own count, and working memory."""
 
     units: Units
     secret: Secret
-    tallying: Tallying
+    tallying: Aggregation
     runs: Runs
 
 
@@ -137,26 +137,26 @@ class _Work:
 class _Counter:
     """One part: how its keys are made, its secret, and what was counted so far."""
 
-    part: Part
+    part: SharedCount
     secret: Secret
-    shape: Shape = field(init=False)
-    whole: Tallying = field(init=False)
+    shape: PackedShape = field(init=False)
+    whole: Aggregation = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shape", Shape(self.part.groups, [measure.bits for measure in self.measures]))
+        object.__setattr__(self, "shape", PackedShape(self.part.groups, [measure.bits for measure in self.measures]))
         object.__setattr__(self, "whole", self.nothing())
 
     @property
-    def measures(self) -> list[Measure]:
+    def measures(self) -> list[BoundedColumn]:
         return [measure for _, measure in self.part.measures]
 
-    def nothing(self) -> Tallying:
-        return Tallying(self.part.groups, self.measures)
+    def nothing(self) -> Aggregation:
+        return Aggregation(self.part.groups, self.measures)
 
-    def add(self, block: Block, work: _Work) -> None:
+    def add(self, block: UnitBlock, work: _ThreadWork) -> None:
         """Bound and count a block: in keys with all levels if they fit, else with the numbers of rows."""
         levels = [block.levels(column) for column, _ in self.part.measures]
-        inside, numbered = self.shape.layout, Layout(self.shape.layout.group_bits, (block.size - 1).bit_length())
+        inside, numbered = self.shape.layout, KeyLayout(self.shape.layout.group_bits, (block.size - 1).bit_length())
         if inside.holds(0, block.many - 1):
             fields = list(zip(levels, self.shape.bits, strict=True))
             self._add(block, fields, inside, Inside(self.shape.bits), work)
@@ -167,7 +167,12 @@ class _Counter:
             self._add_loose(block, levels, work)
 
     def _add(
-        self, block: Block, fields: Sequence[tuple[Integers, int]], layout: Layout, payload: Payload, work: _Work
+        self,
+        block: UnitBlock,
+        fields: Sequence[tuple[Integers, int]],
+        layout: KeyLayout,
+        payload: Payload,
+        work: _ThreadWork,
     ) -> None:
         groups, present = self._groups(block)
         keys = layout.pack(block.numbers, groups, fields)
@@ -177,7 +182,7 @@ class _Counter:
         for kept in selection.keep(keys) if keys.size else ():
             work.tallying.add(kept, payload)
 
-    def _add_loose(self, block: Block, levels: Sequence[Integers], work: _Work) -> None:
+    def _add_loose(self, block: UnitBlock, levels: Sequence[Integers], work: _ThreadWork) -> None:
         """Count a block whose keys would be too long in any case, as `tally` does."""
         groups, present = self._groups(block)
         rows = np.arange(block.size) if present is None else np.flatnonzero(present)
@@ -188,7 +193,7 @@ class _Counter:
         own = replace(work.units, codes=block.everybody[rows])
         work.tallying.merge(counting.loose(own, codes, [column[rows] for column in levels]))
 
-    def _groups(self, block: Block) -> tuple[Integers, Present]:
+    def _groups(self, block: UnitBlock) -> tuple[Integers, Present]:
         """Return the group of each row that counts, one for all if there is one only, and which rows count."""
         present: Present = None
         for column in (*(column for column, _ in self.part.keys), *self.part.needed):

@@ -14,8 +14,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.gathered import Columns, Gathered, Shape
-from discreet.query.bounding.identity import Numbers, Spelled, Unread
+from discreet.query.bounding.gathered import Gathered, PackedShape, UnpackedColumns
+from discreet.query.bounding.identity import NumberUnits, SpelledUnits, Unread
 from discreet.query.bounding.reading import Reader
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.spelling import Spelling
@@ -41,7 +41,7 @@ class Spill:
 
     __slots__ = ("_files", "_open", "_secret", "_shape", "_spellings")
 
-    def __init__(self, shape: Shape, secret: Secret) -> None:
+    def __init__(self, shape: PackedShape, secret: Secret) -> None:
         self._shape, self._secret = shape, secret
         self._spellings: list[Spelling] = []
         self._files: dict[tuple[int, Kind], _File] = {}
@@ -52,7 +52,7 @@ class Spill:
         packed = rows.packed.take()
         for start in range(0, packed.size, _ROWS):
             keys = packed[start : start + _ROWS]
-            self._share(_PACKED, Numbers(self._shape.layout.units(keys)), [_column(keys)])
+            self._share(_PACKED, NumberUnits(self._shape.layout.units(keys)), [_column(keys)])
         while rows.loose:
             part = rows.loose.pop()
             kind, units = self._stored(part.units)
@@ -88,9 +88,9 @@ class Spill:
 
     def _stored(self, units: Unread) -> tuple[Kind, pa.Array]:
         """Choose how to write units: spelled by what all chunks so far have in common, as long as that settles soon."""
-        if isinstance(units, Numbers):
+        if isinstance(units, NumberUnits):
             return _PLAIN, _column(units.codes)
-        if isinstance(units, Spelled):
+        if isinstance(units, SpelledUnits):
             spelling = units.spelling | self._spellings[-1] if self._spellings else units.spelling
             if spelling not in self._spellings:
                 self._spellings.append(spelling)
@@ -134,8 +134,8 @@ def _column(values: Integers) -> pa.Array:
     return pa.array(values)
 
 
-def _columns(kind: Kind, batch: pa.RecordBatch) -> Columns:
+def _columns(kind: Kind, batch: pa.RecordBatch) -> UnpackedColumns:
     column = batch.column(0)
-    units = Spelled(np.asarray(column), kind) if isinstance(kind, Spelling) else Reader().read(column)[0]
+    units = SpelledUnits(np.asarray(column), kind) if isinstance(kind, Spelling) else Reader().read(column)[0]
     groups, *levels = (np.asarray(column) for column in batch.columns[1:])
-    return Columns(units, groups, tuple(levels))
+    return UnpackedColumns(units, groups, tuple(levels))

@@ -6,26 +6,26 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import final
 
-from discreet.query.bounding.gathered import Gathered, Shape
+from discreet.query.bounding.gathered import Gathered, PackedShape
 from discreet.query.bounding.rows import Clean
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.spill import Spill
 
-__all__ = ["Store"]
+__all__ = ["RowStore"]
 
 
 @final
-class Store:
+class RowStore:
     """Rows of all chunks. What it gives back are partitions: all rows of a unit are in one of them."""
 
     __slots__ = ("_gathered", "_memory", "_secret", "_shape", "_spill")
 
-    def __init__(self, shape: Shape, secret: Secret, memory: int) -> None:
+    def __init__(self, shape: PackedShape, secret: Secret, memory: int) -> None:
         self._shape, self._secret, self._memory = shape, secret, memory
         self._gathered = Gathered(shape)
         self._spill: Spill | None = None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> RowStore:
         return self
 
     def __exit__(

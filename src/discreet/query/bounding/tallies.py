@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.query.bounding.gathered import Shape
-from discreet.query.bounding.limits import MOST_GROUPS, Limits, Measure
+from discreet.query.bounding.gathered import PackedShape
+from discreet.query.bounding.limits import MOST_GROUPS, BoundedColumn, ContributionBounds
 from discreet.query.bounding.memory import keep_freed_memory
 from discreet.query.bounding.partition import Counting
 from discreet.query.bounding.reading import Reader
-from discreet.query.bounding.rows import Rows, clean
+from discreet.query.bounding.rows import RowChunk, clean
 from discreet.query.bounding.secret import Secret
-from discreet.query.bounding.store import Store
-from discreet.query.bounding.tallying import Tally, Tallying
+from discreet.query.bounding.store import RowStore
+from discreet.query.bounding.tallying import Aggregation, Tally
 
 __all__ = ["tally"]
 
@@ -24,11 +24,11 @@ _THREADS = 2
 
 
 def tally(
-    chunks: Iterable[Rows],
+    chunks: Iterable[RowChunk],
     *,
     groups: int,
-    limits: Limits,
-    measures: Sequence[Measure] = (),
+    limits: ContributionBounds,
+    measures: Sequence[BoundedColumn] = (),
     memory: int = _MEMORY,
     threads: int = _THREADS,
     secret: Secret | None = None,
@@ -48,16 +48,16 @@ def tally(
     if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
         raise InvalidParameter("groups must be at most 2^31")
     keep_freed_memory()
-    shape = Shape(groups, [measure.bits for measure in measures])
+    shape = PackedShape(groups, [measure.bits for measure in measures])
     secret, reader = secret or Secret(), Reader()
     with (
-        Store(shape, secret, positive_integer(memory, name="memory")) as store,
+        RowStore(shape, secret, positive_integer(memory, name="memory")) as store,
         ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,
     ):
         for chunk in chunks:
             store.add(clean(chunk, groups, measures, reader))
         counting = Counting(limits, measures, shape, secret, workers, threads)
-        whole = Tallying(groups, measures)
+        whole = Aggregation(groups, measures)
         for partition in store.partitions():
             whole.merge(counting.count(partition))
         return whole.finish()

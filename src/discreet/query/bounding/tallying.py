@@ -9,13 +9,13 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.limits import Measure
+from discreet.query.bounding.limits import BoundedColumn
 from discreet.query.bounding.payload import Payload
 from discreet.query.bounding.selection import Kept
 from discreet.query.bounding.sums import Exact, GroupSums, SquareSums
 from discreet.query.bounding.values import KeptValues, Values
 
-__all__ = ["MeasureTally", "Tally", "Tallying"]
+__all__ = ["Aggregation", "MeasureTally", "Tally"]
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -43,12 +43,12 @@ class Tally:
 
 
 @final
-class Tallying:
+class Aggregation:
     """A tally in the making. One belongs to one thread; they are merged at the end."""
 
     __slots__ = ("_columns", "_groups", "_rows", "_units")
 
-    def __init__(self, groups: int, measures: Sequence[Measure]) -> None:
+    def __init__(self, groups: int, measures: Sequence[BoundedColumn]) -> None:
         self._groups = groups
         self._units = np.zeros(groups, np.int64)
         self._rows = np.zeros(groups, np.int64)
@@ -61,7 +61,7 @@ class Tallying:
         for number, column in enumerate(self._columns):
             column.add(kept.groups, payload.levels(kept.payloads, number))
 
-    def merge(self, other: Tallying) -> None:
+    def merge(self, other: Aggregation) -> None:
         """Add what another thread or partition has counted."""
         self._units += other._units
         self._rows += other._rows
@@ -79,7 +79,7 @@ class _Column:
 
     __slots__ = ("_groups", "_measure", "_nulls", "_squares", "_sums", "_values")
 
-    def __init__(self, groups: int, measure: Measure) -> None:
+    def __init__(self, groups: int, measure: BoundedColumn) -> None:
         self._groups = groups
         self._measure = measure
         self._nulls = np.zeros(groups, np.int64)

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.limits import Measure
+from discreet.query.bounding.limits import BoundedColumn
 
 __all__ = ["KeptValues", "Values"]
 
@@ -45,7 +45,7 @@ class KeptValues:
 
     __slots__ = ("_groups", "_measure", "_parts")
 
-    def __init__(self, groups: int, measure: Measure) -> None:
+    def __init__(self, groups: int, measure: BoundedColumn) -> None:
         self._groups = groups
         self._measure = measure
         self._parts: list[tuple[Integers, Integers]] = []

@@ -12,15 +12,15 @@ from typing import Protocol, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.gathered import Gathered, Shape
-from discreet.query.bounding.identity import Numbers, Units, numbered
-from discreet.query.bounding.keys import Layout
+from discreet.query.bounding.gathered import Gathered, PackedShape
+from discreet.query.bounding.identity import NumberUnits, Units, numbered
+from discreet.query.bounding.keys import KeyLayout
 from discreet.query.bounding.ordering import blocks, sort
 from discreet.query.bounding.payload import Inside
 from discreet.query.bounding.secret import Blocks, Secret
-from discreet.query.bounding.words import Field
+from discreet.query.bounding.words import PackedField
 
-__all__ = ["Block", "Present", "WholeUnits", "by_unit"]
+__all__ = ["Present", "UnitBlock", "WholeUnits", "by_unit"]
 
 Integers: TypeAlias = NDArray[np.int64]
 Present: TypeAlias = NDArray[np.bool_] | None  # None if everywhere
@@ -28,13 +28,15 @@ Keys: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @final
-class Block:
+class UnitBlock:
     """All rows of some units, one unit after the other. It belongs to one thread.
 
     Units are numbered from 0 on within the block, so that their numbers take few bits; `names` knows who they are.
     """
 
-    def __init__(self, units: Units, codes: Integers, word: Callable[[int], Integers], fields: Sequence[Field]) -> None:
+    def __init__(
+        self, units: Units, codes: Integers, word: Callable[[int], Integers], fields: Sequence[PackedField]
+    ) -> None:
         self._units, self._all, self._word, self._fields = units, codes, word, fields
         self._words: dict[int, Integers] = {}
         self._levels: dict[int, Integers] = {}
@@ -111,14 +113,14 @@ class WholeUnits(Protocol):
     def size(self) -> int:
         """How many blocks there are."""
 
-    def block(self, number: int, fields: Sequence[Field]) -> Block:
+    def block(self, number: int, fields: Sequence[PackedField]) -> UnitBlock:
         """Look at a block."""
 
 
-def by_unit(rows: Gathered, shape: Shape, workers: Executor, threads: int) -> WholeUnits:
+def by_unit(rows: Gathered, shape: PackedShape, workers: Executor, threads: int) -> WholeUnits:
     """Sort the rows of one partition by unit; they are given away, and there is at least one."""
     if not rows.loose:
-        return _packed(rows.packed.take(), Numbers(np.zeros(0, np.int64)), shape, workers, threads)
+        return _packed(rows.packed.take(), NumberUnits(np.zeros(0, np.int64)), shape, workers, threads)
     units, groups, words = rows.columns()
     if not shape.holds(units) and shape.layout.holds(0, units.codes.size - 1):
         units = numbered(units)
@@ -135,20 +137,20 @@ class _Packed:
 
     units: Units
     parts: Sequence[Integers]
-    layout: Layout
+    layout: KeyLayout
     inside: Inside
 
     @property
     def size(self) -> int:
         return len(self.parts)
 
-    def block(self, number: int, fields: Sequence[Field]) -> Block:
+    def block(self, number: int, fields: Sequence[PackedField]) -> UnitBlock:
         keys = self.parts[number]
         word = partial(self.inside.levels, self.layout.payloads(keys))
-        return Block(self.units, self.layout.units(keys), word, fields)
+        return UnitBlock(self.units, self.layout.units(keys), word, fields)
 
 
-def _packed(keys: Integers, units: Units, shape: Shape, workers: Executor, threads: int) -> _Packed:
+def _packed(keys: Integers, units: Units, shape: PackedShape, workers: Executor, threads: int) -> _Packed:
     sort(keys, workers, threads)
     return _Packed(units, blocks(keys, shape.layout.unit_shift), shape.layout, Inside(shape.bits))
 
@@ -167,15 +169,15 @@ class _Wide:
     def size(self) -> int:
         return len(self.borders)
 
-    def block(self, number: int, fields: Sequence[Field]) -> Block:
+    def block(self, number: int, fields: Sequence[PackedField]) -> UnitBlock:
         start, end = self.borders[number]
-        return Block(self.units, self.codes[start:end], lambda word: self.words[word][start:end], fields)
+        return UnitBlock(self.units, self.codes[start:end], lambda word: self.words[word][start:end], fields)
 
 
 def _wide(units: Units, words: Sequence[Integers], workers: Executor, threads: int) -> _Wide:
     """Sort units with the numbers of their rows, and bring every word into that order."""
     rows = np.arange(units.codes.size)
-    layout = Layout(0, (rows.size - 1).bit_length())
+    layout = KeyLayout(0, (rows.size - 1).bit_length())
     if not layout.holds_all(units.codes):
         units = numbered(units)
     keys = layout.pack(units.codes, np.zeros(1, np.int64), [(rows, layout.payload_bits)])

@@ -9,11 +9,11 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding.limits import Measure
+from discreet.query.bounding.limits import BoundedColumn
 from discreet.query.bounding.reading import Reader
-from discreet.query.bounding.rows import Clean, Indices, Rows, check_lengths, indices
+from discreet.query.bounding.rows import Clean, Indices, RowChunk, check_lengths, indices
 
-__all__ = ["Field", "Packing"]
+__all__ = ["PackedField", "Packing"]
 
 Integers: TypeAlias = NDArray[np.int64]
 _WORD = 62  # Bits of columns in one word, at most.
@@ -21,7 +21,7 @@ _WORD = 62  # Bits of columns in one word, at most.
 
 @final
 @dataclass(frozen=True, slots=True)
-class Field:
+class PackedField:
     """Where the levels of a column are: in which word, how far up, and how many bits of it."""
 
     word: int
@@ -39,23 +39,23 @@ class Field:
 class Packing:
     """How columns share words."""
 
-    columns: tuple[Measure, ...]
-    fields: tuple[Field, ...]
+    columns: tuple[BoundedColumn, ...]
+    fields: tuple[PackedField, ...]
     bits: tuple[int, ...]  # of every word
 
     @classmethod
-    def of(cls, columns: Sequence[Measure]) -> Packing:
+    def of(cls, columns: Sequence[BoundedColumn]) -> Packing:
         """Fill one word after the other."""
-        fields: list[Field] = []
+        fields: list[PackedField] = []
         taken: list[int] = []
         for column in columns:
             if not taken or taken[-1] + column.bits > _WORD:
                 taken.append(0)
-            fields.append(Field(len(taken) - 1, taken[-1], column.bits))
+            fields.append(PackedField(len(taken) - 1, taken[-1], column.bits))
             taken[-1] += column.bits
         return cls(tuple(columns), tuple(fields), tuple(taken) or (0,))
 
-    def clean(self, rows: Rows, reader: Reader) -> Clean:
+    def clean(self, rows: RowChunk, reader: Reader) -> Clean:
         """Drop the rows that belong to no unit, and put the levels of the others into words."""
         check_lengths(rows, len(rows.units), len(self.columns))
         units, known = reader.read(rows.units)
@@ -64,7 +64,7 @@ class Packing:
             units, words = units.where(known), [word[known] for word in words]
         return Clean(units, np.zeros(len(words[0]), np.int8), tuple(Indices(word, 1, None) for word in words))
 
-    def _words(self, rows: Rows) -> list[Integers]:
+    def _words(self, rows: RowChunk) -> list[Integers]:
         words = [np.zeros(len(rows.units), np.int64) for _ in self.bits]
         # From the last column to the first: each pushes those after it in its word further up.
         for number in reversed(range(len(self.columns))):

@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import AnswerFailed
-from discreet.query.bounding import GroupKeys, KeyColumn, Limits, Measure, MeasureTally, Rows, Tally, Values, tally
+from discreet.query.bounding import (
+    BoundedColumn,
+    ContributionBounds,
+    GroupKeys,
+    KeyColumn,
+    MeasureTally,
+    RowChunk,
+    Tally,
+    Values,
+    tally,
+)
 from discreet.query.bounding.secret import Secret
-from discreet.query.engine import Deadline, Tallied
+from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines.domains import plain
 from discreet.query.engines.stages import Index, Scan, select
 from discreet.query.stage import Stage, StageColumn
@@ -20,14 +30,14 @@ from discreet.query.stage import Stage, StageColumn
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BATCH", "Resources", "count_nothing", "known_keys", "measure_of", "numbers", "run_bounded"]
+__all__ = ["BATCH", "EngineResources", "count_nothing", "known_keys", "measure_of", "numbers", "run_bounded"]
 
 BATCH = 1 << 17  # Rows handed over at once.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resources:
+class EngineResources:
     """How much the counting may use, and where the keys of its secret choices come from."""
 
     memory: int
@@ -35,7 +45,9 @@ class Resources:
     secret: Callable[[], Secret] = Secret
 
 
-def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, resources: Resources) -> Tallied:
+def run_bounded(
+    stage: Stage, scan: Scan, connection: Any, deadline: Deadline, resources: EngineResources
+) -> ExactCounts:
     """Scan, bound each unit's share, add up by group."""
     keys, group = _found_keys(scan, connection)
     groups = scan.groups if keys is None else keys.size
@@ -44,22 +56,22 @@ def run_bounded(stage: Stage, scan: Scan, connection: Any, deadline: Deadline, r
         measure_of(column, index, one) for column, index, one in zip(stage.columns, scan.columns, lists, strict=True)
     ]
     if not groups:
-        return Tallied(groups=0, tally=count_nothing(measures), keys=lambda _: [])
+        return ExactCounts(groups=0, tally=count_nothing(measures), keys=lambda _: [])
     counted = tally(
         _chunks(scan, group, lists, connection, deadline),
         groups=groups,
-        limits=Limits(max_groups=min(stage.max_groups, groups), max_rows=stage.max_rows_per_group),
+        limits=ContributionBounds(max_groups=min(stage.max_groups, groups), max_rows=stage.max_rows_per_group),
         measures=measures,
         memory=resources.memory,
         threads=resources.threads,
         secret=resources.secret(),
     )
-    return Tallied(groups=groups, tally=counted, keys=known_keys(stage) if keys is None else keys.values)
+    return ExactCounts(groups=groups, tally=counted, keys=known_keys(stage) if keys is None else keys.values)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class ListedKeys:
     """Values that were found by a scan of their own, numbered, and joined to the next scan."""
 
     size: int
@@ -67,7 +79,7 @@ class Listed:
     join: str
 
 
-def _found_keys(scan: Scan, connection: Any) -> tuple[GroupKeys | None, Listed | None]:
+def _found_keys(scan: Scan, connection: Any) -> tuple[GroupKeys | None, ListedKeys | None]:
     """List the combinations of keys that occur, where no public list says which there are."""
     if not scan.keys:
         return None, None
@@ -78,7 +90,7 @@ def _found_keys(scan: Scan, connection: Any) -> tuple[GroupKeys | None, Listed |
     return keys, _numbered("g", scan.keys, rows, codes, keys.size, connection)
 
 
-def _listed(scan: Scan, place: int, connection: Any) -> Listed | None:
+def _listed(scan: Scan, place: int, connection: Any) -> ListedKeys | None:
     """List the values of an open column."""
     index = scan.columns[place]
     if not index.is_open:
@@ -95,19 +107,19 @@ def _distinct(scan: Scan, columns: Sequence[str], connection: Any) -> pa.Table:
 
 def _numbered(
     name: str, columns: Sequence[str], rows: pa.Table, codes: NDArray[np.int64], size: int, connection: Any
-) -> Listed:
+) -> ListedKeys:
     """Register values with their numbers, to be joined; NULL is a value like others."""
     import pyarrow as pa
 
     connection.register(name, rows.append_column("i", pa.array(codes.astype(np.int32))))
     pairs = [f"{column} IS NOT DISTINCT FROM {name}.o{number}" for number, column in enumerate(columns, 1)]
-    return Listed(size=size, code=f"{name}.i", join=f" LEFT JOIN {name} ON {' AND '.join(pairs)}")
+    return ListedKeys(size=size, code=f"{name}.i", join=f" LEFT JOIN {name} ON {' AND '.join(pairs)}")
 
 
-def measure_of(column: StageColumn, index: Index, values: Listed | None = None) -> Measure:
+def measure_of(column: StageColumn, index: Index, values: ListedKeys | None = None) -> BoundedColumn:
     """Say what is counted of a column."""
     wants = column.wants
-    return Measure(
+    return BoundedColumn(
         low=index.low,
         high=index.high if values is None else max(values.size - 1, 0),
         centre=column.centre,
@@ -119,8 +131,8 @@ def measure_of(column: StageColumn, index: Index, values: Listed | None = None) 
 
 
 def _chunks(
-    scan: Scan, group: Listed | None, lists: Sequence[Listed | None], connection: Any, deadline: Deadline
-) -> Iterator[Rows]:
+    scan: Scan, group: ListedKeys | None, lists: Sequence[ListedKeys | None], connection: Any, deadline: Deadline
+) -> Iterator[RowChunk]:
     assert scan.unit is not None
     columns = [_code(index, one) for index, one in zip(scan.columns, lists, strict=True)]
     code = scan.group if group is None else group.code
@@ -130,7 +142,7 @@ def _chunks(
         if not deadline.left:
             raise AnswerFailed
         measured = [numbers(batch.column(place)) for place in range(1, 1 + len(columns))]
-        yield Rows(
+        yield RowChunk(
             units=batch.column(0),
             groups=None if code is None else _codes(batch.column(1 + len(columns))),
             measures=tuple(values for values, _ in measured),
@@ -138,7 +150,7 @@ def _chunks(
         )
 
 
-def _code(index: Index, values: Listed | None) -> str:
+def _code(index: Index, values: ListedKeys | None) -> str:
     """Write the number of a value; what is NULL has none."""
     return index.sql if values is None else f"(CASE WHEN {index.sql} IS NOT NULL THEN {values.code} END)"
 
@@ -170,7 +182,7 @@ def known_keys(stage: Stage) -> Callable[[Sequence[int]], list[tuple[Hashable, .
     return keys
 
 
-def count_nothing(measures: Sequence[Measure]) -> Tally:
+def count_nothing(measures: Sequence[BoundedColumn]) -> Tally:
     """Return the tally of no groups at all."""
     none = np.zeros(0, np.int64)
     exact = np.zeros(0, object)

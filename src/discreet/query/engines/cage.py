@@ -16,7 +16,7 @@ from discreet.query.engine import Deadline
 from discreet.query.engines.scratch import Scratch
 from discreet.query.engines.writing import path_text
 
-__all__ = ["Cage", "Progress", "default_threads", "watched"]
+__all__ = ["Progress", "Sandbox", "default_threads", "watched"]
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ _SCRATCH = "20GB"
 
 
 @final
-class Cage:
+class Sandbox:
     """Connections that can read the files of some tables and do nothing else."""
 
     def __init__(self, paths: Sequence[str], *, memory: int, threads: int) -> None:

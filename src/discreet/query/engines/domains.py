@@ -12,10 +12,10 @@ from typing import Any, final
 from discreet.query.arrow_types import arrow_type
 from discreet.query.engines.placing import number
 from discreet.query.engines.writing import Writer
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import time_number
 
-__all__ = ["Domain", "Lookup", "coded", "plain", "stored"]
+__all__ = ["CodedDomain", "Lookup", "coded", "plain", "stored"]
 
 
 @final
@@ -29,7 +29,7 @@ class Lookup:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
+class CodedDomain:
     """SQL for the code of a value, NULL if it is none of them, and the join it needs."""
 
     code: str
@@ -37,7 +37,7 @@ class Domain:
     lookup: Lookup | None = None
 
 
-def coded(value: str, facts: Facts, members: Sequence[Hashable], writer: Writer) -> Domain:
+def coded(value: str, facts: ExpressionFacts, members: Sequence[Hashable], writer: Writer) -> CodedDomain:
     """Write the place of a value among public members, of which one may be None."""
     known = {_storable(member, facts.kind): place for place, member in enumerate(members) if member is not None}
     null = next((place for place, member in enumerate(members) if member is None), None)
@@ -45,10 +45,10 @@ def coded(value: str, facts: Facts, members: Sequence[Hashable], writer: Writer)
     if null is None:
         return domain
     code = f"(CASE WHEN {value} IS NULL THEN {null} ELSE {domain.code} END)"
-    return Domain(code=code, join=domain.join, lookup=domain.lookup)
+    return CodedDomain(code=code, join=domain.join, lookup=domain.lookup)
 
 
-def _range(value: str, facts: Facts, known: dict[Any, int]) -> Domain | None:
+def _range(value: str, facts: ExpressionFacts, known: dict[Any, int]) -> CodedDomain | None:
     """Write the code as a difference, if the members are a range of whole numbers, days or truth values in order."""
     if facts.kind not in (Kind.BOOLEAN, Kind.INTEGER, Kind.DATE) or not known:
         return None
@@ -65,22 +65,22 @@ def _range(value: str, facts: Facts, known: dict[Any, int]) -> Domain | None:
         else f"CAST(CAST({plain_number} AS BIGINT) - {shift} AS INTEGER)"
     )
     if facts.low is not None and facts.high is not None and low <= facts.low and facts.high <= high:
-        return Domain(code=code)
-    return Domain(code=f"(CASE WHEN {plain_number} BETWEEN {low} AND {high} THEN {code} END)")
+        return CodedDomain(code=code)
+    return CodedDomain(code=f"(CASE WHEN {plain_number} BETWEEN {low} AND {high} THEN {code} END)")
 
 
 def _number(member: Any) -> Fraction:
     return time_number(member) if isinstance(member, date) else Fraction(member)
 
 
-def _joined(value: str, facts: Facts, known: dict[Any, int], writer: Writer) -> Domain:
+def _joined(value: str, facts: ExpressionFacts, known: dict[Any, int], writer: Writer) -> CodedDomain:
     import pyarrow as pa
 
     name = writer.fresh("d")
     table = pa.table(
         {"v": pa.array(list(known), arrow_type(facts.kind)), "i": pa.array(list(known.values()), pa.int32())}
     )
-    return Domain(code=f"{name}.i", join=f" LEFT JOIN {name} ON {value} = {name}.v", lookup=Lookup(name, table))
+    return CodedDomain(code=f"{name}.i", join=f" LEFT JOIN {name} ON {value} = {name}.v", lookup=Lookup(name, table))
 
 
 def _storable(member: Hashable, kind: Kind) -> Any:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.bounding.secret import Secret
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.engine import Deadline, Tallied
-from discreet.query.engines.bounded import Resources, run_bounded
-from discreet.query.engines.cage import Cage, Progress, default_threads, watched
+from discreet.query.engine import Deadline, ExactCounts
+from discreet.query.engines.bounded import EngineResources, run_bounded
+from discreet.query.engines.cage import Progress, Sandbox, default_threads, watched
 from discreet.query.engines.casts import cast, shortened
 from discreet.query.engines.first_days import first_groups
 from discreet.query.engines.public import is_unique, read_public
 from discreet.query.engines.row_units import run_rows
 from discreet.query.engines.shared import run_shared, write_shared
 from discreet.query.engines.sharing import Shared, share
-from discreet.query.engines.sources import Relation
+from discreet.query.engines.sources import SqlRelation
 from discreet.query.engines.stages import write_stage
-from discreet.query.engines.tables import NO_TABLE, Held, Schemas, check_names, check_public, hold, kinds_of
+from discreet.query.engines.tables import NO_TABLE, HeldTable, Schemas, check_names, check_public, hold, kinds_of
 from discreet.query.engines.unchanged import OpenedTable, changed
 from discreet.query.engines.writing import Writer, quote
 from discreet.query.facts import Kind
@@ -56,10 +56,10 @@ class DuckDBEngine:
             name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
         }
         self._names = {name: f"t{number}" for number, name in enumerate(self._held, 1)}
-        self._resources = Resources(memory=2 * memory // 3, threads=threads or default_threads(), secret=secret)
+        self._resources = EngineResources(memory=2 * memory // 3, threads=threads or default_threads(), secret=secret)
         self._progress = on_progress
         paths = [path for held in self._held.values() for path in held.paths]
-        self._cage = Cage(paths, memory=memory // 3, threads=self._resources.threads)
+        self._cage = Sandbox(paths, memory=memory // 3, threads=self._resources.threads)
         self._opened = {
             name: OpenedTable(held, self._names[name], public=name in self._public) for name, held in self._held.items()
         }
@@ -88,10 +88,10 @@ class DuckDBEngine:
             lambda connection: int(connection.execute(f"SELECT count(*) FROM {relation}").fetchone()[0]), [table]
         )
 
-    def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
+    def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
         scan = write_stage(stage, self, Writer())
 
-        def work(connection: Any) -> Tallied:
+        def work(connection: Any) -> ExactCounts:
             for lookup in scan.lookups:
                 connection.register(lookup.name, lookup.table)
             if scan.unit is None:
@@ -100,18 +100,18 @@ class DuckDBEngine:
 
         return self._ask(work, list(self._held), deadline)
 
-    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[Tallied, ...]:
-        found: dict[int, Tallied] = {}
+    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
+        found: dict[int, ExactCounts] = {}
         for shared in share(stages):
             found |= self._run_shared(shared, deadline)
         alone = (place for place in range(len(stages)) if place not in found)
         found |= {place: self.run(stages[place], deadline=deadline) for place in alone}
         return tuple(found[place] for place in range(len(stages)))
 
-    def _run_shared(self, shared: Shared, deadline: Deadline) -> dict[int, Tallied]:
+    def _run_shared(self, shared: Shared, deadline: Deadline) -> dict[int, ExactCounts]:
         scan = write_shared(shared, self, Writer())
 
-        def work(connection: Any) -> dict[int, Tallied]:
+        def work(connection: Any) -> dict[int, ExactCounts]:
             for lookup in scan.lookups:
                 connection.register(lookup.name, lookup.table)
             return run_shared(shared, scan, connection, deadline, self._resources)
@@ -155,9 +155,9 @@ class DuckDBEngine:
     def close(self) -> None:
         self._cage.close()
 
-    def relation(self, table: str, writer: Writer) -> Relation:
+    def relation(self, table: str, writer: Writer) -> SqlRelation:
         """Return what a statement reads a table from."""
-        return Relation(self._relation(table), self._types[table])
+        return SqlRelation(self._relation(table), self._types[table])
 
     def _stored(self, table: str, column: str, *, number: bool) -> str:
         """Read truth values alike whether they are stored as such or as texts: one odd row of a frame decides that."""
@@ -193,7 +193,7 @@ class DuckDBEngine:
             # A cast from one type to another could fail at one row.
             raise InvalidParameter(f"the files of table {table!r} differ in names or types of columns: make them alike")
 
-    def _ask_types(self, table: str, held: Held) -> dict[str, str]:
+    def _ask_types(self, table: str, held: HeldTable) -> dict[str, str]:
         def work(connection: Any) -> list[tuple[str, ...]] | None:
             if not held.is_table(connection, self._names[table]):
                 return None

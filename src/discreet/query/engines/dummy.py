@@ -9,7 +9,7 @@ import numpy as np
 from discreet import noise
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engines.duckdb import DuckDBEngine
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import PublicTable
 
 __all__ = ["dummy_engine"]
@@ -65,7 +65,7 @@ def _column(column: CatalogueColumn, rows: int) -> Any:
     return _stored(int(low) + drawn, facts.kind)
 
 
-def _range(facts: Facts) -> tuple[Any, Any]:
+def _range(facts: ExpressionFacts) -> tuple[Any, Any]:
     low, high = _DEFAULTS[facts.kind]
     first = facts.low if facts.low is not None else min(low, facts.high if facts.high is not None else low)
     last = facts.high if facts.high is not None else max(high, first)

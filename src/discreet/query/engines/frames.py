@@ -32,7 +32,7 @@ def _pandas_type(dtype: Any) -> str | None:
     import pandas as pd
 
     if hasattr(dtype, "pyarrow_dtype"):
-        return offered([_Named(dtype.pyarrow_dtype)]).get("")
+        return offered([_SchemaField(dtype.pyarrow_dtype)]).get("")
     if isinstance(dtype, pd.CategoricalDtype):
         return _pandas_type(dtype.categories.dtype)
     if isinstance(dtype, (pd.DatetimeTZDtype,)) or getattr(dtype, "kind", "") == "M":
@@ -59,7 +59,7 @@ def _unit_of(dtype: Any) -> str:
     return str(dtype.unit) if hasattr(dtype, "unit") else str(np.datetime_data(dtype)[0])
 
 
-class _Named:
+class _SchemaField:
     """A type that looks like a field of a schema."""
 
     def __init__(self, kind: Any) -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from discreet.query.engines.casts import by_format, cast, shortened
 from discreet.query.engines.times import in_range
 from discreet.query.engines.writing import SQL_TYPES, Writer, binary, quote, real
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.sources import TableColumn
 
 __all__ = ["kind_of", "layers", "unit_layers"]
@@ -62,7 +62,7 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
         stored = shortened(stored)
     if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
         # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
-        bounds = Facts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
+        bounds = ExpressionFacts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
         whole = _whole(name) if facts.members is None else f"(CASE WHEN trunc({name}) = {name} THEN {_whole(name)} END)"
         return stored, _clamped(name, bounds), _clamped(_filled(whole, facts.kind, column.missing), facts)
     read_as = cast(name, kind, facts.kind, writer)
@@ -79,12 +79,12 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     return stored, read_as, _clamped(_filled(name, facts.kind, column.missing), facts)
 
 
-def _known(facts: Facts, stored: Kind) -> Facts:
+def _known(facts: ExpressionFacts, stored: Kind) -> ExpressionFacts:
     """Read a column of which nothing is declared as it is stored."""
-    return Facts(kind=stored) if facts.kind in (Kind.UNDECLARED, Kind.IDENTITY) else facts
+    return ExpressionFacts(kind=stored) if facts.kind in (Kind.UNDECLARED, Kind.IDENTITY) else facts
 
 
-def _inside(read: str, sql_type: str, facts: Facts) -> str:
+def _inside(read: str, sql_type: str, facts: ExpressionFacts) -> str:
     """Read a number within its bounds at once: most values pass the first test, and nothing else is done to them."""
     assert facts.low is not None
     assert facts.high is not None
@@ -171,7 +171,7 @@ def _filled(value: str, kind: Kind, missing: Fraction | None) -> str:
     return f"coalesce({value}, {_number(missing, kind)})"
 
 
-def _clamped(value: str, facts: Facts) -> str:
+def _clamped(value: str, facts: ExpressionFacts) -> str:
     """Write a value moved to the nearest bound; NULL stays NULL, and so becomes what is beyond a list of categories."""
     if facts.kind in (Kind.TEXT, Kind.BOOLEAN) or (facts.low is None and facts.high is None):
         return value

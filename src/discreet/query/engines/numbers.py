@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from discreet.errors import InvalidParameter
 from discreet.query.engines.writing import Rule, WriteAs, Writer, real
 from discreet.query.expressions import Apply, Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 
 __all__ = ["NUMBERS", "finite", "literal_integer"]
@@ -17,7 +17,7 @@ _LARGEST_EXPONENT = 709.782712893384  # The exponential of a larger double is in
 _MOST_DECIMALS = 18
 
 
-def finite(value: str, facts: Facts, writer: Writer) -> str:
+def finite(value: str, facts: ExpressionFacts, writer: Writer) -> str:
     """Turn infinities and NaN into NULL, where the bounds do not tell that there are none."""
     if facts.low is not None and facts.high is not None and max(-facts.low, facts.high) < _HUGE:
         return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.query.engines.writing import Writer, real
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 
 __all__ = ["number", "place"]
 
@@ -28,7 +28,7 @@ def number(value: str, kind: Kind) -> str:
     return value
 
 
-def place(value: str, facts: Facts, step: Fraction, first: int, last: int, writer: Writer) -> str:
+def place(value: str, facts: ExpressionFacts, step: Fraction, first: int, last: int, writer: Writer) -> str:
     """Write the index of a value of some facts on the grid of `step`, from `first` to `last`."""
     narrow = "INTEGER" if first > -_NARROW and last < _NARROW else "BIGINT"
     if facts.kind is Kind.REAL:
@@ -38,10 +38,12 @@ def place(value: str, facts: Facts, step: Fraction, first: int, last: int, write
         return _fine(whole, step.denominator, (first, last), narrow, writer)
     if step.denominator == 1:
         return _coarse(whole, step.numerator, (first, last), narrow, writer)
-    return _real(f"CAST({whole} AS DOUBLE)", Facts(kind=Kind.REAL), step, (first, last), narrow, writer)
+    return _real(f"CAST({whole} AS DOUBLE)", ExpressionFacts(kind=Kind.REAL), step, (first, last), narrow, writer)
 
 
-def _real(value: str, facts: Facts, step: Fraction, ends: tuple[int, int], narrow: str, writer: Writer) -> str:
+def _real(
+    value: str, facts: ExpressionFacts, step: Fraction, ends: tuple[int, int], narrow: str, writer: Writer
+) -> str:
     ratio = f"{value} * {real(1 / step)}" if step.numerator == 1 else f"{value} / {real(step)}"
     if _is_inside(facts, step, ends):
         return f"TRY_CAST({ratio} AS {narrow})"
@@ -50,7 +52,7 @@ def _real(value: str, facts: Facts, step: Fraction, ends: tuple[int, int], narro
     )
 
 
-def _is_inside(facts: Facts, step: Fraction, ends: tuple[int, int]) -> bool:
+def _is_inside(facts: ExpressionFacts, step: Fraction, ends: tuple[int, int]) -> bool:
     """Whether no value can be placed beyond an end.
 
     Bound, step and quotient are rounded once each, by 2^-53 of themselves: below 2^48 steps that is no half step.

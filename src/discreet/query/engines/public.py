@@ -11,7 +11,7 @@ from discreet.query.engines.leaves import kind_of, layers
 from discreet.query.engines.placing import number
 from discreet.query.engines.writing import Writer, quote
 from discreet.query.expressions import Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.sources import TableColumn
 
 __all__ = ["is_unique", "read_public"]
@@ -31,7 +31,9 @@ def _column(connection: Any, relation: str, name: str, sql_type: str) -> Catalog
     low, high = _bounds(connection, rows, kind)
     (nulls,) = connection.execute(f"SELECT count(*) - count(x) FROM {rows}").fetchone()
     members = None if kind is Kind.REAL else _members(connection, rows)
-    return CatalogueColumn(name=name, facts=Facts(kind=kind, low=low, high=high, members=members, nullable=nulls > 0))
+    return CatalogueColumn(
+        name=name, facts=ExpressionFacts(kind=kind, low=low, high=high, members=members, nullable=nulls > 0)
+    )
 
 
 def _bounds(connection: Any, rows: str, kind: Kind) -> tuple[Fraction | None, Fraction | None]:
@@ -68,4 +70,4 @@ def _as_read(name: str, sql_type: str) -> str:
     """Write a stored value as a question sees it, whatever is declared of it."""
     kind = kind_of(sql_type)
     assert kind is not None
-    return layers(TableColumn(name, Field("x", Facts(kind=kind))), sql_type, "x", Writer())[0]
+    return layers(TableColumn(name, Field("x", ExpressionFacts(kind=kind))), sql_type, "x", Writer())[0]

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.bounding import GroupKeys, KeyColumn, Measure, MeasureTally, Tally, Values
+from discreet.query.bounding import BoundedColumn, GroupKeys, KeyColumn, MeasureTally, Tally, Values
 from discreet.query.bounding.values import KeptValues
-from discreet.query.engine import Tallied
+from discreet.query.engine import ExactCounts
 from discreet.query.engines.bounded import count_nothing, known_keys
 from discreet.query.engines.domains import stored
 from discreet.query.engines.stages import Index, Scan, select
@@ -30,13 +30,13 @@ _MASK = (1 << _LIMB) - 1
 _BATCH = 1 << 17
 
 
-def run_rows(stage: Stage, scan: Scan, connection: Any) -> Tallied:
+def run_rows(stage: Stage, scan: Scan, connection: Any) -> ExactCounts:
     """Add up by group, every row once."""
     sums = [_sums(column, index) for column, index in zip(stage.columns, scan.columns, strict=True)]
     result = _grouped(connection, ["count(*)", *(sql for column in sums for sql in column.parts)], scan)
     keys = _Keys.of(stage, scan, result)
     if not keys.groups:
-        return Tallied(groups=0, tally=count_nothing(_measures(stage, scan)), keys=lambda _: [])
+        return ExactCounts(groups=0, tally=count_nothing(_measures(stage, scan)), keys=lambda _: [])
     place = keys.place(result)
     added = result.columns[len(_key_columns(scan)) :]
     rows, *rest = (_added(column, place, keys.groups) for column in added)
@@ -47,7 +47,7 @@ def run_rows(stage: Stage, scan: Scan, connection: Any) -> Tallied:
     whole = rows.astype(np.int64)
     tally = Tally(units=whole, rows=whole, measures=tuple(measures))
     names = known_keys(stage) if scan.groups or keys.found is None else keys.found.values
-    return Tallied(groups=keys.groups, tally=tally, keys=names)
+    return ExactCounts(groups=keys.groups, tally=tally, keys=names)
 
 
 @final
@@ -166,7 +166,7 @@ def _distinct(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Integer
 
 def _values(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:
     """Fetch the values of each group, sorted."""
-    kept = KeptValues(keys.groups, Measure(low=index.low, high=index.high, values=True))
+    kept = KeptValues(keys.groups, BoundedColumn(low=index.low, high=index.high, values=True))
     columns = [*_key_columns(scan), index.sql]
     for batch in select(connection, columns, scan).to_arrow_reader(_BATCH):
         place, values = keys.place(batch), batch.column(len(columns) - 1)
@@ -176,9 +176,9 @@ def _values(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:
     return kept.finish()
 
 
-def _measures(stage: Stage, scan: Scan) -> list[Measure]:
+def _measures(stage: Stage, scan: Scan) -> list[BoundedColumn]:
     return [
-        Measure(
+        BoundedColumn(
             low=index.low,
             high=index.high,
             total=column.wants.total,

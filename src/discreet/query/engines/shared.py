@@ -8,12 +8,12 @@ from typing import Any, TypeVar, final
 from unicodedata import is_normalized
 
 from discreet.errors import AnswerFailed
-from discreet.query.bounding import Limits, Measure, Part, Rows, tally_all
-from discreet.query.engine import Deadline, Tallied
-from discreet.query.engines.bounded import BATCH, Resources, known_keys, measure_of, numbers
+from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, SharedCount, tally_all
+from discreet.query.engine import Deadline, ExactCounts
+from discreet.query.engines.bounded import BATCH, EngineResources, known_keys, measure_of, numbers
 from discreet.query.engines.domains import Lookup
 from discreet.query.engines.sharing import Member, Shared
-from discreet.query.engines.sources import Relations, write_source
+from discreet.query.engines.sources import SqlRelations, write_source
 from discreet.query.engines.stages import Index, domain_of, index_of, projected
 from discreet.query.engines.writing import Writer
 from discreet.query.expressions import Apply, Expression, Literal
@@ -33,13 +33,13 @@ class SharedScan:
     """One SELECT of the unit and of every column that some stage needs, and what each stage takes of it."""
 
     sql: str
-    carried: tuple[Measure, ...]  # the ranges of the columns after the unit
-    parts: tuple[Part, ...]
+    carried: tuple[BoundedColumn, ...]  # the ranges of the columns after the unit
+    parts: tuple[SharedCount, ...]
     lookups: tuple[Lookup, ...]
     parameters: dict[str, str]
 
 
-def write_shared(shared: Shared, relations: Relations, writer: Writer) -> SharedScan:
+def write_shared(shared: Shared, relations: SqlRelations, writer: Writer) -> SharedScan:
     """Write a scan for several stages: keys, columns and conditions that they have in common are written once."""
     keys = _distinct(key for one in shared.members for key in one.stage.keys)
     columns = _distinct(_placed(column) for one in shared.members for column in one.stage.columns)
@@ -53,10 +53,10 @@ def write_shared(shared: Shared, relations: Relations, writer: Writer) -> Shared
     codes = [domain.code for domain in domains if domain is not None]
     needed = [f"{code} IS NOT NULL" for key, code in zip(keys, codes, strict=True) if key in listed_keys]
     listed = [*codes, *(index.sql for index, _ in indices), *(f"w{number}" for number, _ in enumerate(conditions, 1))]
-    carried = [Measure(low=0, high=len(key.domain or ()) - 1) for key in keys]
-    carried += [Measure(low=index.low, high=index.high) for index, _ in indices]
-    carried += [Measure(low=0, high=0) for _ in conditions]
-    places = _Places(keys, columns, [index for index, _ in indices], conditions)
+    carried = [BoundedColumn(low=0, high=len(key.domain or ()) - 1) for key in keys]
+    carried += [BoundedColumn(low=index.low, high=index.high) for index, _ in indices]
+    carried += [BoundedColumn(low=0, high=0) for _ in conditions]
+    places = _ScanPlaces(keys, columns, [index for index, _ in indices], conditions)
     return SharedScan(
         sql=f"SELECT {', '.join(f'{one} AS o{number}' for number, one in enumerate(['u', *listed], 1))} "
         f"FROM ({inner}){''.join(domain.join for domain in used)}{_where(shared.members, conditions, needed)}",
@@ -68,8 +68,8 @@ def write_shared(shared: Shared, relations: Relations, writer: Writer) -> Shared
 
 
 def run_shared(
-    shared: Shared, scan: SharedScan, connection: Any, deadline: Deadline, resources: Resources
-) -> dict[int, Tallied]:
+    shared: Shared, scan: SharedScan, connection: Any, deadline: Deadline, resources: EngineResources
+) -> dict[int, ExactCounts]:
     """Scan once, bound each unit's share for each stage, add up by group; by the places of the stages."""
     tallies = tally_all(
         _chunks(scan, connection, deadline),
@@ -80,18 +80,18 @@ def run_shared(
         secret=resources.secret,
     )
     return {
-        member.place: Tallied(groups=part.groups, tally=tally, keys=known_keys(member.stage))
+        member.place: ExactCounts(groups=part.groups, tally=tally, keys=known_keys(member.stage))
         for member, part, tally in zip(shared.members, scan.parts, tallies, strict=True)
     }
 
 
-def _chunks(scan: SharedScan, connection: Any, deadline: Deadline) -> Iterator[Rows]:
+def _chunks(scan: SharedScan, connection: Any, deadline: Deadline) -> Iterator[RowChunk]:
     asked = connection.sql(scan.sql, params=scan.parameters) if scan.parameters else connection.sql(scan.sql)
     for batch in asked.to_arrow_reader(BATCH):
         if not deadline.left:
             raise AnswerFailed
         read = [numbers(column) for column in batch.columns[1:]]
-        yield Rows(
+        yield RowChunk(
             units=batch.column(0),
             measures=tuple(values for values, _ in read),
             valid=tuple(valid for _, valid in read),
@@ -100,7 +100,7 @@ def _chunks(scan: SharedScan, connection: Any, deadline: Deadline) -> Iterator[R
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Places:
+class _ScanPlaces:
     """Where the columns of a shared scan are: keys first, then measured columns, then conditions."""
 
     keys: Sequence[StageKey]
@@ -108,14 +108,14 @@ class _Places:
     indices: Sequence[Index]
     conditions: Sequence[Expression]
 
-    def part(self, member: Member) -> Part:
+    def part(self, member: Member) -> SharedCount:
         stage = member.stage
         keys = tuple((self.keys.index(key), len(key.domain or ())) for key in stage.keys)
         places = [self.columns.index(_placed(column)) for column in stage.columns]
         measures = [measure_of(one, self.indices[place]) for one, place in zip(stage.columns, places, strict=True)]
         before = len(self.keys) + len(self.columns)
-        part = Part(
-            limits=Limits(max_groups=stage.max_groups, max_rows=stage.max_rows_per_group),
+        part = SharedCount(
+            limits=ContributionBounds(max_groups=stage.max_groups, max_rows=stage.max_rows_per_group),
             keys=keys,
             needed=tuple(before + self.conditions.index(condition) for condition in member.conditions),
             measures=tuple((len(self.keys) + place, one) for place, one in zip(places, measures, strict=True)),

@@ -15,26 +15,26 @@ from discreet.query.engines.writing import Writer
 from discreet.query.expressions import Expression
 from discreet.query.sources import Filter, Join, JoinKind, PerUnit, Project, Source, Table, UnionAll, fields_of, unit_of
 
-__all__ = ["Relation", "Relations", "write_source"]
+__all__ = ["SqlRelation", "SqlRelations", "write_source"]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Relation:
+class SqlRelation:
     """A table as a statement sees it: SQL of our own, and the types of its columns by their names in the data."""
 
     sql: str
     types: Mapping[str, str]
 
 
-class Relations(Protocol):
+class SqlRelations(Protocol):
     """Where tables are found."""
 
-    def relation(self, table: str, writer: Writer) -> Relation:
+    def relation(self, table: str, writer: Writer) -> SqlRelation:
         """Return a table by the name that the custodian gave it."""
 
 
-def write_source(source: Source, relations: Relations, writer: Writer) -> str:
+def write_source(source: Source, relations: SqlRelations, writer: Writer) -> str:
     """Write a SELECT whose columns are the fields of the source."""
     match source:
         case Table():
@@ -58,7 +58,7 @@ def _named(columns: list[tuple[str, str]], writer: Writer) -> str:
     return ", ".join(f"{value} AS {writer.column(name)}" for value, name in columns) or "NULL AS nothing"
 
 
-def _table(table: Table, relations: Relations, writer: Writer) -> str:
+def _table(table: Table, relations: SqlRelations, writer: Writer) -> str:
     relation = relations.relation(table.table, writer)
     names = [writer.column(column.field.name) for column in table.columns]
     if any(column.column not in relation.types for column in table.columns):
@@ -77,7 +77,7 @@ def _table(table: Table, relations: Relations, writer: Writer) -> str:
     return f"SELECT {', '.join(names) or 'NULL AS nothing'} FROM {sql}"
 
 
-def _join(join: Join, relations: Relations, writer: Writer) -> str:
+def _join(join: Join, relations: SqlRelations, writer: Writer) -> str:
     left = write_source(join.left, relations, writer)
     right = write_source(join.right, relations, writer)
     pairs = " AND ".join(_equal(pair, writer) for pair in join.pairs)
@@ -92,7 +92,7 @@ def _equal(pair: tuple[Expression, Expression], writer: Writer) -> str:
     return f"{left} = {right}"
 
 
-def _per_unit(source: PerUnit, relations: Relations, writer: Writer) -> str:
+def _per_unit(source: PerUnit, relations: SqlRelations, writer: Writer) -> str:
     inner = write_source(source.source, relations, writer)
     unit = writer.column(_unit_name(source))
     keys = [(write(key.expression, writer), key.field.name) for key in source.keys]
@@ -109,7 +109,7 @@ def _unit_name(source: PerUnit) -> str:
     return name
 
 
-def _union(union: UnionAll, relations: Relations, writer: Writer) -> str:
+def _union(union: UnionAll, relations: SqlRelations, writer: Writer) -> str:
     parts = []
     for source in union.sources:
         inner = write_source(source, relations, writer)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, final
 
-from discreet.query.engines.domains import Domain, Lookup, coded, stored
+from discreet.query.engines.domains import CodedDomain, Lookup, coded, stored
 from discreet.query.engines.expressions import write
 from discreet.query.engines.placing import place
-from discreet.query.engines.sources import Relations, write_source
+from discreet.query.engines.sources import SqlRelations, write_source
 from discreet.query.engines.texts import cut
 from discreet.query.engines.writing import Writer
 from discreet.query.expressions import Expression
@@ -54,7 +54,7 @@ def select(connection: Any, columns: Sequence[str], scan: Scan, *, join: str = "
     return connection.sql(text, params=scan.parameters) if scan.parameters else connection.sql(text)
 
 
-def write_stage(stage: Stage, relations: Relations, writer: Writer) -> Scan:
+def write_stage(stage: Stage, relations: SqlRelations, writer: Writer) -> Scan:
     """Write a stage. Rows without a unit are left out; those outside of the public domain of a key have no group."""
     unit = None if stage.unit is None else writer.column(stage.unit)
     inner = projected(stage.keys, stage.columns, unit, write_source(stage.source, relations, writer), writer)
@@ -114,7 +114,7 @@ def _are_apart(keys: Sequence[StageKey]) -> bool:
     return all(len(set(members)) == len(members) for members in domains)
 
 
-def domain_of(key: StageKey, name: str, writer: Writer) -> Domain | None:
+def domain_of(key: StageKey, name: str, writer: Writer) -> CodedDomain | None:
     """Write the code of a key; None if nobody listed its values."""
     return None if key.domain is None else coded(name, key.expression.facts, key.domain, writer)
 
@@ -127,7 +127,7 @@ def _radix(codes: list[str], sizes: list[int]) -> str:
     return " + ".join(f"CAST({code} AS INTEGER) * {weight}" for code, weight in zip(codes, weights, strict=True))
 
 
-def index_of(column: StageColumn, name: str, writer: Writer) -> tuple[Index, Domain | None]:
+def index_of(column: StageColumn, name: str, writer: Writer) -> tuple[Index, CodedDomain | None]:
     """Write the index of a column, and the list of values that it is looked up in, if there is one."""
     facts = column.expression.facts
     if column.members is not None:

@@ -25,7 +25,7 @@ __all__ = [
     "NO_TABLE",
     "Csv",
     "Database",
-    "Held",
+    "HeldTable",
     "InMemory",
     "Parquet",
     "Schemas",
@@ -36,13 +36,13 @@ __all__ = [
     "read_in_binary",
 ]
 
-Describe: TypeAlias = Callable[["Held"], dict[str, str]]
+Describe: TypeAlias = Callable[["HeldTable"], dict[str, str]]
 Schemas: TypeAlias = frozenset[Hashable]
 NO_TABLE = "a DuckDB database must have a table (not a view, which may mix rows) of the name that it is given"
 _FORMS = "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, a DuckDB database or connection"
 
 
-class Held(Protocol):
+class HeldTable(Protocol):
     """A table that the custodian handed over."""
 
     @property
@@ -202,7 +202,7 @@ class Database:
         return frozenset([tuple((column, sql_type) for column, sql_type, *_ in rows)])
 
 
-def hold(name: str, table: Any) -> Held:
+def hold(name: str, table: Any) -> HeldTable:
     """Take a table in hand; looks at its type and its schema, at no row."""
     if isinstance(table, (InMemory, Parquet, Csv, Database)):
         return table
@@ -245,7 +245,7 @@ def kinds_of(table: str, types: Mapping[str, str]) -> dict[str, Kind]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _file(name: str, path: str | Path) -> Held:
+def _file(name: str, path: str | Path) -> HeldTable:
     plain = Path(path)
     endings = [ending.lower() for ending in plain.suffixes]
     ending = endings[-1] if endings else ""
@@ -293,16 +293,16 @@ def _header(path: str, delimiter: str) -> tuple[str, ...]:
     return names
 
 
-def _pandas(name: str, frame: Any) -> Held:
+def _pandas(name: str, frame: Any) -> HeldTable:
     check_names(list(map(str, frame.columns)), what=f"columns of table {name!r}")
     return InMemory(pandas_schema(frame), lambda: pandas_table(frame), lambda: pandas_schema(frame), inferred=True)
 
 
-def _polars(name: str, frame: Any) -> Held:
+def _polars(name: str, frame: Any) -> HeldTable:
     return InMemory(polars_schema(frame), lambda: polars_table(frame))
 
 
-def _arrow(name: str, table: Any) -> Held:
+def _arrow(name: str, table: Any) -> HeldTable:
     import pyarrow as pa
 
     whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
@@ -310,7 +310,7 @@ def _arrow(name: str, table: Any) -> Held:
     return InMemory(offered(whole.schema), lambda: safe_table(whole))
 
 
-def _connection(name: str, connection: Any) -> Held:
+def _connection(name: str, connection: Any) -> HeldTable:
     """Read a base table of somebody else's connection, through a cursor of our own."""
     cursor = connection.cursor()
     (database,) = cursor.execute("SELECT current_database()").fetchone()
@@ -333,7 +333,7 @@ def _is_base_table(connection: Any, database: str, table: str) -> bool:
     return ("BASE TABLE",) in found
 
 
-_TAKERS: dict[tuple[str, str], Callable[[str, Any], Held]] = {
+_TAKERS: dict[tuple[str, str], Callable[[str, Any], HeldTable]] = {
     ("pandas", "DataFrame"): _pandas,
     ("polars", "DataFrame"): _polars,
     ("pyarrow", "Table"): _arrow,

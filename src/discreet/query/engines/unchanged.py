@@ -15,13 +15,13 @@ from typing import Any, Protocol, TypeAlias, final
 from discreet.errors import AnswerFailed, Refused
 from discreet.query.engines.tables import Schemas
 
-__all__ = ["Columns", "OpenedTable", "changed"]
+__all__ = ["ColumnLookup", "OpenedTable", "changed"]
 
 _Identity: TypeAlias = tuple[tuple[int, ...] | None, ...]
 _SETTLED = 2 * 10**9  # Nanoseconds. A file that was written later than this before may change and keep its time.
 
 
-class Columns(Protocol):
+class ColumnLookup(Protocol):
     """What is asked of a table here."""
 
     @property
@@ -36,7 +36,7 @@ class Columns(Protocol):
 class OpenedTable:
     """A table as it was when a session was opened."""
 
-    def __init__(self, held: Columns, name: str, *, public: bool) -> None:
+    def __init__(self, held: ColumnLookup, name: str, *, public: bool) -> None:
         self._held, self._name, self._public = held, name, public
         self._known: Schemas = frozenset()
         self._files: _Identity = ()

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.query.planning.draft import Draft
+from discreet.query.planning.draft import PlanDraft
 from discreet.query.planning.exclusive import exclusive
 
 __all__ = ["bundle_numbers", "parts"]
 
 
-def bundle_numbers(draft: Draft) -> Draft:
+def bundle_numbers(draft: PlanDraft) -> PlanDraft:
     """Put numbers together of which no row moves two; greedily, each into the first bundle that takes it."""
     bundles: list[list[int]] = []
     for place in range(len(draft.numbers)):
@@ -28,6 +28,6 @@ def bundle_numbers(draft: Draft) -> Draft:
     return replace(draft, bundles=tuple(tuple(bundle) for bundle in bundles))
 
 
-def parts(draft: Draft) -> tuple[int, int]:
+def parts(draft: PlanDraft) -> tuple[int, int]:
     """Return in how many parts the budget is split: for noise on numbers and groups, and for choices within groups."""
     return len(draft.bundles) + (draft.groups is None), len(draft.picks)

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from discreet.query.facts import Kind
 from discreet.query.planning.combined import reach_of_sum
-from discreet.query.planning.draft import Added, Averaged, Counted, Draft, Picked, Spread
+from discreet.query.planning.draft import Added, Averaged, CountTerm, Picked, PlanDraft, SpreadTerm
 from discreet.query.planning.grids import reach_of
 from discreet.query.planning.measurements import plain_value
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import counted_beside, reason
 from discreet.query.planning.quotients import ceiling, clipped, quotient_ends
 from discreet.query.question import Measure, Statistic
-from discreet.query.results.columns import Column, Values
-from discreet.query.results.numbers import Numbers, compact, wide
+from discreet.query.results.columns import AnswerColumn, Values
+from discreet.query.results.numbers import ExactNumbers, compact, wide
 
-__all__ = ["Released", "answer", "counted_terms", "noise_of"]
+__all__ = ["ReleasedNumbers", "answer", "counted_terms", "noise_of"]
 
 Array: TypeAlias = NDArray[Any]
 Limits: TypeAlias = tuple[Fraction | None, Fraction | None]
@@ -33,7 +33,7 @@ _ROOT = 10**6  # Roots are rounded to a millionth of a step.
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Released:
+class ReleasedNumbers:
     """What came out of noise: everything else is computed from it."""
 
     numbers: tuple[Array, ...]  # in grid steps
@@ -42,34 +42,36 @@ class Released:
     rows: int
 
 
-def answer(draft: Draft, measure: int, released: Released, confidence: Fraction) -> Column:
+def answer(draft: PlanDraft, measure: int, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
     """Compute one measure for all groups."""
     recipe, asked = draft.recipes[measure], draft.question.measures[measure]
     match recipe:
-        case Counted():
+        case CountTerm():
             return _counted(draft, recipe, asked, released, confidence)
         case Added():
             return _added(draft, recipe, asked, released, confidence)
         case Averaged():
             return _averaged(draft, recipe, released, confidence)
-        case Spread():
+        case SpreadTerm():
             return _spread(draft, recipe, released, confidence)
         case Picked():
             return _picked(draft, recipe, asked, released)
 
 
-def noise_of(draft: Draft, number: int) -> NumberNoise:
+def noise_of(draft: PlanDraft, number: int) -> NumberNoise:
     """Return the noise of a number."""
     assert draft.noising is not None
     return draft.noising.numbers[number]
 
 
-def _counted(draft: Draft, recipe: Counted, asked: Measure, released: Released, confidence: Fraction) -> Column:
+def _counted(
+    draft: PlanDraft, recipe: CountTerm, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+) -> AnswerColumn:
     over, terms = released.numbers[recipe.number], counted_terms(draft, recipe)
     if recipe.also is not None:
         over = over + released.numbers[recipe.also]
     limits = _ZERO, _most_distinct(asked)
-    return _about(Numbers(over), reach_of_sum(terms, confidence), limits, Fraction(1))
+    return _about(ExactNumbers(over), reach_of_sum(terms, confidence), limits, Fraction(1))
 
 
 def _most_distinct(asked: Measure) -> Fraction | None:
@@ -82,20 +84,22 @@ def _most_distinct(asked: Measure) -> Fraction | None:
     return Fraction(2) if facts.kind is Kind.BOOLEAN else None
 
 
-def counted_terms(draft: Draft, recipe: Counted) -> list[tuple[Fraction, NumberNoise]]:
+def counted_terms(draft: PlanDraft, recipe: CountTerm) -> list[tuple[Fraction, NumberNoise]]:
     """Return the noises of a count, with their weights."""
     places = (recipe.number,) if recipe.also is None else (recipe.number, recipe.also)
     return [(Fraction(1), noise_of(draft, place)) for place in places]
 
 
-def _about(values: Numbers, reach: Fraction, limits: Limits, grain: Fraction) -> Column:
+def _about(values: ExactNumbers, reach: Fraction, limits: Limits, grain: Fraction) -> AnswerColumn:
     """Return numbers that are all off by the same at most."""
     kind = Kind.INTEGER if values.is_whole else Kind.REAL
     low, high = values.plus(-reach), values.plus(reach)
-    return Column(name="", kind=kind, values=values, low=low, high=high, limits=limits, grain=grain)
+    return AnswerColumn(name="", kind=kind, values=values, low=low, high=high, limits=limits, grain=grain)
 
 
-def _added(draft: Draft, recipe: Added, asked: Measure, released: Released, confidence: Fraction) -> Column:
+def _added(
+    draft: PlanDraft, recipe: Added, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+) -> AnswerColumn:
     step, over = recipe.grid.step, released.numbers[recipe.total]
     terms = [(Fraction(1), noise_of(draft, recipe.total))]
     if recipe.count is not None:
@@ -105,10 +109,10 @@ def _added(draft: Draft, recipe: Added, asked: Measure, released: Released, conf
     most = _ZERO if recipe.grid.high <= 0 else None
     whole = asked.argument is not None and asked.argument.facts.kind in (Kind.INTEGER, Kind.BOOLEAN)
     grain = Fraction(1) if whole and step.denominator != 1 else step
-    return _about(Numbers(over, step=step), step * reach_of_sum(terms, confidence), (least, most), grain)
+    return _about(ExactNumbers(over, step=step), step * reach_of_sum(terms, confidence), (least, most), grain)
 
 
-def _averaged(draft: Draft, recipe: Averaged, released: Released, confidence: Fraction) -> Column:
+def _averaged(draft: PlanDraft, recipe: Averaged, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
     """The centre plus a quotient of two noisy numbers, which is biased anyway and so kept within the bounds."""
     grid, centre = recipe.grid, recipe.centre
     total, count = released.numbers[recipe.total], released.numbers[recipe.count]
@@ -116,11 +120,11 @@ def _averaged(draft: Draft, recipe: Averaged, released: Released, confidence: Fr
     ends = quotient_ends(total, count, noises, reach_of(grid, centre), confidence)
     first, last = Fraction(grid.first - centre), Fraction(grid.last - centre)
     pairs = (clipped(pair, first, last) for pair in ((total, np.maximum(count, 1)), *ends))
-    value, low, high = (Numbers(*pair, grid.step, centre * grid.step) for pair in pairs)
-    return Column(name="", kind=Kind.REAL, values=value, low=low, high=high, limits=(grid.low, grid.high))
+    value, low, high = (ExactNumbers(*pair, grid.step, centre * grid.step) for pair in pairs)
+    return AnswerColumn(name="", kind=Kind.REAL, values=value, low=low, high=high, limits=(grid.low, grid.high))
 
 
-def _spread(draft: Draft, recipe: Spread, released: Released, confidence: Fraction) -> Column:
+def _spread(draft: PlanDraft, recipe: SpreadTerm, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
     """(sum of squares) / n - (sum / n)^2, times n / (n - 1) for a sample; the interval is a box of three noises.
 
     Both are kept between zero and the largest variance that the bounds allow.
@@ -133,23 +137,23 @@ def _spread(draft: Draft, recipe: Spread, released: Released, confidence: Fracti
     pairs = [clipped(pair, _ZERO, largest) for pair in (value, low, high)]
     if recipe.root:
         roots = [_roots(*pair, up=up) for pair, up in zip(pairs, (False, False, True), strict=True)]
-        parts = [Numbers(over, None, step / _ROOT) for over in roots]
+        parts = [ExactNumbers(over, None, step / _ROOT) for over in roots]
     else:
-        parts = [Numbers(over, under, step**2) for over, under in pairs]
-    return Column(name="", kind=Kind.REAL, values=parts[0], low=parts[1], high=parts[2])
+        parts = [ExactNumbers(over, under, step**2) for over, under in pairs]
+    return AnswerColumn(name="", kind=Kind.REAL, values=parts[0], low=parts[1], high=parts[2])
 
 
 def _divisor(many: Array, sample: bool) -> Array:
     return many - 1 if sample else many
 
 
-def _largest_spread(recipe: Spread) -> Fraction:
+def _largest_spread(recipe: SpreadTerm) -> Fraction:
     """The variance of values half at each bound, in squared steps; that of a sample of two is twice as large."""
     return Fraction(recipe.grid.width**2, 2 if recipe.sample else 4)
 
 
 def _spread_ends(
-    draft: Draft, recipe: Spread, noisy: tuple[Array, Array, Array], confidence: Fraction
+    draft: PlanDraft, recipe: SpreadTerm, noisy: tuple[Array, Array, Array], confidence: Fraction
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     each = 1 - (1 - confidence) / 3
     places = recipe.squares, recipe.total, recipe.count
@@ -187,20 +191,20 @@ def _root(over: int, under: int) -> int:
     return isqrt(max(0, over) * _ROOT**2 // under)
 
 
-def _picked(draft: Draft, recipe: Picked, asked: Measure, released: Released) -> Column:
+def _picked(draft: PlanDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers) -> AnswerColumn:
     values = released.picks[recipe.pick]
     kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
-    if isinstance(values, Numbers) and kind.is_time:
+    if isinstance(values, ExactNumbers) and kind.is_time:
         values = tuple(plain_value(values[row], kind) for row in range(len(values)))
-    elif isinstance(values, Numbers):
+    elif isinstance(values, ExactNumbers):
         kind = Kind.INTEGER if values.is_whole else Kind.REAL
     empty = _may_be_empty(draft, recipe, released)
     if empty is not None and empty.any():
         values = tuple(None if empty[row] else values[row] for row in range(len(values)))
-    return Column(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
+    return AnswerColumn(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
 
 
-def _may_be_empty(draft: Draft, recipe: Picked, released: Released) -> NDArray[np.bool_] | None:
+def _may_be_empty(draft: PlanDraft, recipe: Picked, released: ReleasedNumbers) -> NDArray[np.bool_] | None:
     """Tell groups whose released count does not rule out that they are empty; None where nothing was counted.
 
     What is picked of no values is any value, and would look like an answer.

@@ -14,7 +14,7 @@ from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 from discreet.query.facts import Kind
 from discreet.query.planning.allocation import parts
-from discreet.query.planning.draft import Draft
+from discreet.query.planning.draft import PlanDraft
 from discreet.query.planning.noises import Bundle, Chooser, Noising, NumberNoise
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _LAPLACE_95, _NORMAL_95 = math.log(20), 1.96  # Half widths at 95 %, in scales a
 _DIGITS = 10**9
 
 
-def choose_noise(draft: Draft) -> Draft:
+def choose_noise(draft: PlanDraft) -> PlanDraft:
     """Fit noise to the budget: Gaussian for rho, Laplace for epsilon, the better of both for epsilon and delta."""
     spend, unknown = draft.spend, draft.groups is None
     _check(draft)
@@ -47,7 +47,7 @@ def choose_noise(draft: Draft) -> Draft:
     return _laplace(draft, spend.epsilon, hidden)
 
 
-def _check(draft: Draft) -> None:
+def _check(draft: PlanDraft) -> None:
     spend = draft.spend
     if draft.pure and (spend.delta is not None or spend.rho is not None):
         raise Refused("this ledger is pure: it takes epsilon alone, no delta and no rho")
@@ -65,7 +65,7 @@ def _check(draft: Draft) -> None:
         )
 
 
-def _declare_keys(draft: Draft) -> str:
+def _declare_keys(draft: PlanDraft) -> str:
     if any(key.expression.facts.kind is Kind.REAL for key in draft.question.keys):
         return (
             "list real keys with dp.categories([...]), declare them with dp.between(low, high, whole=True) if they are "
@@ -74,19 +74,19 @@ def _declare_keys(draft: Draft) -> str:
     return "declare them with dp.categories([...]) or dp.between(low, high)"
 
 
-def _numbers_share(draft: Draft) -> Fraction:
+def _numbers_share(draft: PlanDraft) -> Fraction:
     numbers, picks = parts(draft)
     return Fraction(numbers, numbers + picks)
 
 
-def _gaussian_is_better(draft: Draft, epsilon: Fraction, multiplier: Fraction) -> bool:
+def _gaussian_is_better(draft: PlanDraft, epsilon: Fraction, multiplier: Fraction) -> bool:
     """Compare the half widths at 95 % of a number that one unit changes by 1 in each of its groups."""
     numbers, picks = parts(draft)
     laplace = _LAPLACE_95 * draft.max_groups * (numbers + picks) / float(epsilon)
     return _NORMAL_95 * math.sqrt(draft.max_groups * numbers * multiplier) < laplace
 
 
-def _by_rho(draft: Draft, rho: Fraction, hidden: Fraction | None) -> Draft:
+def _by_rho(draft: PlanDraft, rho: Fraction, hidden: Fraction | None) -> PlanDraft:
     numbers, picks = parts(draft)
     each = rho / (numbers + picks)
     # The exponential mechanism spends epsilon^2 / 8 in each of the unit's groups. [DR19]
@@ -94,7 +94,7 @@ def _by_rho(draft: Draft, rho: Fraction, hidden: Fraction | None) -> Draft:
     return _gaussian(draft, 2 * each * numbers, hidden, choosers)
 
 
-def _choosers(draft: Draft, epsilon: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
+def _choosers(draft: PlanDraft, epsilon: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
     return tuple(Chooser(epsilon=epsilon, flips=flips) for _ in draft.picks)
 
 
@@ -103,7 +103,7 @@ def _root_down(square: Fraction) -> Fraction:
     return Fraction(math.isqrt(int(square * _DIGITS**2)), _DIGITS)
 
 
-def _laplace(draft: Draft, epsilon: Fraction, hidden: Fraction | None) -> Draft:
+def _laplace(draft: PlanDraft, epsilon: Fraction, hidden: Fraction | None) -> PlanDraft:
     each = epsilon / sum(parts(draft))
 
     def fitted(change: int) -> NumberNoise:
@@ -117,7 +117,9 @@ def _laplace(draft: Draft, epsilon: Fraction, hidden: Fraction | None) -> Draft:
     return _noised(draft, noises, _selection(draft, LaplaceNoise(epsilon=each), hidden), choosers, gaussian=False)
 
 
-def _gaussian(draft: Draft, mu_squared: Fraction, hidden: Fraction | None, choosers: tuple[Chooser, ...]) -> Draft:
+def _gaussian(
+    draft: PlanDraft, mu_squared: Fraction, hidden: Fraction | None, choosers: tuple[Chooser, ...]
+) -> PlanDraft:
     """Split the square of mu among numbers and the choice of groups: squares add up. [DRS22]"""
     numbers, _ = parts(draft)
     each = mu_squared / numbers if numbers else Fraction(1)
@@ -138,12 +140,12 @@ def _unit(scale: int, change: int) -> int:
     return max(1, min(scale // _FINEST, change // _ROUNDED_UP))
 
 
-def _in_units(draft: Draft, change: int, unit: int) -> int:
+def _in_units(draft: PlanDraft, change: int, unit: int) -> int:
     """Return a change in units, rounded up row by row: in a bundle a unit's rows are spread over several numbers."""
     return change if unit == 1 else draft.max_rows * -(-change // (draft.max_rows * unit))
 
 
-def _selection(draft: Draft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:
+def _selection(draft: PlanDraft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:
     """Return what shows groups: those whose number of units, with noise of its own, exceeds a threshold."""
     if hidden is None:
         return None
@@ -153,13 +155,13 @@ def _selection(draft: Draft, noise: Noise, hidden: Fraction | None) -> Truncated
 
 
 def _noised(
-    draft: Draft,
+    draft: PlanDraft,
     noises: tuple[NumberNoise, ...],
     selection: TruncatedHistogram | None,
     choosers: tuple[Chooser, ...],
     *,
     gaussian: bool,
-) -> Draft:
+) -> PlanDraft:
     bundles = tuple(Bundle(tuple(noises[place] for place in bundle)) for bundle in draft.bundles)
     noising = Noising(
         gaussian=gaussian, numbers=noises, bundles=bundles, selection=selection, max_groups=draft.max_groups

@@ -9,36 +9,36 @@ from fractions import Fraction
 from discreet.exact import up
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.query.planning.answers import counted_terms, noise_of
-from discreet.query.planning.draft import Added, Counted, Draft
+from discreet.query.planning.draft import Added, CountTerm, PlanDraft
 from discreet.query.planning.noises import NumberNoise
-from discreet.query.question import Answer
+from discreet.query.question import ReleasedMeasure
 
 __all__ = ["deviations", "variances"]
 
 _PLAIN = 4  # A variance of the Gaussian from which on rounding adds 1/12, up to 1e-30.
 
 
-def variances(draft: Draft) -> dict[str, Fraction]:
+def variances(draft: PlanDraft) -> dict[str, Fraction]:
     """Return the variance of every column that is a plain count or sum, by its name."""
     return dict(_each(draft))
 
 
-def deviations(draft: Draft) -> dict[str, Fraction]:
+def deviations(draft: PlanDraft) -> dict[str, Fraction]:
     """Return their standard deviations, rounded up."""
     return {name: root_up(variance) for name, variance in _each(draft)}
 
 
-def _each(draft: Draft) -> Iterator[tuple[str, Fraction]]:
+def _each(draft: PlanDraft) -> Iterator[tuple[str, Fraction]]:
     for output in draft.question.outputs:
-        if isinstance(output.value, Answer):
+        if isinstance(output.value, ReleasedMeasure):
             variance = _variance(draft, output.value.measure)
             if variance is not None:
                 yield output.name, variance
 
 
-def _variance(draft: Draft, measure: int) -> Fraction | None:
+def _variance(draft: PlanDraft, measure: int) -> Fraction | None:
     match draft.recipes[measure]:
-        case Counted() as recipe:
+        case CountTerm() as recipe:
             return _of_sum(counted_terms(draft, recipe))
         case Added() as recipe:
             terms = [(recipe.grid.step, noise_of(draft, recipe.total))]

@@ -12,23 +12,23 @@ from discreet.mechanisms.grid import Grid
 from discreet.query.catalogue import Catalogue
 from discreet.query.planning.noises import Chooser, Noising
 from discreet.query.planning.spend import Spend
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.stage import StageColumn
 
 __all__ = [
     "Added",
     "Averaged",
-    "Counted",
-    "Draft",
+    "CountTerm",
     "ModePick",
     "Number",
     "Pass",
     "Pick",
     "Picked",
+    "PlanDraft",
     "QuantilePick",
     "Recipe",
-    "Spread",
-    "Tallying",
+    "SpreadTerm",
+    "TallySpec",
     "Tighter",
 ]
 
@@ -44,7 +44,7 @@ class Tighter(Protocol):
 
 
 @final
-class Tallying(Enum):
+class TallySpec(Enum):
     """What is added up in a group."""
 
     ROWS = "rows"
@@ -61,7 +61,7 @@ class Tallying(Enum):
 class Number:
     """A whole number of every group that is released with noise. Equal ones are one: they are paid once."""
 
-    tallying: Tallying
+    tallying: TallySpec
     column: int | None = None  # of the stage
     fold: int = 0  # of SQUARES: taken off every square, so that squares lie about zero
 
@@ -93,7 +93,7 @@ Pick: TypeAlias = QuantilePick | ModePick
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountTerm:
     """A noisy number itself, or the sum of two."""
 
     number: int
@@ -124,7 +124,7 @@ class Averaged:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Spread:
+class SpreadTerm:
     """A variance, or its root."""
 
     squares: int
@@ -145,15 +145,15 @@ class Picked:
     pick: int
 
 
-Recipe: TypeAlias = Counted | Added | Averaged | Spread | Picked
+Recipe: TypeAlias = CountTerm | Added | Averaged | SpreadTerm | Picked
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PlanDraft:
     """What is known of a plan so far. Nothing in it comes from private data."""
 
-    question: Question
+    question: Query
     catalogue: Catalogue
     spend: Spend
     tighter: Tighter | None
@@ -171,4 +171,4 @@ class Draft:
     choosers: tuple[Chooser, ...] = ()  # one for each pick
 
 
-Pass: TypeAlias = Callable[[Draft], Draft]
+Pass: TypeAlias = Callable[[PlanDraft], PlanDraft]

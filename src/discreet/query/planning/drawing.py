@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding import Tally
-from discreet.query.engine import Tallied
-from discreet.query.planning.answers import Released
-from discreet.query.planning.draft import Draft, Number, Tallying
+from discreet.query.engine import ExactCounts
+from discreet.query.planning.answers import ReleasedNumbers
+from discreet.query.planning.draft import Number, PlanDraft, TallySpec
 from discreet.query.planning.noises import NumberNoise
 from discreet.query.planning.picking import pick
 from discreet.query.results.numbers import compact, wide
@@ -24,7 +24,7 @@ Rows: TypeAlias = NDArray[np.int64]
 T = TypeVar("T")
 
 
-def draw(draft: Draft, tallied: Tallied) -> Released:
+def draw(draft: PlanDraft, tallied: ExactCounts) -> ReleasedNumbers:
     """Draw all noise: of groups first, then, fresh and independent, of the numbers and choices of those shown."""
     assert draft.noising is not None
     shown = _shown(draft, tallied)
@@ -33,7 +33,7 @@ def draw(draft: Draft, tallied: Tallied) -> Released:
     numbers = tuple(_noisy(one, column[shown]) for one, column in noises)
     kept = [_there(tallied.tally.measures[asked.column].values) for asked in draft.picks]
     picks = tuple(pick(draft, place, values, shown) for place, values in enumerate(kept))
-    return Released(numbers, picks, _keys(draft, tallied, shown), shown.size)
+    return ReleasedNumbers(numbers, picks, _keys(draft, tallied, shown), shown.size)
 
 
 def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:
@@ -41,25 +41,25 @@ def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:
     return compact((wide(one.rounded(exact)) + one.draw(exact.size)) * one.unit)
 
 
-def exact_numbers(draft: Draft, tally: Tally) -> tuple[NDArray[Any], ...]:
+def exact_numbers(draft: PlanDraft, tally: Tally) -> tuple[NDArray[Any], ...]:
     """Return the exact numbers of all groups, in grid steps. This is private."""
     return tuple(_exact(number, tally) for number in draft.numbers)
 
 
 def _exact(number: Number, tally: Tally) -> NDArray[Any]:
     if number.column is None:
-        return _there(tally.rows if number.tallying is Tallying.ROWS else tally.units)
+        return _there(tally.rows if number.tallying is TallySpec.ROWS else tally.units)
     column = tally.measures[number.column]
     match number.tallying:
-        case Tallying.COUNT | Tallying.ROWS | Tallying.UNITS:
+        case TallySpec.COUNT | TallySpec.ROWS | TallySpec.UNITS:
             return _there(column.counts)
-        case Tallying.NULLS:
+        case TallySpec.NULLS:
             return _there(tally.rows - column.counts)
-        case Tallying.TOTAL:
+        case TallySpec.TOTAL:
             return compact(_there(column.total))
-        case Tallying.SQUARES:
+        case TallySpec.SQUARES:
             return compact(_there(column.squares) - number.fold * wide(column.counts))
-        case Tallying.DISTINCT:
+        case TallySpec.DISTINCT:
             return _there(column.distinct)
 
 
@@ -68,7 +68,7 @@ def _there(part: T | None) -> T:
     return part
 
 
-def _shown(draft: Draft, tallied: Tallied) -> Rows:
+def _shown(draft: PlanDraft, tallied: ExactCounts) -> Rows:
     """Return the groups that are shown: all public ones, or those with enough units after noise of their own."""
     assert draft.noising is not None
     selection = draft.noising.selection
@@ -83,7 +83,7 @@ def _shown(draft: Draft, tallied: Tallied) -> Rows:
     return np.flatnonzero((units > 0) & (units + np.array(drawn) > selection.threshold)).astype(np.int64)
 
 
-def _keys(draft: Draft, tallied: Tallied, shown: Rows) -> tuple[tuple[Hashable, ...], ...]:
+def _keys(draft: PlanDraft, tallied: ExactCounts, shown: Rows) -> tuple[tuple[Hashable, ...], ...]:
     keys = draft.question.keys
     if draft.groups is not None:
         listed: list[tuple[Hashable, ...]] = list(product(*(key.domain or () for key in keys)))

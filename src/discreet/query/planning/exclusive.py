@@ -10,7 +10,7 @@ from unicodedata import normalize
 
 from discreet.query.expressions import Apply, Case, Expression, Literal
 from discreet.query.operators import Operator
-from discreet.query.planning.draft import Draft, Number, Tallying
+from discreet.query.planning.draft import Number, PlanDraft, TallySpec
 from discreet.query.stage import StageColumn
 
 __all__ = ["exclusive"]
@@ -19,7 +19,7 @@ _EXACT = 1 << 53  # Larger whole numbers may be equal as doubles.
 _LONGEST = 64  # Numbers beyond it are not compared: planning stays quick.
 
 
-def exclusive(draft: Draft, one: int, other: int) -> bool:
+def exclusive(draft: PlanDraft, one: int, other: int) -> bool:
     """Whether a row surely leaves one of two numbers unchanged."""
     if max(one, other) >= _LONGEST:
         return False
@@ -31,21 +31,21 @@ def exclusive(draft: Draft, one: int, other: int) -> bool:
 
 def _are_halves(one: Number, other: Number) -> bool:
     """Whether two numbers count the values and the NULLs of one column."""
-    halves = {Tallying.COUNT, Tallying.NULLS}
+    halves = {TallySpec.COUNT, TallySpec.NULLS}
     return one.column is not None and one.column == other.column and {one.tallying, other.tallying} == halves
 
 
-def _condition(draft: Draft, place: int) -> Expression | None:
+def _condition(draft: PlanDraft, place: int) -> Expression | None:
     """Return what must be true of a row that moves a number; None if nothing is known."""
     number = draft.numbers[place]
-    if number.column is None or number.tallying not in (Tallying.COUNT, Tallying.TOTAL):
+    if number.column is None or number.tallying not in (TallySpec.COUNT, TallySpec.TOTAL):
         return None
     column = draft.columns[number.column]
     case = column.expression
     if not isinstance(case, Case) or len(case.branches) != 1 or not isinstance(case.otherwise, Literal):
         return None
     # NULL adds to nothing; zero adds nothing to a total about zero.
-    nothing = case.otherwise.value is None or (number.tallying is Tallying.TOTAL and _is_zero(column, case.otherwise))
+    nothing = case.otherwise.value is None or (number.tallying is TallySpec.TOTAL and _is_zero(column, case.otherwise))
     return case.branches[0][0] if nothing else None
 
 

@@ -12,31 +12,31 @@ from discreet.mechanisms.text import plain, significant_up
 from discreet.query.planning.draft import (
     Added,
     Averaged,
-    Counted,
-    Draft,
+    CountTerm,
     Number,
     Picked,
+    PlanDraft,
     QuantilePick,
     Recipe,
-    Spread,
-    Tallying,
+    SpreadTerm,
+    TallySpec,
 )
 from discreet.query.planning.picking import reason
 from discreet.query.planning.posts import measures_in
 from discreet.query.planning.predicted import needs_rows, predicted
-from discreet.query.question import Answer, Output
+from discreet.query.question import OutputColumn, ReleasedMeasure
 
 __all__ = ["Explanation", "explain"]
 
 _TYPICAL = 1000  # Rows of a group in a statement that depends on them.
 _WORDS = {
-    Tallying.ROWS: "rows",
-    Tallying.UNITS: "units",
-    Tallying.COUNT: "values",
-    Tallying.NULLS: "NULLs",
-    Tallying.TOTAL: "sum",
-    Tallying.SQUARES: "sum of squares",
-    Tallying.DISTINCT: "distinct values",
+    TallySpec.ROWS: "rows",
+    TallySpec.UNITS: "units",
+    TallySpec.COUNT: "values",
+    TallySpec.NULLS: "NULLs",
+    TallySpec.TOTAL: "sum",
+    TallySpec.SQUARES: "sum of squares",
+    TallySpec.DISTINCT: "distinct values",
 }
 
 
@@ -69,7 +69,7 @@ class Explanation:
         return f"<table>{rows}</table><ul>{notes}</ul>"
 
 
-def explain(draft: Draft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
+def explain(draft: PlanDraft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
     """Say what it costs, whom it protects, and how far off every column will be."""
     facts = [("price", cost), ("protects", _protects(draft)), *_groups(draft)]
     if left is not None:
@@ -79,12 +79,12 @@ def explain(draft: Draft, *, cost: str, notes: tuple[str, ...], left: str | None
     return Explanation(facts=tuple(facts), errors=errors, notes=notes)
 
 
-def _protects(draft: Draft) -> str:
+def _protects(draft: PlanDraft) -> str:
     unit = draft.catalogue.unit
     return "each row" if unit.is_row else f"each {unit.column} with all its rows"
 
 
-def _groups(draft: Draft) -> list[tuple[str, str]]:
+def _groups(draft: PlanDraft) -> list[tuple[str, str]]:
     assert draft.noising is not None
     selection = draft.noising.selection
     if selection is None:
@@ -93,9 +93,9 @@ def _groups(draft: Draft) -> list[tuple[str, str]]:
     return [("groups", f"hidden unless units + noise > {selection.threshold}; {least} units are shown with 95 %")]
 
 
-def _error(draft: Draft, output: Output) -> str:
+def _error(draft: PlanDraft, output: OutputColumn) -> str:
     """Say how far off a column will be, and by which noise."""
-    if not isinstance(output.value, Answer):
+    if not isinstance(output.value, ReleasedMeasure):
         return "± follows from the released values it is computed from"
     recipe, rows = draft.recipes[output.value.measure], draft.spend.expected or _TYPICAL
     if isinstance(recipe, Picked):
@@ -109,17 +109,17 @@ def _error(draft: Draft, output: Output) -> str:
     return f"{how_far}; {_noise(draft, recipe)}"
 
 
-def _sure(draft: Draft) -> str:
+def _sure(draft: PlanDraft) -> str:
     return f"with {plain(draft.spend.confidence * 100)} % confidence"
 
 
-def _choice(draft: Draft, recipe: Picked) -> str:
+def _choice(draft: PlanDraft, recipe: Picked) -> str:
     if isinstance(draft.picks[recipe.pick], QuantilePick) or not draft.choosers[recipe.pick].flips:
         return "exponential mechanism"
     return "permute-and-flip"
 
 
-def _noise(draft: Draft, recipe: Recipe) -> str:
+def _noise(draft: PlanDraft, recipe: Recipe) -> str:
     """Name the noise of the numbers behind an answer, with standard deviations as people count."""
     assert draft.noising is not None
     law = "rounded Gaussian noise" if draft.noising.gaussian else "discrete Laplace noise"
@@ -129,25 +129,25 @@ def _noise(draft: Draft, recipe: Recipe) -> str:
 
 def _places(recipe: Recipe) -> list[int]:
     match recipe:
-        case Counted():
+        case CountTerm():
             places = [recipe.number, recipe.also]
         case Added() | Averaged():
             places = [recipe.total, recipe.count]
-        case Spread():
+        case SpreadTerm():
             places = [recipe.squares, recipe.total, recipe.count]
         case Picked():
             places = []
     return [place for place in places if place is not None]
 
 
-def _deviation(draft: Draft, place: int) -> str:
+def _deviation(draft: PlanDraft, place: int) -> str:
     assert draft.noising is not None
     one = draft.noising.numbers[place]
     return significant_up(Fraction(one.law.standard_deviation) * one.unit * _step(draft, draft.numbers[place]))
 
 
-def _step(draft: Draft, number: Number) -> Fraction:
+def _step(draft: PlanDraft, number: Number) -> Fraction:
     grid = None if number.column is None else draft.columns[number.column].grid
-    if grid is None or number.tallying not in (Tallying.TOTAL, Tallying.SQUARES):
+    if grid is None or number.tallying not in (TallySpec.TOTAL, TallySpec.SQUARES):
         return Fraction(1)
-    return grid.step if number.tallying is Tallying.TOTAL else grid.step**2
+    return grid.step if number.tallying is TallySpec.TOTAL else grid.step**2

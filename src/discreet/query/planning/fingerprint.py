@@ -16,11 +16,10 @@ from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 from discreet.query.expressions import Apply, Case, Field, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.planning.noises import Bundle, Noising, NumberNoise
 from discreet.query.question import (
-    Answer,
     Choose,
     Combine,
     End,
@@ -29,8 +28,9 @@ from discreet.query.question import (
     Limit,
     Measure,
     Order,
-    Output,
-    Question,
+    OutputColumn,
+    Query,
+    ReleasedMeasure,
     Side,
     Statistic,
 )
@@ -56,13 +56,13 @@ _LONG = 32  # Items; a longer list is written once, and named by its digest wher
 # These names are hashed into the fingerprints of paid answers, and never change: see discreet.stored_names.
 _NAMES = stored_names(
     {
-        Question: "Question: source keys measures outputs having order limit",
+        Query: "Question: source keys measures outputs having order limit",
         Key: "Key: name expression domain",
         Measure: "Measure: statistic argument quantile sample called",
-        Output: "Output: name value",
+        OutputColumn: "Output: name value",
         Order: "Order: value descending",
         Limit: "Limit: count offset",
-        Answer: "Answer: measure",
+        ReleasedMeasure: "Answer: measure",
         End: "End: measure side",
         KeyValue: "KeyValue: key",
         Combine: "Combine: operator arguments",
@@ -80,7 +80,7 @@ _NAMES = stored_names(
         Literal: "Literal: value facts",
         Apply: "Apply: operator arguments facts",
         Case: "Case: branches otherwise facts",
-        Facts: "Facts: kind low high step members nullable",
+        ExpressionFacts: "Facts: kind low high step members nullable",
         Noising: "Noising: gaussian numbers bundles selection max_groups",
         NumberNoise: "NumberNoise: law change unit",
         Bundle: "Bundle: noises",

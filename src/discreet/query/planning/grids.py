@@ -7,7 +7,7 @@ from math import ceil, floor
 
 from discreet.errors import Refused
 from discreet.mechanisms.grid import Grid
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 
 __all__ = ["grid_of", "reach_of"]
 
@@ -18,7 +18,7 @@ _WIDEST = 1 << 40  # Steps from bound to bound of whole numbers.
 _FEW = 64  # Steps; with so few, half a step beside the middle would be noise that can be spared.
 
 
-def grid_of(facts: Facts, *, centred: bool, called: str, picked: bool = False) -> Grid:
+def grid_of(facts: ExpressionFacts, *, centred: bool, called: str, picked: bool = False) -> Grid:
     """Return the grid of a bounded expression; bounds that are no multiples of the step are moved outwards.
 
     With an odd number of steps no grid point is in the middle. Where it is centred and steps are few, half steps are
@@ -32,7 +32,7 @@ def grid_of(facts: Facts, *, centred: bool, called: str, picked: bool = False) -
     return Grid(low=first * step, high=last * step, step=step, default=first * step)
 
 
-def _bounds(facts: Facts, called: str) -> tuple[Fraction, Fraction]:
+def _bounds(facts: ExpressionFacts, called: str) -> tuple[Fraction, Fraction]:
     if facts.kind is Kind.BOOLEAN:
         return Fraction(0), Fraction(1)
     if facts.kind is Kind.TEXT:
@@ -54,7 +54,7 @@ def _ends(low: Fraction, high: Fraction, step: Fraction) -> tuple[int, int]:
     return first, max(last, first + 1)
 
 
-def _step(facts: Facts, low: Fraction, high: Fraction, fine: int) -> Fraction:
+def _step(facts: ExpressionFacts, low: Fraction, high: Fraction, fine: int) -> Fraction:
     width = high - low
     if facts.step is not None:
         step = facts.step

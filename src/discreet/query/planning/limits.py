@@ -10,7 +10,7 @@ from discreet.exact import positive_integer
 from discreet.query.catalogue import Catalogue
 from discreet.query.expressions import Field
 from discreet.query.planning.copies import check_copies, matches_once, one_row_per_unit
-from discreet.query.planning.draft import Draft
+from discreet.query.planning.draft import PlanDraft
 from discreet.query.planning.row_work import check_work
 from discreet.query.question import Key
 from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll, is_private, unit_of
@@ -20,7 +20,7 @@ __all__ = ["MOST_GROUPS", "bound_contributions"]
 MOST_GROUPS = 1_000_000
 
 
-def bound_contributions(draft: Draft) -> Draft:
+def bound_contributions(draft: PlanDraft) -> PlanDraft:
     """Take the limits of the policy, those of the analyst if they are tighter, and what the source itself implies."""
     unit, source, keys = draft.catalogue.unit, draft.question.source, draft.question.keys
     groups = _known_groups(keys)
@@ -40,7 +40,7 @@ def bound_contributions(draft: Draft) -> Draft:
     return replace(draft, max_groups=min(most_groups, groups or most_groups), max_rows=most_rows, groups=groups)
 
 
-def _tighter(limit: int, draft: Draft, name: str) -> int:
+def _tighter(limit: int, draft: PlanDraft, name: str) -> int:
     wanted = None if draft.tighter is None else getattr(draft.tighter, name)
     if wanted is None:
         return limit

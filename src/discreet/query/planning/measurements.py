@@ -15,16 +15,16 @@ from discreet.query.facts import Kind
 from discreet.query.planning.draft import (
     Added,
     Averaged,
-    Counted,
-    Draft,
+    CountTerm,
     ModePick,
     Number,
     Pick,
     Picked,
+    PlanDraft,
     QuantilePick,
     Recipe,
-    Spread,
-    Tallying,
+    SpreadTerm,
+    TallySpec,
 )
 from discreet.query.planning.grids import grid_of, reach_of
 from discreet.query.question import Measure, Statistic
@@ -38,9 +38,9 @@ _EPOCH = datetime(1970, 1, 1)
 T = TypeVar("T")
 
 
-def choose_measurements(draft: Draft) -> Draft:
+def choose_measurements(draft: PlanDraft) -> PlanDraft:
     """Find the numbers and choices behind all measures, each of them once."""
-    work = _Work(draft)
+    work = _MeasurementLists(draft)
     recipes = tuple(work.recipe(measure) for measure in draft.question.measures)
     if not (work.numbers or work.picks or draft.groups is None):
         raise Refused("nothing is measured: ask for at least one aggregate such as COUNT(*)")
@@ -51,10 +51,10 @@ def choose_measurements(draft: Draft) -> Draft:
 
 @final
 @dataclass(slots=True)
-class _Work:
+class _MeasurementLists:
     """Lists that grow while the measures are gone through; it does not outlive the pass."""
 
-    draft: Draft
+    draft: PlanDraft
     columns: list[StageColumn] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
@@ -64,12 +64,12 @@ class _Work:
             case Statistic.ROWS:
                 return self._rows()
             case Statistic.UNITS:
-                return Counted(self._units())
+                return CountTerm(self._units())
             case Statistic.COUNT:
-                return Counted(self._count(_argument(measure)))
+                return CountTerm(self._count(_argument(measure)))
             case Statistic.DISTINCT:
                 column = self._column(_argument(measure), Wants(distinct=True))
-                return Counted(self._number(Number(Tallying.DISTINCT, column)))
+                return CountTerm(self._number(Number(TallySpec.DISTINCT, column)))
             case Statistic.SUM:
                 return self._sum(measure)
             case Statistic.MEAN:
@@ -88,9 +88,9 @@ class _Work:
         """
         argument = self._counted_beside_rows()
         if argument is None:
-            return Counted(self._number(Number(Tallying.ROWS)))
+            return CountTerm(self._number(Number(TallySpec.ROWS)))
         count = self._count(argument)
-        return Counted(count, self._number(Number(Tallying.NULLS, self.numbers[count].column)))
+        return CountTerm(count, self._number(Number(TallySpec.NULLS, self.numbers[count].column)))
 
     def _counted_beside_rows(self) -> Expression | None:
         """Find values that are counted, may be NULL, and so are not the rows; None if rows are needed by themselves."""
@@ -102,15 +102,15 @@ class _Work:
 
     def _units(self) -> int:
         # With one row a group at most, rows are units.
-        return self._number(Number(Tallying.ROWS if self.draft.max_rows == 1 else Tallying.UNITS))
+        return self._number(Number(TallySpec.ROWS if self.draft.max_rows == 1 else TallySpec.UNITS))
 
     def _count(self, argument: Expression) -> int:
         if not argument.facts.nullable:
-            return self._number(Number(Tallying.ROWS))
+            return self._number(Number(TallySpec.ROWS))
         for place, column in enumerate(self.columns):
             if column.expression == argument and column.members is None:
-                return self._number(Number(Tallying.COUNT, place))
-        return self._number(Number(Tallying.COUNT, self._column(argument, Wants())))
+                return self._number(Number(TallySpec.COUNT, place))
+        return self._number(Number(TallySpec.COUNT, self._column(argument, Wants())))
 
     def _sum(self, measure: Measure) -> Recipe:
         """Add up about the centre if a count is paid anyway, else about zero.
@@ -139,10 +139,10 @@ class _Work:
         total = self._total(argument, grid, grid.middle)
         fold = reach_of(grid, grid.middle) ** 2 // 2
         column = self._column(argument, Wants(squares=True), grid=grid, centre=grid.middle)
-        squares = self._number(Number(Tallying.SQUARES, column, fold))
+        squares = self._number(Number(TallySpec.SQUARES, column, fold))
         root = measure.statistic is Statistic.DEVIATION
         count = self._count(argument)
-        return Spread(squares, total, count, grid, grid.middle, fold, measure.sample, root)
+        return SpreadTerm(squares, total, count, grid, grid.middle, fold, measure.sample, root)
 
     def _quantile(self, measure: Measure) -> Recipe:
         if measure.quantile is None or not 0 <= measure.quantile <= 1:
@@ -170,7 +170,7 @@ class _Work:
 
     def _total(self, argument: Expression, grid: Grid, centre: int) -> int:
         column = self._column(argument, Wants(total=True), grid=grid, centre=centre)
-        return self._number(Number(Tallying.TOTAL, column))
+        return self._number(Number(TallySpec.TOTAL, column))
 
     def _is_counted(self, argument: Expression) -> bool:
         """Whether some measure pays for a count of these values."""

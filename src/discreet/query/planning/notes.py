@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from discreet.mechanisms.text import plain, significant_up
 from discreet.query.expressions import Field
 from discreet.query.facts import Kind
-from discreet.query.planning.draft import Draft, Picked
+from discreet.query.planning.draft import Picked, PlanDraft
 from discreet.query.planning.measurements import plain_value
 from discreet.query.planning.picking import counted_beside, counts_its_values
 from discreet.query.question import Measure, Statistic
@@ -20,13 +20,13 @@ _MANY = 10**9  # Rows of a group, where nobody says how many to expect.
 _IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
 
 
-def notes(draft: Draft) -> tuple[str, ...]:
+def notes(draft: PlanDraft) -> tuple[str, ...]:
     """Write all notes of a plan."""
     written = (*_limits(draft), *_threshold(draft), *_clamps(draft), *_statistics(draft), *_after(draft))
     return tuple(dict.fromkeys(written))
 
 
-def _limits(draft: Draft) -> Iterator[str]:
+def _limits(draft: PlanDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     if unit.is_row:
         return
@@ -41,7 +41,7 @@ def _limits(draft: Draft) -> Iterator[str]:
     )
 
 
-def _threshold(draft: Draft) -> Iterator[str]:
+def _threshold(draft: PlanDraft) -> Iterator[str]:
     selection = None if draft.noising is None else draft.noising.selection
     if selection is None:
         if draft.question.keys:
@@ -55,7 +55,7 @@ def _threshold(draft: Draft) -> Iterator[str]:
     )
 
 
-def _clamps(draft: Draft) -> Iterator[str]:
+def _clamps(draft: PlanDraft) -> Iterator[str]:
     for column in draft.columns:
         if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
             yield _clamp(column, column_names(draft.question.source), draft.spend.expected or _MANY)
@@ -87,7 +87,7 @@ def _rounding(column: StageColumn, rows: int) -> str:
     return f", which moves a sum of {many} rows by at most {significant_up(half * rows)}"
 
 
-def _statistics(draft: Draft) -> Iterator[str]:
+def _statistics(draft: PlanDraft) -> Iterator[str]:
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
         if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
             yield (
@@ -100,7 +100,7 @@ def _statistics(draft: Draft) -> Iterator[str]:
             yield f"{_called(measure)} counts the distinct values among the rows that were kept"
 
 
-def _picked(draft: Draft, measure: Measure, recipe: Picked) -> Iterator[str]:
+def _picked(draft: PlanDraft, measure: Measure, recipe: Picked) -> Iterator[str]:
     if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
         yield (
             f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
@@ -117,7 +117,7 @@ def _called(measure: Measure) -> str:
     return measure.called or _IN_SQL.get(measure.statistic, measure.statistic.name)
 
 
-def _after(draft: Draft) -> Iterator[str]:
+def _after(draft: PlanDraft) -> Iterator[str]:
     if draft.question.having is not None or draft.question.limit is not None:
         yield (
             "rows were picked by HAVING or LIMIT on released values: the intervals do not account for that, and the "

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from discreet.query.expressions import Literal
 from discreet.query.facts import Kind
-from discreet.query.planning.answers import Released, answer
-from discreet.query.planning.draft import Draft
+from discreet.query.planning.answers import ReleasedNumbers, answer
+from discreet.query.planning.draft import PlanDraft
 from discreet.query.planning.kinds import common_kind, kind_of
 from discreet.query.planning.posts import Interval, apply, ends_of, hull, measures_in
-from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Output, Post, Side
-from discreet.query.results.columns import Column
+from discreet.query.question import Choose, Combine, End, KeyValue, OutputColumn, Post, ReleasedMeasure, Side
+from discreet.query.results.columns import AnswerColumn
 
 __all__ = ["columns_of"]
 
@@ -26,7 +26,7 @@ Reader: TypeAlias = Callable[[int], Any]
 Encloser: TypeAlias = Callable[[int], Interval | None]
 
 
-def columns_of(draft: Draft, released: Released) -> tuple[tuple[Column, ...], int]:
+def columns_of(draft: PlanDraft, released: ReleasedNumbers) -> tuple[tuple[AnswerColumn, ...], int]:
     """Return the columns of the answer and how many rows they have."""
     answers = _Answers(draft, released)
     rows = _kept(answers)
@@ -38,23 +38,23 @@ def columns_of(draft: Draft, released: Released) -> tuple[tuple[Column, ...], in
 class _Answers:
     """Answers by measure and confidence, each computed once."""
 
-    draft: Draft
-    released: Released
-    _known: dict[tuple[int, Fraction], Column] = field(default_factory=dict)
+    draft: PlanDraft
+    released: ReleasedNumbers
+    _known: dict[tuple[int, Fraction], AnswerColumn] = field(default_factory=dict)
 
-    def measure(self, measure: int, confidence: Fraction) -> Column:
+    def measure(self, measure: int, confidence: Fraction) -> AnswerColumn:
         if (measure, confidence) not in self._known:
             self._known[measure, confidence] = answer(self.draft, measure, self.released, confidence)
         return self._known[measure, confidence]
 
-    def shown(self, measure: int) -> Column:
+    def shown(self, measure: int) -> AnswerColumn:
         """Return a measure as the table shows it."""
         return self.measure(measure, self.draft.spend.confidence)
 
     def kind(self, post: Post) -> Kind:
         """Return the kind of a value, whatever it comes out as."""
         match post:
-            case Answer() | End():
+            case ReleasedMeasure() | End():
                 return self.shown(post.measure).kind
             case KeyValue():
                 return self.draft.question.keys[post.key].expression.facts.kind
@@ -68,7 +68,7 @@ class _Answers:
     def reader(self, post: Post) -> Reader:
         """Return a function that computes a value for a row."""
         match post:
-            case Answer():
+            case ReleasedMeasure():
                 return self.shown(post.measure).values.__getitem__
             case KeyValue():
                 return self.released.keys[post.key].__getitem__
@@ -91,7 +91,7 @@ class _Answers:
     def encloser(self, post: Post, level: Fraction) -> Encloser:
         """Return a function that encloses a value for a row, if every measure in it is enclosed with `level`."""
         match post:
-            case Answer():
+            case ReleasedMeasure():
                 column = self.measure(post.measure, level)
                 return lambda row: _ends(column[row].low, column[row].high)
             case Combine():
@@ -155,20 +155,22 @@ def _kind(value: Any) -> str:
     return "" if isinstance(value, (int, Fraction)) else type(value).__name__
 
 
-def _output(output: Output, answers: _Answers) -> Column:
+def _output(output: OutputColumn, answers: _Answers) -> AnswerColumn:
     post = output.value
-    if isinstance(post, Answer):
+    if isinstance(post, ReleasedMeasure):
         return replace(answers.shown(post.measure), name=output.name)
     read, rows = answers.reader(post), range(answers.released.rows)
     values, kind = tuple(read(row) for row in rows), answers.kind(post)
     measured = set(measures_in(post))
     if not measured:
-        return Column(name=output.name, kind=kind, values=values, measured=not isinstance(post, (KeyValue, Literal)))
+        return AnswerColumn(
+            name=output.name, kind=kind, values=values, measured=not isinstance(post, (KeyValue, Literal))
+        )
     # All of them are enclosed at once with the asked confidence.
     enclose = answers.encloser(post, 1 - (1 - answers.draft.spend.confidence) / len(measured))
     ends = [enclose(row) for row in rows]
     if not any(end is not None for end in ends):
-        return Column(name=output.name, kind=kind, values=values, no_interval="none follows for this computation")
+        return AnswerColumn(name=output.name, kind=kind, values=values, no_interval="none follows for this computation")
     low = tuple(None if end is None else end[0] for end in ends)
     high = tuple(None if end is None else end[1] for end in ends)
-    return Column(name=output.name, kind=kind, values=values, low=low, high=high)
+    return AnswerColumn(name=output.name, kind=kind, values=values, low=low, high=high)

@@ -12,19 +12,19 @@ from discreet import noise
 from discreet.mechanisms.exponential import worst_case_shortfall
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.ranked import Ranked
-from discreet.mechanisms.selection import Run
+from discreet.mechanisms.selection import SortedRun
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.relation import Relation
 from discreet.query.bounding import Values as Kept
-from discreet.query.planning.draft import Draft, ModePick, Number, QuantilePick, Tallying
+from discreet.query.planning.draft import ModePick, Number, PlanDraft, QuantilePick, TallySpec
 from discreet.query.planning.noises import Chooser
 from discreet.query.results.columns import Values
-from discreet.query.results.numbers import Numbers
+from discreet.query.results.numbers import ExactNumbers
 
 __all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
 
 
-def quantile_of(draft: Draft, pick: QuantilePick, chooser: Chooser) -> Quantile:
+def quantile_of(draft: PlanDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
     """Return the mechanism for one row: a unit's M rows of a group move a score M times as far, so epsilon is divided.
 
     The rank error of every point moves by at most M max(q, 1 - q); then the scaled scores of neighbours differ by
@@ -38,7 +38,7 @@ def quantile_of(draft: Draft, pick: QuantilePick, chooser: Chooser) -> Quantile:
     )
 
 
-def pick(draft: Draft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
+def pick(draft: PlanDraft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
     """Choose in every shown group."""
     asked, chooser = draft.picks[place], draft.choosers[place]
     if isinstance(asked, ModePick):
@@ -46,12 +46,12 @@ def pick(draft: Draft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Val
         return tuple(asked.candidates[one] for one in chosen)
     mechanism = quantile_of(draft, asked, chooser)
     points = [_quantile(mechanism, kept.of(group)) for group in groups.tolist()]
-    return Numbers(np.array(points, dtype=np.int64), step=asked.grid.step)
+    return ExactNumbers(np.array(points, dtype=np.int64), step=asked.grid.step)
 
 
 def _quantile(mechanism: Quantile, indices: NDArray[np.int64]) -> int:
     """Choose a grid point; the values are sorted and on the grid already."""
-    ranked = Ranked(indices, mechanism.grid.first, mechanism.grid.last, _sorted=[Run(1, indices)])
+    ranked = Ranked(indices, mechanism.grid.first, mechanism.grid.last, _sorted=[SortedRun(1, indices)])
     return int(mechanism.release(cast(Any, ranked)).value / mechanism.grid.step)
 
 
@@ -62,12 +62,12 @@ def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64
     return np.asarray(right - left, np.int64)
 
 
-def mode_factor(draft: Draft, chooser: Chooser) -> Fraction:
+def mode_factor(draft: PlanDraft, chooser: Chooser) -> Fraction:
     """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M."""
     return chooser.epsilon / draft.max_rows
 
 
-def _mode(draft: Draft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
+def _mode(draft: PlanDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
     """Choose a candidate."""
     scores: Any = mode_scores(asked, indices)
     factor = mode_factor(draft, chooser)
@@ -76,32 +76,32 @@ def _mode(draft: Draft, asked: ModePick, chooser: Chooser, indices: NDArray[np.i
     return noise.categorical(scores, factor=factor)
 
 
-def reason(draft: Draft, place: int) -> str:
+def reason(draft: PlanDraft, place: int) -> str:
     """Say why a choice has no ±, what is known of its error from public facts, and what it is of an empty group."""
     return f"{_error(draft, place)}; {_of_nothing(draft, place)}"
 
 
-def counted_beside(draft: Draft, place: int) -> int | None:
+def counted_beside(draft: PlanDraft, place: int) -> int | None:
     """Find a number that counts the values of a choice, or else the rows or units of its group."""
     column = draft.columns[draft.picks[place].column].expression
 
     def rank(number: Number) -> int | None:
-        if number.tallying is Tallying.COUNT and number.column is not None:
+        if number.tallying is TallySpec.COUNT and number.column is not None:
             return 0 if draft.columns[number.column].expression == column else None
-        return {Tallying.ROWS: 1, Tallying.UNITS: 2}.get(number.tallying)
+        return {TallySpec.ROWS: 1, TallySpec.UNITS: 2}.get(number.tallying)
 
     ranked = [(rank(number), at) for at, number in enumerate(draft.numbers)]
     return min(((found, at) for found, at in ranked if found is not None), default=(0, None))[1]
 
 
-def counts_its_values(draft: Draft, place: int) -> bool:
+def counts_its_values(draft: PlanDraft, place: int) -> bool:
     """Tell whether the count beside a choice counts its values, and not rows whose value may be NULL."""
     at = counted_beside(draft, place)
     values = draft.columns[draft.picks[place].column].expression
-    return at is not None and (draft.numbers[at].tallying is Tallying.COUNT or not values.facts.nullable)
+    return at is not None and (draft.numbers[at].tallying is TallySpec.COUNT or not values.facts.nullable)
 
 
-def _of_nothing(draft: Draft, place: int) -> str:
+def _of_nothing(draft: PlanDraft, place: int) -> str:
     if counted_beside(draft, place) is None:
         return (
             "of a group without values it is arbitrary, which nothing here tells: ask for a COUNT beside it, and it is "
@@ -111,7 +111,7 @@ def _of_nothing(draft: Draft, place: int) -> str:
     return said if counts_its_values(draft, place) else f"{said}; where all values of its rows are NULL it is arbitrary"
 
 
-def _error(draft: Draft, place: int) -> str:
+def _error(draft: PlanDraft, place: int) -> str:
     asked, chooser = draft.picks[place], draft.choosers[place]
     confidence = draft.spend.confidence
     if isinstance(asked, QuantilePick):

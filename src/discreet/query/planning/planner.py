@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from discreet.errors import Refused
 from discreet.query.catalogue import Catalogue
-from discreet.query.planning.draft import Draft, Tighter
+from discreet.query.planning.draft import PlanDraft, Tighter
 from discreet.query.planning.posts import check_posts
-from discreet.query.planning.priced import Priced, rewrite
+from discreet.query.planning.priced import PricedQuery, rewrite
 from discreet.query.planning.spend import Spend
 from discreet.query.planning.targets import spend_for
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.sources import is_private
 
 __all__ = ["plan"]
@@ -18,15 +18,15 @@ _MOST_OUTPUTS = 200
 
 
 def plan(
-    question: Question, catalogue: Catalogue, spend: Spend, *, limits: Tighter | None = None, pure: bool
-) -> Priced:
+    question: Query, catalogue: Catalogue, spend: Spend, *, limits: Tighter | None = None, pure: bool
+) -> PricedQuery:
     """Decide everything about an answer. An error that is asked for becomes the least epsilon that reaches it."""
     _check(question)
-    draft = Draft(question=question, catalogue=catalogue, spend=spend, tighter=limits, pure=pure)
-    return Priced(rewrite(spend_for(draft)))
+    draft = PlanDraft(question=question, catalogue=catalogue, spend=spend, tighter=limits, pure=pure)
+    return PricedQuery(rewrite(spend_for(draft)))
 
 
-def _check(question: Question) -> None:
+def _check(question: Query) -> None:
     if not is_private(question.source):
         raise Refused("nothing here is private: ask the public table itself")
     if not 0 < len(question.outputs) <= _MOST_OUTPUTS:

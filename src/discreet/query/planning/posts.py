@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from discreet.errors import InvalidParameter
 from discreet.query.expressions import Literal
 from discreet.query.operators import Operator
-from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Post, Question
+from discreet.query.question import Choose, Combine, End, KeyValue, Post, Query, ReleasedMeasure
 from discreet.query.reading.evaluation import compute
 
 __all__ = ["Interval", "apply", "check_posts", "ends_of", "hull", "measures_in", "parts_of"]
@@ -27,28 +27,28 @@ def parts_of(post: Post) -> tuple[Post, ...]:
             return post.arguments
         case Choose():
             return (*(part for branch in post.branches for part in branch), post.otherwise)
-        case Answer() | End() | KeyValue() | Literal():
+        case ReleasedMeasure() | End() | KeyValue() | Literal():
             return ()
 
 
 def measures_in(post: Post) -> Iterator[int]:
     """List the measures that a value is computed from; an end of an interval is a released number, not an estimate."""
-    if isinstance(post, Answer):
+    if isinstance(post, ReleasedMeasure):
         yield post.measure
     for part in parts_of(post):
         yield from measures_in(part)
 
 
-def check_posts(question: Question) -> None:
+def check_posts(question: Query) -> None:
     """Refuse, while nothing is spent, what names a measure or a key that is not there."""
     posts = [output.value for output in question.outputs] + [order.value for order in question.order]
     for post in (*posts, *(() if question.having is None else (question.having,))):
         _check(post, question)
 
 
-def _check(post: Post, question: Question) -> None:
+def _check(post: Post, question: Query) -> None:
     match post:
-        case Answer() | End() if not 0 <= post.measure < len(question.measures):
+        case ReleasedMeasure() | End() if not 0 <= post.measure < len(question.measures):
             raise InvalidParameter("an output names a measure that is not asked for")
         case KeyValue() if not 0 <= post.key < len(question.keys):
             raise InvalidParameter("an output names a key that is not grouped by")

@@ -11,11 +11,11 @@ from typing import final
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.engine import Tallied
+from discreet.query.engine import ExactCounts
 from discreet.query.planning.allocation import bundle_numbers
 from discreet.query.planning.choice import choose_noise
 from discreet.query.planning.deviations import deviations, variances
-from discreet.query.planning.draft import Draft, Number, Pass, Pick, Tallying
+from discreet.query.planning.draft import Number, Pass, Pick, PlanDraft, TallySpec
 from discreet.query.planning.drawing import draw
 from discreet.query.planning.explain import Explanation, explain
 from discreet.query.planning.fingerprint import fingerprint
@@ -26,25 +26,25 @@ from discreet.query.planning.notes import notes
 from discreet.query.planning.outputs import columns_of
 from discreet.query.planning.sensitivities import bound_changes
 from discreet.query.planning.spend import Spend
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.results import ReleaseTable
 from discreet.query.sources import unit_of
 from discreet.query.stage import Stage, StageKey
 
-__all__ = ["PASSES", "Priced", "rewrite"]
+__all__ = ["PASSES", "PricedQuery", "rewrite"]
 
 PASSES: tuple[Pass, ...] = (bound_contributions, choose_measurements, bound_changes, bundle_numbers, choose_noise)
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Priced:
+class PricedQuery:
     """A question, how it will be answered, and what that spends."""
 
-    draft: Draft
+    draft: PlanDraft
 
     @property
-    def question(self) -> Question:
+    def question(self) -> Query:
         return self.draft.question
 
     @property
@@ -67,7 +67,7 @@ class Priced:
         draft = self.draft
         unit = None if draft.catalogue.unit.is_row else unit_of(draft.question.source)
         several = unit is not None and draft.max_rows > 1
-        asked = any(number.tallying is Tallying.UNITS for number in draft.numbers)
+        asked = any(number.tallying is TallySpec.UNITS for number in draft.numbers)
         return Stage(
             source=draft.question.source,
             unit=unit,
@@ -130,7 +130,7 @@ class Priced:
         """Say how it will be answered and what that costs; free."""
         return explain(self.draft, cost=self.cost, notes=self.notes, left=left)
 
-    def draw(self, tallied: Tallied) -> ReleaseTable:
+    def draw(self, tallied: ExactCounts) -> ReleaseTable:
         """Add noise. The charge is the caller's, and comes first; what is drawn is shown once or not at all."""
         columns, rows = columns_of(self.draft, draw(self.draft, tallied))
         return ReleaseTable(
@@ -152,6 +152,6 @@ def _epsilon(spend: Spend) -> Fraction:
     return spend.epsilon
 
 
-def rewrite(draft: Draft, passes: Sequence[Pass] = PASSES) -> Draft:
+def rewrite(draft: PlanDraft, passes: Sequence[Pass] = PASSES) -> PlanDraft:
     """Run all passes."""
     return reduce(lambda current, apply: apply(current), passes, draft)

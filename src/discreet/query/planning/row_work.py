@@ -20,7 +20,7 @@ from discreet.query.expressions import Apply, Case, Expression, Field, Literal
 from discreet.query.facts import LONGEST_TEXT, Kind
 from discreet.query.operators import Operator
 from discreet.query.planning.copies import copies
-from discreet.query.question import Question, Statistic
+from discreet.query.question import Query, Statistic
 from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll, UnitStatistic
 
 __all__ = ["MOST_WORK", "check_work"]
@@ -42,7 +42,7 @@ _COMPARISONS = (
 )
 
 
-def check_work(question: Question, catalogue: Catalogue) -> None:
+def check_work(question: Query, catalogue: Catalogue) -> None:
     """Refuse a query of which one row could make too much work; say which part makes most of it."""
     parts = list(_parts(question, catalogue))
     if sum(part.work for part in parts) <= MOST_WORK:
@@ -71,7 +71,7 @@ class _Part:
         return self.each * self.copies
 
 
-def _parts(question: Question, catalogue: Catalogue) -> Iterator[_Part]:
+def _parts(question: Query, catalogue: Catalogue) -> Iterator[_Part]:
     texts = _Texts()
     yield from _source_parts(question.source, catalogue, texts)
     made = copies(question.source, catalogue)

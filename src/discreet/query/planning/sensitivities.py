@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from discreet.query.planning.draft import Draft, Number, Tallying
+from discreet.query.planning.draft import Number, PlanDraft, TallySpec
 from discreet.query.planning.grids import reach_of
 
 __all__ = ["bound_changes", "change"]
 
 
-def bound_changes(draft: Draft) -> Draft:
+def bound_changes(draft: PlanDraft) -> PlanDraft:
     """Bound what one unit changes."""
     return replace(draft, changes=tuple(change(draft, number) for number in draft.numbers))
 
 
-def change(draft: Draft, number: Number) -> int:
+def change(draft: PlanDraft, number: Number) -> int:
     """Return the most that one unit's rows of one group add to a number, up or down; bounding picks them beforehand.
 
     Theorem     What is kept of a unit depends on its own rows and fresh randomness only, so with one unit less the
@@ -28,18 +28,18 @@ def change(draft: Draft, number: Number) -> int:
                 values lose at most one for each row that goes; units lose one. [DMNS06, WZLDSG20]
     """
     match number.tallying:
-        case Tallying.UNITS:
+        case TallySpec.UNITS:
             return 1
-        case Tallying.ROWS | Tallying.COUNT | Tallying.NULLS | Tallying.DISTINCT:
+        case TallySpec.ROWS | TallySpec.COUNT | TallySpec.NULLS | TallySpec.DISTINCT:
             return draft.max_rows
-        case Tallying.TOTAL:
+        case TallySpec.TOTAL:
             return draft.max_rows * _reach(draft, number)
-        case Tallying.SQUARES:
+        case TallySpec.SQUARES:
             # Squares lie between 0 and the square of the reach.
             return draft.max_rows * max(number.fold, _reach(draft, number) ** 2 - number.fold)
 
 
-def _reach(draft: Draft, number: Number) -> int:
+def _reach(draft: PlanDraft, number: Number) -> int:
     assert number.column is not None
     column = draft.columns[number.column]
     assert column.grid is not None

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.mechanisms.text import exponent
-from discreet.query.planning.draft import Counted, Draft
+from discreet.query.planning.draft import CountTerm, PlanDraft
 from discreet.query.planning.predicted import needs_rows, predicted
 from discreet.query.planning.priced import rewrite
 from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO, Spend
-from discreet.query.question import Answer, Output
+from discreet.query.question import OutputColumn, ReleasedMeasure
 
 __all__ = ["errors_of", "relative_errors_of", "spend_for"]
 
@@ -20,7 +20,7 @@ _DIGITS = 100  # Numbers have three significant digits: 1.00, 1.01, …
 _LEAST_EPSILON, _LEAST_RHO = Fraction(1, 10**9), Fraction(1, 10**15)
 
 
-def spend_for(draft: Draft) -> Draft:
+def spend_for(draft: PlanDraft) -> PlanDraft:
     """Replace an error by the smallest price of three digits for which every column errs no more than that."""
     spend = draft.spend
     if spend.error is None:
@@ -33,13 +33,13 @@ def spend_for(draft: Draft) -> Draft:
     return replace(draft, spend=_spending(spend, _least(reaches, concentrated=spend.concentrated)))
 
 
-def errors_of(draft: Draft) -> Mapping[str, Fraction]:
+def errors_of(draft: PlanDraft) -> Mapping[str, Fraction]:
     """Return the ± of each column for which it follows from public facts and from what is expected."""
     found = {output.name: predicted(draft, output, draft.spend.expected) for output in draft.question.outputs}
     return {name: error for name, error in found.items() if error is not None}
 
 
-def relative_errors_of(draft: Draft) -> Mapping[str, Fraction]:
+def relative_errors_of(draft: PlanDraft) -> Mapping[str, Fraction]:
     """Return the ± of each column as a part of its expected value, where one is declared."""
     errors = errors_of(draft)
     sizes = {output.name: _size(draft, output, draft.spend) for output in draft.question.outputs}
@@ -75,7 +75,7 @@ def _place(number: Fraction) -> int:
     return 9 * _DIGITS * power + int(number * _DIGITS / Fraction(10) ** power) - _DIGITS
 
 
-def _worst(draft: Draft, asked: Spend) -> Fraction:
+def _worst(draft: PlanDraft, asked: Spend) -> Fraction:
     """Return the largest error of any column that has one, relative to its expected value where that was asked for."""
     errors = [error for output in draft.question.outputs if (error := _error(draft, output, asked)) is not None]
     if not errors:
@@ -83,7 +83,7 @@ def _worst(draft: Draft, asked: Spend) -> Fraction:
     return max(errors)
 
 
-def _error(draft: Draft, output: Output, asked: Spend) -> Fraction | None:
+def _error(draft: PlanDraft, output: OutputColumn, asked: Spend) -> Fraction | None:
     off = predicted(draft, output, asked.expected)
     if off is None:
         if needs_rows(draft, output):
@@ -100,9 +100,9 @@ def _error(draft: Draft, output: Output, asked: Spend) -> Fraction | None:
     return off / size
 
 
-def _size(draft: Draft, output: Output, asked: Spend) -> Fraction | None:
+def _size(draft: PlanDraft, output: OutputColumn, asked: Spend) -> Fraction | None:
     """Return the expected value of a column: as an earlier answer had it, or for counts the expected rows."""
     if output.name in asked.sizes:
         return asked.sizes[output.name]
-    recipe = draft.recipes[output.value.measure] if isinstance(output.value, Answer) else None
-    return Fraction(asked.expected) if isinstance(recipe, Counted) and asked.expected is not None else None
+    recipe = draft.recipes[output.value.measure] if isinstance(output.value, ReleasedMeasure) else None
+    return Fraction(asked.expected) if isinstance(recipe, CountTerm) and asked.expected is not None else None

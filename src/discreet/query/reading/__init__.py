@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.query.reading.options import Options
+from discreet.query.reading.options import PrivacyOptions
 from discreet.query.reading.reader import Reading, read
 
-__all__ = ["Options", "Reading", "read"]
+__all__ = ["PrivacyOptions", "Reading", "read"]

@@ -10,7 +10,7 @@ from fractions import Fraction
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.query.expressions import Apply, Expression, Literal
-from discreet.query.facts import INFERRED, Facts, Kind
+from discreet.query.facts import INFERRED, ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.arithmetic import bounds_of
 from discreet.query.reading.calendar import DAY, parse_time
@@ -123,7 +123,7 @@ def to_real(argument: Expression) -> Expression:
     if isinstance(argument, Literal) and isinstance(argument.value, int):
         return literal(Fraction(argument.value), Kind.REAL)
     low, high = bounds_of(argument.facts).monotone(nearest_double)
-    facts = Facts(kind=Kind.REAL, low=low, high=high, step=Fraction(1), nullable=argument.facts.nullable)
+    facts = ExpressionFacts(kind=Kind.REAL, low=low, high=high, step=Fraction(1), nullable=argument.facts.nullable)
     return Apply(Operator.TO_REAL, (argument,), facts)
 
 

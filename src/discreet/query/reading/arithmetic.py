@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.query.expressions import Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.constants import LARGEST, a
 from discreet.query.reading.intervals import EVERYTHING, Interval, as_double, hull, loosened, nearest_double
@@ -24,18 +24,18 @@ _O = Operator
 _FINEST = 1 << 44  # More steps than this between the bounds are no grid that anybody declared.
 
 
-def bounds_of(facts: Facts) -> Interval:
+def bounds_of(facts: ExpressionFacts) -> Interval:
     """Return the bounds of an expression, as an interval."""
     return Interval(facts.low, facts.high)
 
 
 def number_facts(
     kind: Kind, interval: Interval, *, nullable: bool, step: Fraction | None = None, exactly: bool = True
-) -> Facts:
+) -> ExpressionFacts:
     """Return facts of a computed number; bounds of a real are those of the computed double."""
     if kind is Kind.REAL:
         interval = (interval if exactly else loosened(interval)).monotone(nearest_double)
-    return Facts(kind=kind, low=interval.low, high=interval.high, step=step, nullable=nullable)
+    return ExpressionFacts(kind=kind, low=interval.low, high=interval.high, step=step, nullable=nullable)
 
 
 def require_numbers(operator: Operator, arguments: Sequence[Expression]) -> None:
@@ -65,7 +65,7 @@ def _nullable(arguments: Sequence[Expression]) -> bool:
 _Map = Callable[..., Interval]
 
 
-def _ring(operator: Operator, arguments: Sequence[Expression], function: _Map) -> Facts:
+def _ring(operator: Operator, arguments: Sequence[Expression], function: _Map) -> ExpressionFacts:
     """Sums and products: whole if everything is whole and stays small."""
     require_numbers(operator, arguments)
     nullable = _nullable(arguments)
@@ -114,7 +114,7 @@ def common_step(arguments: Sequence[Expression], interval: Interval) -> Fraction
     return _step(_O.ADD, arguments, interval)
 
 
-def _divide(arguments: Sequence[Expression]) -> Facts:
+def _divide(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.DIVIDE, arguments)
     over, under = _computed(arguments)
     # A quotient is NULL where the divisor is zero or the result too large; with bounds it is neither.
@@ -141,7 +141,7 @@ def _require_whole(operator: Operator, arguments: Sequence[Expression]) -> None:
         )
 
 
-def _floor_divide(arguments: Sequence[Expression]) -> Facts:
+def _floor_divide(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_whole(_O.FLOOR_DIVIDE, arguments)
     over, under = (bounds_of(argument.facts) for argument in arguments)
     interval = over.times(under.inverse()).monotone(_floor)
@@ -156,7 +156,7 @@ def _or_sized(interval: Interval, over: Interval) -> Interval:
     return EVERYTHING if size is None else Interval(-size, size)
 
 
-def _modulo(arguments: Sequence[Expression]) -> Facts:
+def _modulo(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_whole(_O.MODULO, arguments)
     under = bounds_of(arguments[1].facts)
     size = under.absolute().high
@@ -167,8 +167,8 @@ def _modulo(arguments: Sequence[Expression]) -> Facts:
     return number_facts(Kind.INTEGER, Interval(low, high), nullable=True)
 
 
-def _same_kind(function: _Map) -> Callable[[Sequence[Expression]], Facts]:
-    def rule(arguments: Sequence[Expression]) -> Facts:
+def _same_kind(function: _Map) -> Callable[[Sequence[Expression]], ExpressionFacts]:
+    def rule(arguments: Sequence[Expression]) -> ExpressionFacts:
         require_numbers(_O.NEGATE, arguments)
         facts = arguments[0].facts
         interval = function(bounds_of(facts))
@@ -179,7 +179,7 @@ def _same_kind(function: _Map) -> Callable[[Sequence[Expression]], Facts]:
     return rule
 
 
-def _sign(arguments: Sequence[Expression]) -> Facts:
+def _sign(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.SIGN, arguments)
     signs = bounds_of(arguments[0].facts).monotone(lambda bound: Fraction((bound > 0) - (bound < 0)))
     interval = Interval(
@@ -192,10 +192,10 @@ def _floor(bound: Fraction) -> Fraction:
     return Fraction(math.floor(bound))
 
 
-def _whole(function: Callable[[Fraction], int]) -> Callable[[Sequence[Expression]], Facts]:
+def _whole(function: Callable[[Fraction], int]) -> Callable[[Sequence[Expression]], ExpressionFacts]:
     """A whole number near to a real one: never falling, and NULL where it does not fit."""
 
-    def rule(arguments: Sequence[Expression]) -> Facts:
+    def rule(arguments: Sequence[Expression]) -> ExpressionFacts:
         require_numbers(_O.FLOOR, arguments)
         interval = _computed(arguments)[0].monotone(lambda bound: Fraction(function(bound)))
         if not interval.within(-LARGEST, LARGEST):
@@ -205,7 +205,7 @@ def _whole(function: Callable[[Fraction], int]) -> Callable[[Sequence[Expression
     return rule
 
 
-def _round(arguments: Sequence[Expression]) -> Facts:
+def _round(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.ROUND, arguments[:1])
     decimals = _whole_literal(arguments[1], "the number of decimals", -15, 15)
     facts = arguments[0].facts
@@ -231,7 +231,7 @@ def _whole_literal(argument: Expression, name: str, low: int, high: int) -> int:
     )
 
 
-def _square_root(arguments: Sequence[Expression]) -> Facts:
+def _square_root(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.SQUARE_ROOT, arguments)
     low, high = _computed(arguments)[0]
     at_least_zero = Interval(max(low or Fraction(0), Fraction(0)), None if high is None else max(high, Fraction(0)))
@@ -239,7 +239,7 @@ def _square_root(arguments: Sequence[Expression]) -> Facts:
     return number_facts(Kind.REAL, interval, nullable=True)
 
 
-def _logarithm(arguments: Sequence[Expression]) -> Facts:
+def _logarithm(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.LOGARITHM, arguments)
     low, high = _computed(arguments)[0]
     # Room is relative, and a logarithm near zero has none: move both ends apart by a trifle instead.
@@ -248,7 +248,7 @@ def _logarithm(arguments: Sequence[Expression]) -> Facts:
     return number_facts(Kind.REAL, Interval(first, last), nullable=True, exactly=False)
 
 
-def _exponential(arguments: Sequence[Expression]) -> Facts:
+def _exponential(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.EXPONENTIAL, arguments)
     low, high = _computed(arguments)[0]
     first = Fraction(0) if low is None or low < -700 else Fraction(math.exp(min(low, Fraction(700))))
@@ -256,7 +256,7 @@ def _exponential(arguments: Sequence[Expression]) -> Facts:
     return number_facts(Kind.REAL, Interval(first, last), nullable=True, exactly=False)
 
 
-def _power(arguments: Sequence[Expression]) -> Facts:
+def _power(arguments: Sequence[Expression]) -> ExpressionFacts:
     require_numbers(_O.POWER, arguments[:1])
     exponent = _whole_literal(arguments[1], "an exponent", 0, 8)
     facts = arguments[0].facts
@@ -269,7 +269,7 @@ def _power(arguments: Sequence[Expression]) -> Facts:
     return number_facts(Kind.REAL, interval, nullable=True, exactly=False)
 
 
-def extreme_facts(operator: Operator, arguments: Sequence[Expression]) -> Facts:
+def extreme_facts(operator: Operator, arguments: Sequence[Expression]) -> ExpressionFacts:
     """Return the facts of LEAST and GREATEST, which leave NULL out; the arguments are of one kind already."""
     parts = [bounds_of(argument.facts) for argument in arguments]
     certain = [part for part, argument in zip(parts, arguments, strict=True) if not argument.facts.nullable]
@@ -284,10 +284,10 @@ def extreme_facts(operator: Operator, arguments: Sequence[Expression]) -> Facts:
     interval = Interval(low, high)
     step = common_step(arguments, interval) if arguments[0].facts.kind is Kind.REAL else None
     kind = arguments[0].facts.kind
-    return Facts(kind=kind, low=low, high=high, step=step, nullable=not certain)
+    return ExpressionFacts(kind=kind, low=low, high=high, step=step, nullable=not certain)
 
 
-NUMBER_RULES: Mapping[Operator, Callable[[Sequence[Expression]], Facts]] = {
+NUMBER_RULES: Mapping[Operator, Callable[[Sequence[Expression]], ExpressionFacts]] = {
     _O.ADD: lambda arguments: _ring(_O.ADD, arguments, Interval.plus),
     _O.SUBTRACT: lambda arguments: _ring(_O.SUBTRACT, arguments, Interval.minus),
     _O.MULTIPLY: lambda arguments: _ring(_O.MULTIPLY, arguments, Interval.times),

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.query.expressions import Expression
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.arithmetic import bounds_of, number_facts
 from discreet.query.reading.calendar import DAY
@@ -28,7 +28,7 @@ def _refuse(argument: Expression, kind: Kind) -> Refused:
     )
 
 
-def _to_integer(arguments: Sequence[Expression]) -> Facts:
+def _to_integer(arguments: Sequence[Expression]) -> ExpressionFacts:
     facts = arguments[0].facts
     if facts.kind.is_time:
         raise _refuse(arguments[0], _K.INTEGER)
@@ -44,7 +44,7 @@ def _rounded(bound: Fraction) -> Fraction | None:
     return None if number is None else Fraction(round(Fraction(number)))
 
 
-def _to_real(arguments: Sequence[Expression]) -> Facts:
+def _to_real(arguments: Sequence[Expression]) -> ExpressionFacts:
     facts = arguments[0].facts
     if facts.kind.is_time:
         raise _refuse(arguments[0], _K.REAL)
@@ -54,42 +54,42 @@ def _to_real(arguments: Sequence[Expression]) -> Facts:
     return number_facts(_K.REAL, bounds_of(facts), nullable=facts.nullable, step=step)
 
 
-def _to_text(arguments: Sequence[Expression]) -> Facts:
+def _to_text(arguments: Sequence[Expression]) -> ExpressionFacts:
     if arguments[0].facts.kind in (_K.REAL, _K.TIMESTAMP):
         raise _refuse(arguments[0], _K.TEXT)
-    return Facts(kind=_K.TEXT, nullable=arguments[0].facts.nullable)
+    return ExpressionFacts(kind=_K.TEXT, nullable=arguments[0].facts.nullable)
 
 
-def _to_date(arguments: Sequence[Expression]) -> Facts:
+def _to_date(arguments: Sequence[Expression]) -> ExpressionFacts:
     facts = arguments[0].facts
     if facts.kind is _K.TEXT:
-        return Facts(kind=_K.DATE)
+        return ExpressionFacts(kind=_K.DATE)
     if not facts.kind.is_time:
         raise _refuse(arguments[0], _K.DATE)
     size = DAY if facts.kind is _K.TIMESTAMP else 1
     low, high = bounds_of(facts).monotone(lambda bound: Fraction(bound // size))
-    return Facts(kind=_K.DATE, low=low, high=high, nullable=facts.nullable)
+    return ExpressionFacts(kind=_K.DATE, low=low, high=high, nullable=facts.nullable)
 
 
-def _to_timestamp(arguments: Sequence[Expression]) -> Facts:
+def _to_timestamp(arguments: Sequence[Expression]) -> ExpressionFacts:
     facts = arguments[0].facts
     if facts.kind is _K.TEXT:
-        return Facts(kind=_K.TIMESTAMP)
+        return ExpressionFacts(kind=_K.TIMESTAMP)
     if not facts.kind.is_time:
         raise _refuse(arguments[0], _K.TIMESTAMP)
     size = DAY if facts.kind is _K.DATE else 1
     interval: Interval = bounds_of(facts).monotone(lambda bound: bound * size)
-    return Facts(kind=_K.TIMESTAMP, low=interval.low, high=interval.high, nullable=facts.nullable)
+    return ExpressionFacts(kind=_K.TIMESTAMP, low=interval.low, high=interval.high, nullable=facts.nullable)
 
 
-def _to_boolean(arguments: Sequence[Expression]) -> Facts:
+def _to_boolean(arguments: Sequence[Expression]) -> ExpressionFacts:
     facts = arguments[0].facts
     if facts.kind.is_time or facts.kind is _K.REAL:
         raise _refuse(arguments[0], _K.BOOLEAN)
     return truth(nullable=facts.nullable or facts.kind is _K.TEXT)
 
 
-CAST_RULES: Mapping[Operator, Callable[[Sequence[Expression]], Facts]] = {
+CAST_RULES: Mapping[Operator, Callable[[Sequence[Expression]], ExpressionFacts]] = {
     _O.TO_INTEGER: _to_integer,
     _O.TO_REAL: _to_real,
     _O.TO_TEXT: _to_text,

@@ -6,13 +6,13 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from discreet.query.expressions import Expression, Literal, Value
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import time_number
 
 __all__ = ["LARGEST", "NULL", "a", "is_null", "literal", "null_of", "truth"]
 
 LARGEST = Fraction(1 << 62)  # Whole numbers stay within it, half of what 64 bits hold.
-NULL = Literal(None, Facts(kind=Kind.TEXT))  # Of any kind: whoever takes it chooses.
+NULL = Literal(None, ExpressionFacts(kind=Kind.TEXT))  # Of any kind: whoever takes it chooses.
 
 
 def a(kind: Kind) -> str:
@@ -28,7 +28,7 @@ def literal(value: Value, kind: Kind | None = None) -> Literal:
         case bool():
             return Literal(value, truth(nullable=False))
         case str():
-            return Literal(value, Facts(kind=Kind.TEXT, members=(value,), nullable=False))
+            return Literal(value, ExpressionFacts(kind=Kind.TEXT, members=(value,), nullable=False))
         case date():
             return _point(value, time_number(value), Kind.TIMESTAMP if isinstance(value, datetime) else Kind.DATE)
         case int() | Fraction():
@@ -39,12 +39,12 @@ def literal(value: Value, kind: Kind | None = None) -> Literal:
 
 
 def _point(value: Value, number: Fraction, kind: Kind) -> Literal:
-    return Literal(value, Facts(kind=kind, low=number, high=number, nullable=False))
+    return Literal(value, ExpressionFacts(kind=kind, low=number, high=number, nullable=False))
 
 
 def null_of(kind: Kind) -> Literal:
     """Return NULL of a kind."""
-    return Literal(None, Facts(kind=kind))
+    return Literal(None, ExpressionFacts(kind=kind))
 
 
 def is_null(expression: Expression) -> bool:
@@ -52,6 +52,8 @@ def is_null(expression: Expression) -> bool:
     return isinstance(expression, Literal) and expression.value is None
 
 
-def truth(*, nullable: bool) -> Facts:
+def truth(*, nullable: bool) -> ExpressionFacts:
     """Return the facts of a truth value."""
-    return Facts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True), nullable=nullable)
+    return ExpressionFacts(
+        kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True), nullable=nullable
+    )

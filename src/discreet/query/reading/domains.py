@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.query.expressions import Apply, Case, Expression, Field, Literal, walk
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.calendar import DAY, add_months, time_of
 from discreet.query.reading.evaluation import evaluate, literal_value, result_of
@@ -62,7 +62,7 @@ def _values(expression: Expression) -> Sequence[Any] | None:
             return _starts_of_time(expression) or _by_arguments(expression) or _of_facts(expression.facts)
 
 
-def _of_facts(facts: Facts) -> tuple[Any, ...] | None:
+def _of_facts(facts: ExpressionFacts) -> tuple[Any, ...] | None:
     if facts.members is not None:
         return facts.members
     if facts.low is None or facts.high is None or facts.high - facts.low >= _MOST:
@@ -137,7 +137,7 @@ def _starts_of_time(expression: Apply) -> Sequence[Any] | None:
     return _starts(str(unit.value), facts, first, last)
 
 
-def _starts(unit: str, facts: Facts, first: date, last: date) -> list[Any] | None:
+def _starts(unit: str, facts: ExpressionFacts, first: date, last: date) -> list[Any] | None:
     if unit in _STEPS:
         months = (last.year - first.year) * 12 + last.month - first.month
         return [add_months(first, step) for step in range(0, months + 1, _STEPS[unit])] if months < _MOST else None

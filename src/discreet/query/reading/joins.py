@@ -17,7 +17,7 @@ from discreet.query.reading.forms import check_slots, class_of, refuse_form
 from discreet.query.reading.join_rules import Pair, check_join, equates_units
 from discreet.query.reading.memberships import is_membership, keep_members
 from discreet.query.reading.rules import apply
-from discreet.query.reading.scopes import Column, Context, Part, Rows, Scope
+from discreet.query.reading.scopes import Context, FromItem, Scope, ScopeColumn, SubqueryRows
 from discreet.query.reading.statements import read_query, read_table, renamed_columns
 from discreet.query.sources import Filter, Join, JoinKind, Source, fields_of, is_private
 
@@ -34,8 +34,8 @@ _MOST_PARTNERS = 32
 class _Partner:
     """An entry of FROM before it is joined."""
 
-    part: Part
-    rows: Rows
+    part: FromItem
+    rows: SubqueryRows
     node: exp.Expr
     side: str = ""
     on: tuple[Expression, ...] = ()
@@ -151,7 +151,7 @@ def _partner(context: Context, node: exp.Expr) -> _Partner:
         name = str(node.alias)
     else:
         raise refuse_form(context.script, node, "a source of rows")
-    return _Partner(Part(name, rows.columns), rows, node)
+    return _Partner(FromItem(name, rows.columns), rows, node)
 
 
 def _side(context: Context, join: exp.Expr) -> str:
@@ -166,12 +166,12 @@ def _side(context: Context, join: exp.Expr) -> str:
     )
 
 
-def _nullable(part: Part) -> Part:
+def _nullable(part: FromItem) -> FromItem:
     """Columns of the side that may be missing are NULL there."""
     columns = tuple(
-        Column(c.name, Field(c.field.name, replace(c.field.facts, nullable=True)), c.origin) for c in part.columns
+        ScopeColumn(c.name, Field(c.field.name, replace(c.field.facts, nullable=True)), c.origin) for c in part.columns
     )
-    return Part(part.name, columns)
+    return FromItem(part.name, columns)
 
 
 def _conditions(

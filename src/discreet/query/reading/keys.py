@@ -6,9 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from discreet.errors import InvalidParameter
 from discreet.query.expressions import Expression
-from discreet.query.question import Key, KeyValue, Output
+from discreet.query.question import Key, KeyValue, OutputColumn
 from discreet.query.reading.domains import domain_of, listed_domain
-from discreet.query.reading.scopes import Column, Context, Scope
+from discreet.query.reading.scopes import Context, Scope, ScopeColumn
 
 __all__ = ["keys_with_domains"]
 
@@ -16,7 +16,7 @@ _Lists = Mapping[str, Sequence[Hashable]]
 
 
 def keys_with_domains(
-    context: Context, scope: Scope, keys: Sequence[Expression], outputs: Sequence[Output], given: _Lists
+    context: Context, scope: Scope, keys: Sequence[Expression], outputs: Sequence[OutputColumn], given: _Lists
 ) -> tuple[Key, ...]:
     """Name keys as the answer does, and list their values: as given, or as found, or as public facts have it."""
     lists = {name.lower(): values for name, values in given.items()}
@@ -31,13 +31,13 @@ def keys_with_domains(
     return tuple(key for key, _ in found)
 
 
-def _column(scope: Scope, expression: Expression) -> Column | None:
+def _column(scope: Scope, expression: Expression) -> ScopeColumn | None:
     columns = (column for part in scope.parts for column in part.columns)
     return next((column for column in columns if column.field == expression), None)
 
 
 def _key(
-    context: Context, expression: Expression, shown: Sequence[str], column: Column | None, lists: _Lists
+    context: Context, expression: Expression, shown: Sequence[str], column: ScopeColumn | None, lists: _Lists
 ) -> tuple[Key, str]:
     """Return a key, and under which name its values were given, if they were."""
     names = [*shown, *([] if column is None else [column.name, column.origin or column.name])]

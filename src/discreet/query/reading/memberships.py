@@ -14,7 +14,7 @@ from discreet.query.reading.existence import as_membership
 from discreet.query.reading.expressions import read_expression
 from discreet.query.reading.forms import check_slots, class_of
 from discreet.query.reading.rules import apply, literal
-from discreet.query.reading.scopes import Context, Rows, Scope
+from discreet.query.reading.scopes import Context, Scope, SubqueryRows
 from discreet.query.reading.statements import read_query
 from discreet.query.sources import Filter, Join, JoinKind, PerUnit, Source, Table, is_private
 
@@ -67,7 +67,7 @@ def _is_negated(node: exp.Expr) -> bool:
 
 
 def _keep_units(
-    context: Context, scope: Scope, node: exp.Expr, value: Expression, members: Rows, wanted: bool
+    context: Context, scope: Scope, node: exp.Expr, value: Expression, members: SubqueryRows, wanted: bool
 ) -> Source:
     field = members.columns[0].field
     mine = isinstance(value, Field) and value.name in scope.units
@@ -99,7 +99,7 @@ def _sides(equality: Expression) -> tuple[Expression, Expression]:
 
 
 def _keep_public(
-    context: Context, scope: Scope, node: exp.Expr, value: Expression, members: Rows, wanted: bool
+    context: Context, scope: Scope, node: exp.Expr, value: Expression, members: SubqueryRows, wanted: bool
 ) -> Source:
     field = members.columns[0].field
     if isinstance(members.source, Table) and field.facts.members is not None and len(field.facts.members) <= _MOST:

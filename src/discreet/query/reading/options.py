@@ -15,7 +15,7 @@ from discreet.query.reading.refusals import Script
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
 
-__all__ = ["Options", "read_options"]
+__all__ = ["PrivacyOptions", "read_options"]
 
 _NUMBERS = ("epsilon", "delta")
 _LIMITS = ("max_groups_contributed", "max_rows_contributed")
@@ -25,7 +25,7 @@ _NAMES = (*_NUMBERS, *_LIMITS, "privacy_unit_column", "group_selection_strategy"
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class PrivacyOptions:
     """What the clause says; None where it is silent. It can tighten a policy, never loosen it."""
 
     epsilon: Fraction | None = None
@@ -35,7 +35,7 @@ class Options:
     public_groups: bool = False  # every key must have a public domain
 
 
-def read_options(script: Script, tokens: Sequence[Token], unit: Unit) -> Options:
+def read_options(script: Script, tokens: Sequence[Token], unit: Unit) -> PrivacyOptions:
     """Read what stands between the parentheses of OPTIONS."""
     found: dict[str, Token] = {}
     for name, value in _assignments(script, tokens):
@@ -49,7 +49,7 @@ def read_options(script: Script, tokens: Sequence[Token], unit: Unit) -> Options
             )
         found[key] = value
     _check_unit(script, found.get("privacy_unit_column"), unit)
-    return Options(
+    return PrivacyOptions(
         epsilon=_number(script, found.get("epsilon"), positive=True),
         delta=_number(script, found.get("delta"), positive=False),
         max_groups=_limit(script, found.get("max_groups_contributed"), unit.max_groups),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discreet.query.question import Limit, Output, Post
+from discreet.query.question import Limit, OutputColumn, Post
 from discreet.query.reading.forms import check_slots, class_of
 from discreet.query.reading.scopes import Context
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["place_in", "read_limit"]
 
 
-def place_in(context: Context, node: exp.Expr, outputs: Sequence[Output]) -> Post | None:
+def place_in(context: Context, node: exp.Expr, outputs: Sequence[OutputColumn]) -> Post | None:
     """Return the output that an entry of ORDER BY means by its place or name; None if it is an expression."""
     check_slots(context.script, node, frozenset({"this", "desc"}))
     inside = node.this

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import final
 
 from discreet.query.expressions import Apply, Case, Expression, Field, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
-from discreet.query.question import Answer, Choose, Combine, End, KeyValue, Measure, Post, Side, Statistic
+from discreet.query.question import Choose, Combine, End, KeyValue, Measure, Post, ReleasedMeasure, Side, Statistic
 
-__all__ = ["Released", "post_of"]
+__all__ = ["ReleasedScope", "post_of"]
 
 _WHOLE = frozenset({Statistic.QUANTILE, Statistic.MODE})
 
 
 @final
 @dataclass(slots=True)
-class Released:
+class ReleasedScope:
     """The measures and keys of a question while it is read, each standing for its released value as a field."""
 
     measures: list[Measure] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Released:
 
     def answer(self, measure: Measure) -> Field:
         index = self._index(measure)
-        return self._stand_for(f"answer {index}", Answer(index), _kind(measure))
+        return self._stand_for(f"answer {index}", ReleasedMeasure(index), _kind(measure))
 
     def end(self, measure: Measure, side: Side) -> Field:
         index = self._index(measure)
@@ -41,7 +41,7 @@ class Released:
 
     def _stand_for(self, name: str, post: Post, kind: Kind) -> Field:
         self.posts[name] = post
-        return Field(name, Facts(kind=kind))
+        return Field(name, ExpressionFacts(kind=kind))
 
 
 def _kind(measure: Measure) -> Kind:
@@ -53,7 +53,7 @@ def _kind(measure: Measure) -> Kind:
     return Kind.REAL
 
 
-def post_of(released: Released, expression: Expression) -> Post:
+def post_of(released: ReleasedScope, expression: Expression) -> Post:
     """Turn an expression of released values into post-processing."""
     match expression:
         case Field():

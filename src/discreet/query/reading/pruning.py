@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from discreet.query.expressions import Expression, Field, walk
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.sources import (
     Filter,
     Join,
@@ -21,7 +21,7 @@ from discreet.query.sources import (
 __all__ = ["prune"]
 
 
-def prune(question: Question) -> Question:
+def prune(question: Query) -> Query:
     """Keep the columns of keys, measures, conditions and joins, and the unit."""
     asked = [key.expression for key in question.keys]
     asked += [measure.argument for measure in question.measures if measure.argument is not None]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 from discreet.errors import Refused
 from discreet.query.expressions import Expression, Field
 from discreet.query.facts import Kind
-from discreet.query.question import Key, Measure, Order, Output, Post, Question, Side, Statistic
+from discreet.query.question import Key, Measure, Order, OutputColumn, Post, Query, Side, Statistic
 from discreet.query.reading.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
@@ -18,7 +18,7 @@ from discreet.query.reading.joins import read_from
 from discreet.query.reading.keys import keys_with_domains
 from discreet.query.reading.measures import PerGroup, measure_of
 from discreet.query.reading.ordering import place_in, read_limit
-from discreet.query.reading.posts import Released, post_of
+from discreet.query.reading.posts import ReleasedScope, post_of
 from discreet.query.reading.pruning import prune
 from discreet.query.reading.released import Shown, inner_question, read_around
 from discreet.query.reading.rules import clamp
@@ -46,7 +46,7 @@ class _Draft:
     scope: Scope
     keys: list[Expression]
     items: Sequence[Item]
-    released: Released = field(default_factory=Released)
+    released: ReleasedScope = field(default_factory=ReleasedScope)
     aliases: dict[str, Expression] = field(default_factory=dict)
     kinds: list[Kind] = field(default_factory=list)
     per_group: PerGroup | None = None
@@ -101,7 +101,7 @@ def _by_row(asked: Aggregate) -> Aggregate:
     return replace(asked, argument=clamp(asked.argument, asked.per_group.low, asked.per_group.high))
 
 
-def read_question(context: Context, node: exp.Expr, keys: Mapping[str, Sequence[Hashable]]) -> Question:
+def read_question(context: Context, node: exp.Expr, keys: Mapping[str, Sequence[Hashable]]) -> Query:
     """Read the outermost SELECT."""
     return prune(_read(context, node, keys).question)
 
@@ -130,7 +130,7 @@ def _read_select(context: Context, scope: Scope, node: exp.Expr, keys: Mapping[s
     condition = None if having is None else draft.condition(having.this)
     order = _order(draft, node, outputs)
     listed = keys_with_domains(context, scope, draft.keys, outputs, keys)
-    question = Question(
+    question = Query(
         source=scope.source,
         keys=listed,
         measures=_measures(draft, listed),
@@ -149,7 +149,7 @@ def _draft(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]
     return _Draft(context, scope, keys, items, per_group=per_group)
 
 
-def _by_unit(draft: _Draft, question: Question) -> Question:
+def _by_unit(draft: _Draft, question: Query) -> Query:
     """Group by unit and key first where contributions to a group are bounded as a whole."""
     unit = draft.scope.unit_field
     if draft.per_group is None or unit is None:
@@ -221,8 +221,8 @@ def _check_keys(draft: _Draft, node: exp.Expr) -> None:
         )
 
 
-def _outputs(draft: _Draft) -> tuple[Output, ...]:
-    outputs: list[Output] = []
+def _outputs(draft: _Draft) -> tuple[OutputColumn, ...]:
+    outputs: list[OutputColumn] = []
     taken: set[str] = set()
     for place, item in enumerate(draft.items, 1):
         expression = _value(draft, item)
@@ -237,7 +237,7 @@ def _outputs(draft: _Draft) -> tuple[Output, ...]:
                 )
             name = f"{name}_{place}"
         taken.add(name.lower())
-        outputs.append(Output(name, post_of(draft.released, expression)))
+        outputs.append(OutputColumn(name, post_of(draft.released, expression)))
         draft.kinds.append(expression.facts.kind)
         if item.name:
             draft.aliases.setdefault(name.lower(), expression)
@@ -274,7 +274,7 @@ def _made_up(item: Item, place: int) -> str:
     return f"{name}_{inside.name}" if isinstance(inside, exp.Column) else name
 
 
-def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> tuple[Order, ...]:
+def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> tuple[Order, ...]:
     clause = node.args.get("order")
     if clause is None:
         return ()
@@ -282,7 +282,7 @@ def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> tuple[Or
     return tuple(_ordered(draft, entry, outputs) for entry in clause.args.get("expressions") or ())
 
 
-def _ordered(draft: _Draft, node: exp.Expr, outputs: Sequence[Output]) -> Order:
+def _ordered(draft: _Draft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> Order:
     found = place_in(draft.context, node, outputs)
     value = post_of(draft.released, draft.read(node.this)) if found is None else found
     return Order(value, bool(node.args.get("desc")))

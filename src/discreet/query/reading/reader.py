@@ -8,9 +8,9 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue
-from discreet.query.facts import Facts
-from discreet.query.question import Key, Question
-from discreet.query.reading.options import Options
+from discreet.query.facts import ExpressionFacts
+from discreet.query.question import Key, Query
+from discreet.query.reading.options import PrivacyOptions
 from discreet.query.reading.parse import parse
 from discreet.query.reading.questions import read_question
 from discreet.query.reading.refusals import Script
@@ -27,8 +27,8 @@ _DEEPEST = 100  # Nodes below each other. What follows walks the tree by recursi
 class Reading:
     """A question, and what BigQuery's clause asks for beside it."""
 
-    question: Question
-    options: Options
+    question: Query
+    options: PrivacyOptions
 
 
 def _check_bounds(context: Context) -> None:
@@ -59,7 +59,7 @@ def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable
         raise _too_deep(script) from None
     if _depth(question) > _DEEPEST:
         raise _too_deep(script)
-    return Reading(question=question, options=lifted.options or Options())
+    return Reading(question=question, options=lifted.options or PrivacyOptions())
 
 
 def _too_deep(script: Script) -> Refused:
@@ -71,7 +71,7 @@ def _too_deep(script: Script) -> Refused:
     )
 
 
-def _depth(question: Question) -> int:
+def _depth(question: Query) -> int:
     """Return how many nodes stand below each other, without recursion."""
     seen: dict[int, int] = {}
     left: list[tuple[Any, int]] = [(question, 0)]
@@ -91,4 +91,4 @@ def _parts(node: Any) -> list[Any]:
     """List what may have nodes below it, and not what is known of a node: long lists of values."""
     if isinstance(node, Key):
         return [node.expression]
-    return [part for field in fields(node) if not isinstance(part := getattr(node, field.name), Facts)]
+    return [part for field in fields(node) if not isinstance(part := getattr(node, field.name), ExpressionFacts)]

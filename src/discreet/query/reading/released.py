@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from discreet.query.expressions import Expression, Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
-from discreet.query.question import Combine, Order, Output, Post, Question
+from discreet.query.question import Combine, Order, OutputColumn, Post, Query
 from discreet.query.reading.aggregates import has_aggregate
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.forms import check_slots, class_of
 from discreet.query.reading.ordering import place_in, read_limit
-from discreet.query.reading.posts import Released, post_of
-from discreet.query.reading.scopes import Column, Context, Part, Scope
+from discreet.query.reading.posts import ReleasedScope, post_of
+from discreet.query.reading.scopes import Context, FromItem, Scope, ScopeColumn
 from discreet.query.reading.statements import items_of, with_queries
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ __all__ = ["Shown", "inner_question", "read_around"]
 class Shown:
     """A question, and the kinds of its outputs."""
 
-    question: Question
+    question: Query
     kinds: tuple[Kind, ...]
 
 
@@ -77,16 +77,16 @@ def _aggregates(query: exp.Expr) -> bool:
 def read_around(context: Context, node: exp.Expr, name: str, inner: Shown) -> Shown:
     """Read a SELECT over the outputs of a question: its WHERE becomes HAVING, its columns post-processing."""
     _refuse_after_limit(context, node, inner.question)
-    released = Released()
+    released = ReleasedScope()
     fields = [_field(released, place, inner) for place in range(len(inner.kinds))]
     outputs = inner.question.outputs
-    columns = tuple(Column(output.name, field) for output, field in zip(outputs, fields, strict=True))
-    scope = Scope(inner.question.source, (Part(name, columns),))
-    shown: list[Output] = []
+    columns = tuple(ScopeColumn(output.name, field) for output, field in zip(outputs, fields, strict=True))
+    scope = Scope(inner.question.source, (FromItem(name, columns),))
+    shown: list[OutputColumn] = []
     kinds: list[Kind] = []
     for place, item in enumerate(items_of(context, scope, node), 1):
         value = item.column.field if item.column is not None else _read(context, scope, item.node)
-        shown.append(Output(item.name or f"column_{place}", _post(context, released, value, node)))
+        shown.append(OutputColumn(item.name or f"column_{place}", _post(context, released, value, node)))
         kinds.append(value.facts.kind)
     _refuse_twice(context, node, shown)
     question = replace(
@@ -104,19 +104,19 @@ def _read(context: Context, scope: Scope, node: exp.Expr | None) -> Expression:
     return read_expression(context, scope, node)
 
 
-def _post(context: Context, released: Released, value: Expression, node: exp.Expr) -> Post:
+def _post(context: Context, released: ReleasedScope, value: Expression, node: exp.Expr) -> Post:
     post = post_of(released, value)
     context.check_size(post, node)
     return post
 
 
-def _field(released: Released, place: int, inner: Shown) -> Field:
+def _field(released: ReleasedScope, place: int, inner: Shown) -> Field:
     name = f"output {place}"
     released.posts[name] = inner.question.outputs[place].value
-    return Field(name, Facts(kind=inner.kinds[place]))
+    return Field(name, ExpressionFacts(kind=inner.kinds[place]))
 
 
-def _refuse_after_limit(context: Context, node: exp.Expr, inner: Question) -> None:
+def _refuse_after_limit(context: Context, node: exp.Expr, inner: Query) -> None:
     if inner.limit is not None and any(node.args.get(slot) is not None for slot in ("where", "order", "limit")):
         raise context.script.refuse(
             node,
@@ -126,7 +126,7 @@ def _refuse_after_limit(context: Context, node: exp.Expr, inner: Question) -> No
         )
 
 
-def _refuse_twice(context: Context, node: exp.Expr, shown: list[Output]) -> None:
+def _refuse_twice(context: Context, node: exp.Expr, shown: list[OutputColumn]) -> None:
     if len({output.name.lower() for output in shown}) != len(shown):
         raise context.script.refuse(
             node,
@@ -136,7 +136,7 @@ def _refuse_twice(context: Context, node: exp.Expr, shown: list[Output]) -> None
         )
 
 
-def _having(context: Context, scope: Scope, released: Released, node: exp.Expr, inner: Post | None) -> Post | None:
+def _having(context: Context, scope: Scope, released: ReleasedScope, node: exp.Expr, inner: Post | None) -> Post | None:
     clause = node.args.get("where")
     if clause is None:
         return inner
@@ -146,7 +146,7 @@ def _having(context: Context, scope: Scope, released: Released, node: exp.Expr, 
 
 
 def _order(
-    context: Context, scope: Scope, released: Released, node: exp.Expr, shown: list[Output]
+    context: Context, scope: Scope, released: ReleasedScope, node: exp.Expr, shown: list[OutputColumn]
 ) -> tuple[Order, ...]:
     clause = node.args.get("order")
     if clause is None:

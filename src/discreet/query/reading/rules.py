@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.query.expressions import Apply, Case, Expression, Field, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.agreement import agree, identity_only, to_real
 from discreet.query.reading.arithmetic import NUMBER_RULES, bounds_of, common_step, extreme_facts
@@ -33,7 +33,7 @@ _TELL_APART = frozenset({_O.EQUAL, _O.NOT_EQUAL, _O.IN, _O.IS_NULL})  # What can
 _EXTREMES = frozenset({_O.LEAST, _O.GREATEST})
 _REALS = frozenset({_O.ADD, _O.SUBTRACT, _O.MULTIPLY, _O.DIVIDE, _O.NEGATE, _O.ABSOLUTE, _O.SQUARE_ROOT, _O.LOGARITHM,
                     _O.EXPONENTIAL})  # fmt: skip
-_STRICT: Mapping[Operator, Callable[[Sequence[Expression]], Facts]] = {
+_STRICT: Mapping[Operator, Callable[[Sequence[Expression]], ExpressionFacts]] = {
     **NUMBER_RULES,
     **TEXT_RULES,
     **TIME_RULES,
@@ -144,16 +144,18 @@ def _coalesce(arguments: tuple[Expression, ...]) -> Expression:
     return Apply(_O.COALESCE, tuple(sides), facts)
 
 
-def _hull(kind: Kind, values: Sequence[Expression]) -> Facts:
+def _hull(kind: Kind, values: Sequence[Expression]) -> ExpressionFacts:
     """Return what is known of a value that is one of several; NULL adds nothing."""
     known = [value for value in values if not is_null(value)]
     if not known:
-        return Facts(kind=kind)
+        return ExpressionFacts(kind=kind)
     interval = hull(bounds_of(value.facts) for value in known)
     step = common_step(known, interval) if kind is Kind.REAL else None
     members = _joined_members(known) if kind in (Kind.TEXT, Kind.BOOLEAN, Kind.INTEGER) else None
     nullable = any(is_null(value) or value.facts.nullable for value in values)
-    return Facts(kind=kind, low=interval.low, high=interval.high, step=step, members=members, nullable=nullable)
+    return ExpressionFacts(
+        kind=kind, low=interval.low, high=interval.high, step=step, members=members, nullable=nullable
+    )
 
 
 def _joined_members(values: Sequence[Expression]) -> tuple[object, ...] | None:

@@ -20,7 +20,7 @@ from discreet.query.sources import Source, fields_of, unit_of
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Column", "Context", "Part", "Rows", "Scope", "new_context", "unknown"]
+__all__ = ["Context", "FromItem", "Scope", "ScopeColumn", "SubqueryRows", "new_context", "unknown"]
 
 _MOST_FIELDS = 5_000  # in one question; a chain of WITH that doubles at each link would make millions
 
@@ -70,7 +70,7 @@ def new_context(script: Script, catalogue: Catalogue, bounds: Mapping[int, Bound
 
 @final
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScopeColumn:
     """A column that can be named. `origin` is its name in the data, if it comes from there unchanged."""
 
     name: str
@@ -80,20 +80,20 @@ class Column:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Part:
+class FromItem:
     """A table, sub-query or join partner in FROM, under the name it has there."""
 
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[ScopeColumn, ...]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SubqueryRows:
     """The result of a sub-query or a table: rows, what their columns are called, and where the unit is."""
 
     source: Source
-    columns: tuple[Column, ...]
+    columns: tuple[ScopeColumn, ...]
     units: frozenset[str]
 
 
@@ -103,7 +103,7 @@ class Scope:
     """The rows of FROM and what their columns are called."""
 
     source: Source
-    parts: tuple[Part, ...]
+    parts: tuple[FromItem, ...]
     shared: frozenset[str] = frozenset()  # names joined by USING: they mean one column, that of the first part
     units: frozenset[str] = frozenset()  # fields that hold the unit, unchanged
     settled: Mapping[int, Expression] | None = None  # after grouping: what nodes stand for, by identity
@@ -116,7 +116,7 @@ class Scope:
         return next((found for found in fields_of(self.source) if found.name == name), None)
 
     @property
-    def columns(self) -> Iterator[Column]:
+    def columns(self) -> Iterator[ScopeColumn]:
         """What `*` stands for: all columns, those of USING once."""
         seen: set[str] = set()
         for part in self.parts:
@@ -126,7 +126,7 @@ class Scope:
                     yield column
                 seen.add(name)
 
-    def look_up(self, script: Script, name: str, table: str | None, place: Place) -> Column:
+    def look_up(self, script: Script, name: str, table: str | None, place: Place) -> ScopeColumn:
         """Find the one column of a name, without regard to case."""
         parts = self.parts if table is None else self._part(script, table, place)
         found = [column for part in parts for column in part.columns if column.name.lower() == name.lower()]
@@ -142,7 +142,7 @@ class Scope:
         self._check_declared(script, found[0], place)
         return found[0]
 
-    def _check_declared(self, script: Script, column: Column, place: Place) -> None:
+    def _check_declared(self, script: Script, column: ScopeColumn, place: Place) -> None:
         """Refuse a column of which not even the kind is known."""
         if column.field.facts.kind is Kind.UNDECLARED:
             raise script.refuse(
@@ -153,13 +153,13 @@ class Scope:
                 "text; or to hand the table over as Arrow or polars, whose types are declared",
             )
 
-    def _part(self, script: Script, table: str, place: Place) -> Sequence[Part]:
+    def _part(self, script: Script, table: str, place: Place) -> Sequence[FromItem]:
         found = [part for part in self.parts if part.name.lower() == table.lower()]
         if not found:
             raise unknown(script, "table", table, [part.name for part in self.parts], place)
         return found
 
-    def find(self, name: str, table: str | None) -> Column | None:
+    def find(self, name: str, table: str | None) -> ScopeColumn | None:
         """Find a column that may not be there, or is there twice."""
         found = [
             column

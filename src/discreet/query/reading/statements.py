@@ -12,7 +12,7 @@ from discreet.query.reading.aggregates import has_aggregate
 from discreet.query.reading.expressions import read_expression
 from discreet.query.reading.forms import check_slots, class_of, refuse_form
 from discreet.query.reading.rules import renamed
-from discreet.query.reading.scopes import Column, Context, Rows, Scope, unknown
+from discreet.query.reading.scopes import Context, Scope, ScopeColumn, SubqueryRows, unknown
 from discreet.query.sources import Named, Project, Table, TableColumn, is_private
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class Item:
 
     name: str  # empty if it has none
     node: exp.Expr | None
-    column: Column | None = None
+    column: ScopeColumn | None = None
 
     @property
     def place(self) -> exp.Expr | None:
         return self.node
 
 
-def read_query(context: Context, node: exp.Expr) -> Rows:
+def read_query(context: Context, node: exp.Expr) -> SubqueryRows:
     """Read a sub-query: row by row, or one row for each unit."""
     from discreet.query.reading.unions import read_union
 
@@ -75,7 +75,7 @@ def with_queries(context: Context, node: exp.Expr) -> Context:
     return context.knowing(known)
 
 
-def read_table(context: Context, node: exp.Expr) -> Rows:
+def read_table(context: Context, node: exp.Expr) -> SubqueryRows:
     """Read a table of the catalogue, or a query of WITH, by its name."""
     from sqlglot import exp
 
@@ -97,18 +97,18 @@ def read_table(context: Context, node: exp.Expr) -> Rows:
     return _scan(context, found)
 
 
-def _scan(context: Context, table: CatalogueTable) -> Rows:
+def _scan(context: Context, table: CatalogueTable) -> SubqueryRows:
     columns = tuple(
         TableColumn(column.name, Field(context.fresh(), column.facts), column.missing, column.format)
         for column in table.columns.values()
     )
     unit = next((c.field.name for c in columns if table.unit is not None and c.column == table.unit), None)
     source = Table(table.name, table.private, columns, unit)
-    visible = tuple(Column(column.column, column.field, column.column) for column in columns)
-    return Rows(source, visible, frozenset() if unit is None else frozenset({unit}))
+    visible = tuple(ScopeColumn(column.column, column.field, column.column) for column in columns)
+    return SubqueryRows(source, visible, frozenset() if unit is None else frozenset({unit}))
 
 
-def renamed_columns(context: Context, alias: exp.Expr | None, rows: Rows) -> Rows:
+def renamed_columns(context: Context, alias: exp.Expr | None, rows: SubqueryRows) -> SubqueryRows:
     """Give columns the names of `AS t(a, b)`."""
     if alias is None:
         return rows
@@ -123,11 +123,13 @@ def renamed_columns(context: Context, alias: exp.Expr | None, rows: Rows) -> Row
             reason="it is not clear what is meant",
             way_out="name each column once",
         )
-    columns = tuple(Column(name, column.field, column.origin) for name, column in zip(names, rows.columns, strict=True))
-    return Rows(rows.source, columns, rows.units)
+    columns = tuple(
+        ScopeColumn(name, column.field, column.origin) for name, column in zip(names, rows.columns, strict=True)
+    )
+    return SubqueryRows(rows.source, columns, rows.units)
 
 
-def _read_select(context: Context, node: exp.Expr) -> Rows:
+def _read_select(context: Context, node: exp.Expr) -> SubqueryRows:
     from discreet.query.reading.joins import read_from
     from discreet.query.reading.units import read_per_unit
 
@@ -159,7 +161,7 @@ def items_of(context: Context, scope: Scope, node: exp.Expr) -> list[Item]:
     return items
 
 
-def _starred(context: Context, node: exp.Expr, columns: Sequence[Column]) -> list[Item]:
+def _starred(context: Context, node: exp.Expr, columns: Sequence[ScopeColumn]) -> list[Item]:
     check_slots(context.script, node, frozenset({"except_"}))
     left_out = {str(name.name).lower() for name in node.args.get("except_") or ()}
     return [Item(column.name, None, column) for column in columns if column.name.lower() not in left_out]
@@ -194,15 +196,15 @@ def _item_column(context: Context, scope: Scope, item: Item, place: int) -> Comp
     return Computed(item.name or f"column_{place}", expression, origin)
 
 
-def project(context: Context, scope: Scope, columns: Sequence[Computed]) -> Rows:
+def project(context: Context, scope: Scope, columns: Sequence[Computed]) -> SubqueryRows:
     """Compute columns row by row. The unit goes along, named or not, so that it cannot be lost or altered."""
     if all(isinstance(column.expression, Field) for column in columns):
         plain = tuple(
-            Column(column.name, column.expression, column.origin)
+            ScopeColumn(column.name, column.expression, column.origin)
             for column in columns
             if isinstance(column.expression, Field)
         )
-        return Rows(scope.source, plain, scope.units)
+        return SubqueryRows(scope.source, plain, scope.units)
     named = [Named(renamed(column.expression, context.fresh()), column.expression) for column in columns]
     units = [entry for entry in named if isinstance(entry.expression, Field) and entry.expression.name in scope.units]
     unit = scope.unit_field
@@ -211,6 +213,6 @@ def project(context: Context, scope: Scope, columns: Sequence[Computed]) -> Rows
         units = [named[-1]]
     source = Project(scope.source, tuple(named), units[0].field.name if units and is_private(scope.source) else None)
     visible = tuple(
-        Column(column.name, entry.field, column.origin) for column, entry in zip(columns, named, strict=False)
+        ScopeColumn(column.name, entry.field, column.origin) for column, entry in zip(columns, named, strict=False)
     )
-    return Rows(source, visible, frozenset(entry.field.name for entry in units))
+    return SubqueryRows(source, visible, frozenset(entry.field.name for entry in units))

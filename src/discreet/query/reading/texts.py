@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.query.expressions import Apply, Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.constants import a, truth
 
@@ -48,17 +48,17 @@ def _require_short(argument: Expression, most: int) -> None:
         )
 
 
-def _text(arguments: Sequence[Expression]) -> Facts:
+def _text(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_texts(arguments)
-    return Facts(kind=Kind.TEXT, nullable=any(argument.facts.nullable for argument in arguments))
+    return ExpressionFacts(kind=Kind.TEXT, nullable=any(argument.facts.nullable for argument in arguments))
 
 
-def _length(arguments: Sequence[Expression]) -> Facts:
+def _length(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_texts(arguments)
-    return Facts(kind=Kind.INTEGER, low=Fraction(0), nullable=arguments[0].facts.nullable)
+    return ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), nullable=arguments[0].facts.nullable)
 
 
-def _substring(arguments: Sequence[Expression]) -> Facts:
+def _substring(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_texts(arguments[:1])
     _require_constants(arguments[1:], int, int)
     start, length = (argument.value for argument in arguments[1:] if isinstance(argument, Literal))
@@ -74,21 +74,21 @@ def _substring(arguments: Sequence[Expression]) -> Facts:
             reason="long texts cost time that depends on the data",
             way_out="take a shorter part",
         )
-    return Facts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
+    return ExpressionFacts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
 
 
-def _matches(arguments: Sequence[Expression]) -> Facts:
+def _matches(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_texts(arguments[:1])
     _require_constants(arguments[1:], str)
     _require_short(arguments[1], _LONGEST_PATTERN)
     return truth(nullable=arguments[0].facts.nullable)
 
 
-def _replace(arguments: Sequence[Expression]) -> Facts:
+def _replace(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_texts(arguments[:1])
     _require_constants(arguments[1:], str, str)
     _require_short(arguments[2], _LONGEST_REPLACEMENT)
-    return Facts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
+    return ExpressionFacts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
 
 
 def longest(argument: Expression) -> int | None:
@@ -101,7 +101,7 @@ def longest(argument: Expression) -> int | None:
     return None
 
 
-TEXT_RULES: Mapping[Operator, Callable[[Sequence[Expression]], Facts]] = {
+TEXT_RULES: Mapping[Operator, Callable[[Sequence[Expression]], ExpressionFacts]] = {
     _O.LOWER: _text,
     _O.UPPER: _text,
     _O.TRIM: _text,

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.query.expressions import Expression, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.reading.arithmetic import bounds_of
 from discreet.query.reading.calendar import DAY, add_months, time_of, time_or_none, truncate
@@ -30,16 +30,16 @@ def _require_time(argument: Expression) -> None:
         )
 
 
-def _part(low: int, high: int) -> Callable[[Sequence[Expression]], Facts]:
-    def rule(arguments: Sequence[Expression]) -> Facts:
+def _part(low: int, high: int) -> Callable[[Sequence[Expression]], ExpressionFacts]:
+    def rule(arguments: Sequence[Expression]) -> ExpressionFacts:
         _require_time(arguments[0])
         nullable = arguments[0].facts.nullable
-        return Facts(kind=Kind.INTEGER, low=Fraction(low), high=Fraction(high), nullable=nullable)
+        return ExpressionFacts(kind=Kind.INTEGER, low=Fraction(low), high=Fraction(high), nullable=nullable)
 
     return rule
 
 
-def _year(arguments: Sequence[Expression]) -> Facts:
+def _year(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_time(arguments[0])
     facts = arguments[0].facts
 
@@ -48,10 +48,10 @@ def _year(arguments: Sequence[Expression]) -> Facts:
         return None if moment is None else Fraction(moment.year)
 
     low, high = bounds_of(facts).monotone(year)
-    return Facts(kind=Kind.INTEGER, low=low, high=high, nullable=facts.nullable)
+    return ExpressionFacts(kind=Kind.INTEGER, low=low, high=high, nullable=facts.nullable)
 
 
-def _truncated(arguments: Sequence[Expression]) -> Facts:
+def _truncated(arguments: Sequence[Expression]) -> ExpressionFacts:
     unit, facts = arguments[0], arguments[1].facts
     _require_time(arguments[1])
     if not isinstance(unit, Literal) or unit.value not in TRUNCATIONS:
@@ -61,7 +61,7 @@ def _truncated(arguments: Sequence[Expression]) -> Facts:
             way_out="choose one of them",
         )
     low, high = bounds_of(facts).monotone(lambda bound: _truncated_bound(str(unit.value), facts.kind, bound))
-    return Facts(kind=facts.kind, low=low, high=high, nullable=facts.nullable)
+    return ExpressionFacts(kind=facts.kind, low=low, high=high, nullable=facts.nullable)
 
 
 def _truncated_bound(unit: str, kind: Kind, bound: Fraction) -> Fraction | None:
@@ -80,7 +80,7 @@ def _steps(argument: Expression) -> int:
     )
 
 
-def _add_days(arguments: Sequence[Expression]) -> Facts:
+def _add_days(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_time(arguments[0])
     facts, days = arguments[0].facts, _steps(arguments[1])
     size = days * (1 if facts.kind is Kind.DATE else DAY)
@@ -88,7 +88,7 @@ def _add_days(arguments: Sequence[Expression]) -> Facts:
     return replace(facts, low=low, high=high, members=None, nullable=True)
 
 
-def _add_months(arguments: Sequence[Expression]) -> Facts:
+def _add_months(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_time(arguments[0])
     facts, months = arguments[0].facts, _steps(arguments[1])
 
@@ -104,16 +104,16 @@ def _add_months(arguments: Sequence[Expression]) -> Facts:
     return replace(facts, low=low, high=high, members=None, nullable=True)
 
 
-def _days_between(arguments: Sequence[Expression]) -> Facts:
+def _days_between(arguments: Sequence[Expression]) -> ExpressionFacts:
     for argument in arguments:
         _require_time(argument)
     first, last = (bounds_of(argument.facts) for argument in arguments)
     size = 1 if arguments[0].facts.kind is Kind.DATE else DAY
     low, high = last.minus(first).monotone(lambda bound: Fraction(int(bound / size)))
-    return Facts(kind=Kind.INTEGER, low=low, high=high, nullable=any(a.facts.nullable for a in arguments))
+    return ExpressionFacts(kind=Kind.INTEGER, low=low, high=high, nullable=any(a.facts.nullable for a in arguments))
 
 
-TIME_RULES: Mapping[Operator, Callable[[Sequence[Expression]], Facts]] = {
+TIME_RULES: Mapping[Operator, Callable[[Sequence[Expression]], ExpressionFacts]] = {
     _O.YEAR: _year,
     _O.QUARTER: _part(1, 4),
     _O.MONTH: _part(1, 12),

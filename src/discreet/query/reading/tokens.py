@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, final
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.query.policy import Unit
-from discreet.query.reading.options import Options, read_options
+from discreet.query.reading.options import PrivacyOptions, read_options
 from discreet.query.reading.refusals import Script
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Lifted:
     """Plain SQL, and what stood beside it."""
 
     tokens: list[Token]
-    options: Options | None = None
+    options: PrivacyOptions | None = None
     bounds: Mapping[int, Bounds] = field(default_factory=dict)  # by where the name of the aggregate starts
 
 
@@ -210,7 +210,7 @@ def _read_bounds(script: Script, tokens: Sequence[Token], index: int) -> tuple[i
     return stop + 1, Bounds(Per(tokens[index].text.lower()), first, last)
 
 
-def _lift_clause(script: Script, tokens: list[Token], unit: Unit) -> tuple[list[Token], Options | None]:
+def _lift_clause(script: Script, tokens: list[Token], unit: Unit) -> tuple[list[Token], PrivacyOptions | None]:
     starts = [
         index
         for index, token in enumerate(tokens)

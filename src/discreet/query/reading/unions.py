@@ -10,7 +10,7 @@ from discreet.query.expressions import Expression, Field
 from discreet.query.operators import Operator
 from discreet.query.reading.forms import check_slots, class_of
 from discreet.query.reading.rules import apply, renamed, when
-from discreet.query.reading.scopes import Column, Context, Rows, Scope
+from discreet.query.reading.scopes import Context, Scope, ScopeColumn, SubqueryRows
 from discreet.query.reading.statements import read_query, with_queries
 from discreet.query.sources import Named, Project, Source, Table, UnionAll, is_private
 
@@ -22,7 +22,7 @@ __all__ = ["read_union", "tables_in"]
 _SLOTS = frozenset({"this", "expression", "with_"})
 
 
-def read_union(context: Context, node: exp.Expr) -> Rows:
+def read_union(context: Context, node: exp.Expr) -> SubqueryRows:
     """Read a chain of UNION ALL."""
     inner = with_queries(context, node)
     branches = [read_query(inner, branch) for branch in _branches(inner, node)]
@@ -62,7 +62,7 @@ def tables_in(source: Source) -> list[Table]:
     return [table for side in sides if side is not None for table in tables_in(side)]
 
 
-def _check_privacy(context: Context, node: exp.Expr, branches: Sequence[Rows]) -> None:
+def _check_privacy(context: Context, node: exp.Expr, branches: Sequence[SubqueryRows]) -> None:
     if len({is_private(branch.source) for branch in branches}) != 1:
         raise context.script.refuse(
             node,
@@ -81,7 +81,7 @@ def _check_privacy(context: Context, node: exp.Expr, branches: Sequence[Rows]) -
             )
 
 
-def _unite(context: Context, node: exp.Expr, branches: Sequence[Rows]) -> Rows:
+def _unite(context: Context, node: exp.Expr, branches: Sequence[SubqueryRows]) -> SubqueryRows:
     units = [_unit_field(branch) for branch in branches]
     columns: list[tuple[str, str | None, list[Expression]]] = []
     for place, column in enumerate(branches[0].columns):
@@ -98,13 +98,15 @@ def _unite(context: Context, node: exp.Expr, branches: Sequence[Rows]) -> Rows:
     )
     unit = next((field.name for field, holds in zip(fields, held, strict=True) if holds), None)
     visible = tuple(
-        Column(name, field, origin) for (name, origin, _), field in zip(columns, fields, strict=True) if name
+        ScopeColumn(name, field, origin) for (name, origin, _), field in zip(columns, fields, strict=True) if name
     )
     source = UnionAll(sources, tuple(fields), unit if units[0] is not None else None)
-    return Rows(source, visible, frozenset(f.name for f, holds in zip(fields, held, strict=True) if holds and unit))
+    return SubqueryRows(
+        source, visible, frozenset(f.name for f, holds in zip(fields, held, strict=True) if holds and unit)
+    )
 
 
-def _unit_field(branch: Rows) -> Field | None:
+def _unit_field(branch: SubqueryRows) -> Field | None:
     return Scope(branch.source, ()).unit_field
 
 
@@ -138,7 +140,7 @@ def _hull(values: Sequence[Expression]) -> Expression:
     return when([(always, value) for value in values[1:]], values[0])
 
 
-def _aligned(context: Context, branch: Rows, values: Sequence[Expression]) -> Source:
+def _aligned(context: Context, branch: SubqueryRows, values: Sequence[Expression]) -> Source:
     """Project a side to its columns in order; the unit keeps its place."""
     named = tuple(Named(renamed(value, context.fresh()), value) for value in values)
     unit = _unit_field(branch)

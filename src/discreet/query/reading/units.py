@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from discreet.errors import Refused
 from discreet.mechanisms.text import exponent
 from discreet.query.expressions import Expression, Field
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.question import Statistic
 from discreet.query.reading.aggregates import Aggregate, is_aggregate, read_aggregate
 from discreet.query.reading.expressions import read_condition, read_expression
 from discreet.query.reading.grouping import keys_of, settle
 from discreet.query.reading.rules import renamed
-from discreet.query.reading.scopes import Context, Rows, Scope
+from discreet.query.reading.scopes import Context, Scope, SubqueryRows
 from discreet.query.reading.statements import Computed, Item, project
 from discreet.query.sources import Filter, Named, PerUnit, Source, UnitStatistic, UnitTotal, is_private
 
@@ -38,7 +38,7 @@ _FINE = 1 << 32  # Steps from bound to bound, at least; a sum saturates at 2^62 
 _EXTREMES = {"MIN": _U.LEAST, "MAX": _U.GREATEST}
 
 
-def read_per_unit(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]) -> Rows:
+def read_per_unit(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]) -> SubqueryRows:
     """Read a sub-query whose GROUP BY contains the unit."""
     keys = keys_of(context, scope, node, items)
     _check_keys(context, scope, node, keys)
@@ -157,17 +157,17 @@ def _step(argument: Expression | None) -> Fraction:
     return Fraction(10) ** exponent(width / _FINE)
 
 
-def _facts(statistic: UnitStatistic, argument: Expression | None, step: Fraction | None) -> Facts:
+def _facts(statistic: UnitStatistic, argument: Expression | None, step: Fraction | None) -> ExpressionFacts:
     if statistic is _U.ROWS:
-        return Facts(kind=Kind.INTEGER, low=Fraction(1), nullable=False)
+        return ExpressionFacts(kind=Kind.INTEGER, low=Fraction(1), nullable=False)
     assert argument is not None
     facts = argument.facts
     if statistic in (_U.COUNT, _U.DISTINCT):
-        return Facts(kind=Kind.INTEGER, low=Fraction(0), nullable=False)
+        return ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), nullable=False)
     if statistic is _U.SUM:
         low = Fraction(0) if facts.low is not None and facts.low >= 0 else None
         high = Fraction(0) if facts.high is not None and facts.high <= 0 else None
-        return Facts(kind=facts.kind, low=low, high=high, step=step if facts.kind is Kind.REAL else None)
+        return ExpressionFacts(kind=facts.kind, low=low, high=high, step=step if facts.kind is Kind.REAL else None)
     if statistic is _U.MEAN:
-        return Facts(kind=Kind.REAL, low=facts.low, high=facts.high)
+        return ExpressionFacts(kind=Kind.REAL, low=facts.low, high=facts.high)
     return replace(facts, members=None, nullable=True)

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.facts import Kind
-from discreet.query.results.numbers import Numbers
+from discreet.query.results.numbers import ExactNumbers
 
-__all__ = ["Cell", "Column", "Values"]
+__all__ = ["AnswerColumn", "Cell", "Values"]
 
-Values: TypeAlias = Numbers | tuple[Hashable, ...]
+Values: TypeAlias = ExactNumbers | tuple[Hashable, ...]
 
 
 class Cell(NamedTuple):
@@ -34,7 +34,7 @@ class Cell(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Column:
+class AnswerColumn:
     """Values by row. Those that were measured have ends, or a reason why there are none."""
 
     name: str
@@ -62,13 +62,13 @@ class Column:
     def has_interval(self) -> bool:
         return self.low is not None
 
-    def take(self, rows: NDArray[np.int64]) -> Column:
+    def take(self, rows: NDArray[np.int64]) -> AnswerColumn:
         """Return some of the rows, in their order."""
         low = None if self.low is None else _take(self.low, rows)
         high = None if self.high is None else _take(self.high, rows)
         return replace(self, values=_take(self.values, rows), low=low, high=high)
 
-    def tidied(self) -> Column:
+    def tidied(self) -> AnswerColumn:
         """Move values to where the exact answer surely is: no negative count, no half person. Free, but biased."""
         if not self.measured or (self.limits == (None, None) and self.grain is None):
             return self
@@ -94,4 +94,4 @@ class Column:
 
 
 def _take(values: Values, rows: NDArray[np.int64]) -> Values:
-    return values.take(rows) if isinstance(values, Numbers) else tuple(values[row] for row in rows.tolist())
+    return values.take(rows) if isinstance(values, ExactNumbers) else tuple(values[row] for row in rows.tolist())

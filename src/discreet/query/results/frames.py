@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.query.arrow_types import arrow_type
 from discreet.query.facts import Kind
-from discreet.query.results.columns import Column, Values
-from discreet.query.results.numbers import Numbers
+from discreet.query.results.columns import AnswerColumn, Values
+from discreet.query.results.numbers import ExactNumbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,10 +50,10 @@ def _series(table: ReleaseTable) -> Iterator[tuple[str, Kind, Series]]:
             yield f"{column.name}_high", kind, high
 
 
-def _errors(column: Column) -> tuple[Kind, Series, Series, Series]:
+def _errors(column: AnswerColumn) -> tuple[Kind, Series, Series, Series]:
     """Return ±, low and high: at once where all are numbers in arrays, else cell by cell."""
     parts = (column.values, column.low, column.high)
-    listed = [part for part in parts if isinstance(part, Numbers)]
+    listed = [part for part in parts if isinstance(part, ExactNumbers)]
     if len(listed) < len(parts):
         cells = [column[row] for row in range(len(column))]
         ends = tuple(c.plus_minus for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
@@ -78,13 +78,13 @@ def _unused(name: str, names: list[str]) -> str:
 def _array(values: Series, kind: Kind) -> pa.Array:
     import pyarrow as pa
 
-    array = _numbers(values, kind) if isinstance(values, Numbers) else values
+    array = _numbers(values, kind) if isinstance(values, ExactNumbers) else values
     if isinstance(array, np.ndarray):
         return pa.array(array, type=arrow_type(kind))
     return pa.array([None if value is None else _converted(value, kind) for value in array], type=arrow_type(kind))
 
 
-def _numbers(values: Numbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
+def _numbers(values: ExactNumbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
     if kind is not Kind.INTEGER:
         return values.floats()
     whole = values.integers()

@@ -9,14 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Numbers", "compact", "wide"]
+__all__ = ["ExactNumbers", "compact", "wide"]
 
 _SAFE = 1 << 61  # Sums and differences of two such numbers fit 64 bits.
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbers:
+class ExactNumbers:
     """offset + step * over / under, row by row."""
 
     over: NDArray[Any]  # int64, or Python integers where they do not fit
@@ -36,14 +36,14 @@ class Numbers:
         """Whether all numbers are whole by how they are made."""
         return self.under is None and self.step.denominator == 1 and self.offset.denominator == 1
 
-    def take(self, rows: NDArray[np.int64]) -> Numbers:
+    def take(self, rows: NDArray[np.int64]) -> ExactNumbers:
         """Return some of the rows, in their order."""
         under = None if self.under is None else self.under[rows]
-        return Numbers(self.over[rows], under, self.step, self.offset)
+        return ExactNumbers(self.over[rows], under, self.step, self.offset)
 
-    def plus(self, offset: Fraction) -> Numbers:
+    def plus(self, offset: Fraction) -> ExactNumbers:
         """Move all numbers by the same."""
-        return Numbers(self.over, self.under, self.step, self.offset + offset)
+        return ExactNumbers(self.over, self.under, self.step, self.offset + offset)
 
     def floats(self) -> NDArray[np.float64]:
         """Return the nearest floats, or next to them: for charts and data frames, after the fact."""

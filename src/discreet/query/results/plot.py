@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.errors import InvalidParameter
-from discreet.query.results.columns import Column
+from discreet.query.results.columns import AnswerColumn
 from discreet.query.results.text import shown
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | 
     return plots.error_bars(_labels(table, by), values, lows, highs, across=column.name, title=title)
 
 
-def _measured(table: ReleaseTable, name: str | None) -> Column:
+def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:
     if name is not None:
         return table.column(name)
     for column in table.columns:

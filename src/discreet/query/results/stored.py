@@ -15,15 +15,15 @@ from discreet.exact import ratio
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 from discreet.query.facts import Kind
-from discreet.query.results.columns import Column, Values
-from discreet.query.results.numbers import Numbers, compact
+from discreet.query.results.columns import AnswerColumn, Values
+from discreet.query.results.numbers import ExactNumbers, compact
 
 __all__ = ["FORMAT", "packed", "unpacked"]
 
 FORMAT = 1
 
 
-def packed(fields: dict[str, Any], columns: tuple[Column, ...]) -> str:
+def packed(fields: dict[str, Any], columns: tuple[AnswerColumn, ...]) -> str:
     """Write a table."""
     document = {
         "format": FORMAT,
@@ -39,7 +39,7 @@ def packed(fields: dict[str, Any], columns: tuple[Column, ...]) -> str:
     return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def unpacked(text: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
+def unpacked(text: str) -> tuple[dict[str, Any], tuple[AnswerColumn, ...]]:
     """Read what `packed` wrote."""
     try:
         document = json.loads(text)
@@ -60,7 +60,7 @@ def unpacked(text: str) -> tuple[dict[str, Any], tuple[Column, ...]]:
     return fields, columns
 
 
-def _pack_column(column: Column) -> dict[str, Any]:
+def _pack_column(column: AnswerColumn) -> dict[str, Any]:
     return {
         "name": column.name,
         "kind": column.kind.value,
@@ -74,9 +74,9 @@ def _pack_column(column: Column) -> dict[str, Any]:
     }
 
 
-def _unpack_column(stored: dict[str, Any]) -> Column:
+def _unpack_column(stored: dict[str, Any]) -> AnswerColumn:
     low, high = (None if end is None else ratio(end) for end in stored["limits"])
-    return Column(
+    return AnswerColumn(
         name=str(stored["name"]),
         kind=Kind(stored["kind"]),
         values=_unpack_values(stored["values"]),
@@ -90,7 +90,7 @@ def _unpack_column(stored: dict[str, Any]) -> Column:
 
 
 def _pack_values(values: Values) -> Any:
-    if not isinstance(values, Numbers):
+    if not isinstance(values, ExactNumbers):
         return [_pack(value) for value in values]
     under = None if values.under is None else values.under.tolist()
     return {"over": values.over.tolist(), "under": under, "step": str(values.step), "offset": str(values.offset)}
@@ -100,7 +100,7 @@ def _unpack_values(stored: Any) -> Values:
     if isinstance(stored, list):
         return tuple(_unpack(value) for value in stored)
     under = None if stored["under"] is None else _integers(stored["under"])
-    return Numbers(_integers(stored["over"]), under, ratio(stored["step"]), ratio(stored["offset"]))
+    return ExactNumbers(_integers(stored["over"]), under, ratio(stored["step"]), ratio(stored["offset"]))
 
 
 def _integers(values: list[int]) -> np.ndarray[Any, Any]:

@@ -11,7 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.results import stored
-from discreet.query.results.columns import Cell, Column
+from discreet.query.results.columns import AnswerColumn, Cell
 from discreet.query.results.text import html, text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ReleaseTable:
     bounded data, one cell at a time.
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[AnswerColumn, ...]
     rows_shown: int
     notes: tuple[str, ...]
     event: Event
@@ -61,7 +61,7 @@ class ReleaseTable:
         """The names of the columns."""
         return tuple(column.name for column in self.columns)
 
-    def column(self, name: str) -> Column:
+    def column(self, name: str) -> AnswerColumn:
         """Return a column by its name."""
         for column in self.columns:
             if column.name == name:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.mechanisms.text import decimal, decimal_up, places_for, plain
 
 if TYPE_CHECKING:
-    from discreet.query.results.columns import Cell, Column
+    from discreet.query.results.columns import AnswerColumn, Cell
     from discreet.query.results.table import ReleaseTable
 
 __all__ = ["cell_text", "html", "shown", "text"]
@@ -30,7 +30,7 @@ def cell_text(cell: Cell) -> str:
     return f"{decimal(cell.value, places)} ± {decimal_up(cell.plus_minus, places)}"
 
 
-def shown(column: Column, row: int) -> str:
+def shown(column: AnswerColumn, row: int) -> str:
     """Write a value of a column; keys as they are: 2020 is a year, not 2,020."""
     cell = column[row]
     whole = isinstance(cell.value, int) and not column.measured
@@ -54,7 +54,7 @@ def text(table: ReleaseTable) -> str:
     return "\n".join([*lines, *more, _footer(table), *(f"· {note}" for note in _remarks(table))])
 
 
-def _is_left(column: Column) -> bool:
+def _is_left(column: AnswerColumn) -> bool:
     return not column.measured
 
 

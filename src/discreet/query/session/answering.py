@@ -18,10 +18,10 @@ from discreet.ledger import Ledger, ReadClaim, StoredAnswer
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine
-from discreet.query.session.asked import Payable
+from discreet.query.session.asked import ChargedRequest
 from discreet.query.session.least_price import check_price
 
-__all__ = ["Desk"]
+__all__ = ["Executor"]
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ _LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the f
 
 @final
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Executor:
     """Where questions are paid and answered, for one principal, project and version of the data."""
 
     ledger: Ledger
@@ -53,7 +53,7 @@ class Desk:
                 "this session belongs to the process that opened it: open another one here, on the same ledger"
             )
 
-    def answer(self, asked: Payable) -> StoredAnswer:
+    def answer(self, asked: ChargedRequest) -> StoredAnswer:
         """Answer what is asked, or give the stored answer again."""
         self.check_open()
         plan = asked.fingerprint
@@ -70,7 +70,7 @@ class Desk:
         text = self.ledger.attempt(claim, lambda: self._compute(asked, claim, deadline))
         return StoredAnswer(claim.charge, text)
 
-    def _claim(self, asked: Payable, plan: str) -> ReadClaim | StoredAnswer:
+    def _claim(self, asked: ChargedRequest, plan: str) -> ReadClaim | StoredAnswer:
         """Charge and claim in one transaction: what is read is on record before the first row is."""
         check_price(asked.spends)
         self.engine.check_unchanged()
@@ -90,7 +90,7 @@ class Desk:
         except BudgetExceeded as refused:
             raise BudgetExceeded(asked=asked.cost, left=refused.left) from None
 
-    def _compute(self, asked: Payable, claim: ReadClaim, deadline: Deadline) -> str:
+    def _compute(self, asked: ChargedRequest, claim: ReadClaim, deadline: Deadline) -> str:
         """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
         tallied = self.engine.run_all(asked.stages, deadline=deadline)
         return self.ledger.store(claim, lambda: asked.draw(tallied))

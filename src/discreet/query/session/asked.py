@@ -10,17 +10,17 @@ from typing import Protocol, final
 
 from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
-from discreet.query.engine import Tallied
-from discreet.query.planning import Priced, joint_event
+from discreet.query.engine import ExactCounts
+from discreet.query.planning import PricedQuery, joint_event
 from discreet.query.planning.fingerprint import fingerprint
 from discreet.query.planning.spend import Spend
 from discreet.query.results import ReleaseTable
 from discreet.query.stage import Stage
 
-__all__ = ["Asked", "AskedTogether", "Payable"]
+__all__ = ["BatchRequest", "ChargedRequest", "Request"]
 
 
-class Payable(Protocol):
+class ChargedRequest(Protocol):
     """What a desk needs to know of what is asked: its words, its price, what is read for it, and how it is drawn."""
 
     @property
@@ -51,17 +51,17 @@ class Payable(Protocol):
     def stages(self) -> tuple[Stage, ...]:
         """What is read."""
 
-    def draw(self, tallied: Sequence[Tallied]) -> str:
+    def draw(self, tallied: Sequence[ExactCounts]) -> str:
         """Draw all noise once and write the answer down."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Request:
     """A question with its price and, if it has one, its idempotency key."""
 
     text: str
-    priced: Priced
+    priced: PricedQuery
     key: str | None = None
 
     @property
@@ -84,18 +84,18 @@ class Asked:
     def stages(self) -> tuple[Stage, ...]:
         return (self.priced.stage,)
 
-    def draw(self, tallied: Sequence[Tallied]) -> str:
+    def draw(self, tallied: Sequence[ExactCounts]) -> str:
         (own,) = tallied
         return self.priced.draw(own).to_json()
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskedTogether:
+class BatchRequest:
     """Questions under names. All of them are paid, drawn and stored at once, or none is."""
 
     text: str
-    parts: tuple[tuple[str, Priced], ...]  # sorted by name: neither the price nor the answer depends on the order
+    parts: tuple[tuple[str, PricedQuery], ...]  # sorted by name: neither the price nor the answer depends on the order
     key: str | None = None
 
     @property
@@ -126,7 +126,7 @@ class AskedTogether:
     def stages(self) -> tuple[Stage, ...]:
         return tuple(priced.stage for _, priced in self.parts)
 
-    def draw(self, tallied: Sequence[Tallied]) -> str:
+    def draw(self, tallied: Sequence[ExactCounts]) -> str:
         drawn = {name: priced.draw(own) for (name, priced), own in zip(self.parts, tallied, strict=True)}
         tables = {name: json.loads(table.to_json()) for name, table in drawn.items()}
         return json.dumps({"tables": tables}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

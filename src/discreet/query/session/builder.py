@@ -10,35 +10,35 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer
 from discreet.query.session.keys import Keys
 from discreet.query.session.spending import Expectation
-from discreet.query.session.words import Word, col, name
+from discreet.query.session.words import Expr, col, name
 
 if TYPE_CHECKING:
     from discreet.query.session.plan import Plan
     from discreet.query.session.session import Session
 
-__all__ = ["Ask"]
+__all__ = ["QueryBuilder"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class QueryBuilder:
     """A question under construction. Every step returns a new one; `plan` hands it to the session."""
 
     session: Session
     table: str
     joined: tuple[str, ...] = ()
-    conditions: tuple[Word, ...] = ()
-    groups: tuple[tuple[str, Word], ...] = ()
-    measures: tuple[tuple[str, Word], ...] = ()
-    shown_if: tuple[Word, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+    groups: tuple[tuple[str, Expr], ...] = ()
+    measures: tuple[tuple[str, Expr], ...] = ()
+    shown_if: tuple[Expr, ...] = ()
     order: tuple[str, ...] = ()
     most: int | None = None
 
-    def where(self, *conditions: Word) -> Ask:
+    def where(self, *conditions: Expr) -> QueryBuilder:
         """Keep the rows for which all conditions hold."""
         return replace(self, conditions=self.conditions + _words(conditions))
 
-    def join(self, table: str, *, on: str | Mapping[str, str], how: str = "inner") -> Ask:
+    def join(self, table: str, *, on: str | Mapping[str, str], how: str = "inner") -> QueryBuilder:
         """Join another table: on a column of both, or on pairs of columns, ours and theirs."""
         if how not in ("inner", "left"):
             raise InvalidParameter("how must be 'inner' or 'left'")
@@ -49,24 +49,24 @@ class Ask:
         kind = "LEFT JOIN" if how == "left" else "JOIN"
         return replace(self, joined=(*self.joined, f"{kind} {name(table)} ON {matches}"))
 
-    def group_by(self, *columns: str, **computed: Word) -> Ask:
+    def group_by(self, *columns: str, **computed: Expr) -> QueryBuilder:
         """Ask for each group: by columns, and by computed values under the names they are given."""
         plain = tuple((column, col(column)) for column in columns)
         return replace(self, groups=self.groups + plain + _named(computed))
 
-    def agg(self, **measures: Word) -> Ask:
+    def agg(self, **measures: Expr) -> QueryBuilder:
         """Ask for these statistics of each group, or of all rows."""
         return replace(self, measures=self.measures + _named(measures))
 
-    def having(self, *conditions: Word) -> Ask:
+    def having(self, *conditions: Expr) -> QueryBuilder:
         """Show the groups whose released values meet all conditions."""
         return replace(self, shown_if=self.shown_if + _words(conditions))
 
-    def order_by(self, column: str, *, descending: bool = False) -> Ask:
+    def order_by(self, column: str, *, descending: bool = False) -> QueryBuilder:
         """Sort by a released column."""
         return replace(self, order=(*self.order, name(column) + (" DESC" if descending else "")))
 
-    def limit(self, rows: int) -> Ask:
+    def limit(self, rows: int) -> QueryBuilder:
         """Show this many rows at most."""
         return replace(self, most=integer(rows, name="rows"))
 
@@ -115,17 +115,17 @@ class Ask:
         )
 
 
-def _words(conditions: tuple[Word, ...]) -> tuple[Word, ...]:
-    if not all(isinstance(condition, Word) for condition in conditions):
+def _words(conditions: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    if not all(isinstance(condition, Expr) for condition in conditions):
         raise InvalidParameter("conditions are written with col: col('price') > 5")
     return conditions
 
 
-def _named(words: Mapping[str, Word]) -> tuple[tuple[str, Word], ...]:
-    if not all(isinstance(word, Word) for word in words.values()):
+def _named(words: Mapping[str, Expr]) -> tuple[tuple[str, Expr], ...]:
+    if not all(isinstance(word, Expr) for word in words.values()):
         raise InvalidParameter("each must be an expression: n=count(), total=sum('price'), decade=col('age') / 10")
     return tuple(words.items())
 
 
-def _all(clause: str, conditions: tuple[Word, ...]) -> str:
+def _all(clause: str, conditions: tuple[Expr, ...]) -> str:
     return f"{clause} {' AND '.join(condition.sql for condition in conditions)}" if conditions else ""

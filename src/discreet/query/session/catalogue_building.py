@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.policy import Declared, PublicTable, Unit
 
 __all__ = ["Columns", "Schemas", "build_catalogue", "nearest"]
@@ -163,7 +163,7 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
     """Describe a column. A type that was inferred from rows tells about them, and is not told."""
     stored = None if inferred else kind
     if declaration is None:
-        return CatalogueColumn(name=name, facts=Facts(kind=stored or Kind.UNDECLARED), stored=stored)
+        return CatalogueColumn(name=name, facts=ExpressionFacts(kind=stored or Kind.UNDECLARED), stored=stored)
     if not isinstance(declaration, Declared):
         raise InvalidParameter(f"column {name!r} of table {table!r} must be declared by between, categories and so on")
     if not _can_become(kind, declaration.facts.kind):
@@ -186,7 +186,7 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
     )
 
 
-def _check_inferred(table: str, name: str, stored: Kind, declared: Facts) -> None:
+def _check_inferred(table: str, name: str, stored: Kind, declared: ExpressionFacts) -> None:
     """Refuse what would read all values of a frame in another way if one of them changed the type of their column.
 
     A number that is missing makes real numbers of whole ones, whose texts are others (1.0 for 1) and which are rounded
@@ -260,7 +260,7 @@ def _without_kind_of_unit(table: CatalogueTable) -> CatalogueTable:
     """Keep the kind of the unit to ourselves: it is one in all tables, and one of them was inferred from rows."""
     if table.unit is None:
         return table
-    own = replace(table.columns[table.unit], facts=Facts(kind=Kind.IDENTITY), stored=None)
+    own = replace(table.columns[table.unit], facts=ExpressionFacts(kind=Kind.IDENTITY), stored=None)
     return replace(table, columns=dict(table.columns) | {table.unit: own})
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from discreet.mechanisms.text import plain
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.planning.measurements import plain_value
 
 __all__ = ["describe_catalogue"]
@@ -43,7 +43,7 @@ def _column(column: CatalogueColumn) -> str:
     return ", ".join(parts)
 
 
-def _bounds(facts: Facts) -> Iterator[str]:
+def _bounds(facts: ExpressionFacts) -> Iterator[str]:
     if facts.members is None and facts.low is not None and facts.high is not None:
         step = "" if facts.step is None else f" in steps of {plain(facts.step)}"
         yield f"{_end(facts.low, facts.kind)} … {_end(facts.high, facts.kind)}{step}"
@@ -53,7 +53,7 @@ def _end(value: Fraction, kind: Kind) -> str:
     return str(plain_value(value, kind)) if kind.is_time else plain(value)
 
 
-def _members(facts: Facts) -> Iterator[str]:
+def _members(facts: ExpressionFacts) -> Iterator[str]:
     if facts.members is not None and facts.kind is not Kind.BOOLEAN:
         more = len(facts.members) - _SHOWN
         shown = ", ".join(map(str, facts.members[:_SHOWN]))

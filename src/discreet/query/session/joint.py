@@ -12,8 +12,8 @@ from discreet.ledger import Charge
 from discreet.privacy.events import Event
 from discreet.query.planning import Explanation
 from discreet.query.results import ReleaseTable
-from discreet.query.session.answering import Desk
-from discreet.query.session.asked import AskedTogether
+from discreet.query.session.answering import Executor
+from discreet.query.session.asked import BatchRequest
 from discreet.query.session.plan import Plan
 
 __all__ = ["JointPlan", "JointRelease"]
@@ -38,11 +38,11 @@ class JointPlan:
 
     __slots__ = ("_asked", "_desk", "_plans")
 
-    def __init__(self, desk: Desk, plans: Mapping[str, Plan], *, key: str | None, purpose: str) -> None:
+    def __init__(self, desk: Executor, plans: Mapping[str, Plan], *, key: str | None, purpose: str) -> None:
         _check(desk, plans)
         parts = tuple((name, plans[name]._asked.priced) for name in sorted(plans))
         self._desk, self._plans = desk, MappingProxyType(dict(plans))
-        self._asked = AskedTogether(text=purpose, parts=parts, key=key)
+        self._asked = BatchRequest(text=purpose, parts=parts, key=key)
 
     @property
     def plans(self) -> Mapping[str, Plan]:
@@ -87,7 +87,7 @@ class JointPlan:
         """Pay, read, draw, store and return all answers; or return those that were stored, for free."""
         self._check_key()
         answered = self._desk.answer(self._asked)
-        tables = AskedTogether.read(answered.text)
+        tables = BatchRequest.read(answered.text)
         return JointRelease(MappingProxyType({name: tables[name] for name in self._plans}), answered.charge)
 
     def _is_paid(self) -> bool:
@@ -114,7 +114,7 @@ class JointPlan:
         return self.explain()._repr_html_()
 
 
-def _check(desk: Desk, plans: Mapping[str, Plan]) -> None:
+def _check(desk: Executor, plans: Mapping[str, Plan]) -> None:
     if not plans:
         raise InvalidParameter("there is nothing to release together: name at least one plan")
     for name, plan in plans.items():

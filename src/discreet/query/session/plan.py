@@ -10,10 +10,10 @@ from discreet.privacy.events import Event
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.query.planning import Explanation
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.results import ReleaseTable
-from discreet.query.session.answering import Desk
-from discreet.query.session.asked import Asked
+from discreet.query.session.answering import Executor
+from discreet.query.session.asked import Request
 
 __all__ = ["Plan"]
 
@@ -24,11 +24,11 @@ class Plan:
 
     __slots__ = ("_asked", "_catalogue", "_desk")
 
-    def __init__(self, desk: Desk, asked: Asked, catalogue: Catalogue) -> None:
+    def __init__(self, desk: Executor, asked: Request, catalogue: Catalogue) -> None:
         self._desk, self._asked, self._catalogue = desk, asked, catalogue
 
     @property
-    def question(self) -> Question:
+    def question(self) -> Query:
         """The closed tree that was read."""
         return self._asked.priced.question
 

@@ -23,7 +23,7 @@ __all__ = [
     "QuotaModel",
     "ResourcesModel",
     "Strict",
-    "TableModel",
+    "TablePolicyModel",
     "UnitModel",
 ]
 
@@ -137,7 +137,7 @@ class ColumnModel(Strict):
     """A column of truth values, or of text of which nothing more is known."""
 
 
-class TableModel(Strict):
+class TablePolicyModel(Strict):
     """A table: where it lives, whether it is public, and what is known of its columns."""
 
     source: Name | None = None
@@ -176,7 +176,7 @@ class PolicyModel(Strict):
     budget: BudgetModel
     quotas: list[QuotaModel] = Field(default_factory=list)
     resources: ResourcesModel = Field(default_factory=ResourcesModel)
-    tables: dict[str, TableModel] = Field(min_length=1)
+    tables: dict[str, TablePolicyModel] = Field(min_length=1)
 
 
 # What they are called in docs/schema/policy.schema.json, which editors and others rely on: these names never change.
@@ -186,6 +186,6 @@ POLICY_DEFINITIONS: Mapping[type[Any], str] = {
     ColumnModel: "ColumnModel",
     QuotaModel: "QuotaModel",
     ResourcesModel: "ResourcesModel",
-    TableModel: "TableModel",
+    TablePolicyModel: "TableModel",
     UnitModel: "UnitModel",
 }

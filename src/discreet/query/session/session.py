@@ -19,9 +19,9 @@ from discreet.query.engine import Engine
 from discreet.query.planning import plan as plan_question
 from discreet.query.policy import Unit
 from discreet.query.reading import Reading, read
-from discreet.query.session.answering import Desk
-from discreet.query.session.asked import Asked
-from discreet.query.session.builder import Ask
+from discreet.query.session.answering import Executor
+from discreet.query.session.asked import Request
+from discreet.query.session.builder import QueryBuilder
 from discreet.query.session.catalogue_building import Columns, build_catalogue, nearest
 from discreet.query.session.describing import describe_catalogue
 from discreet.query.session.joint import JointPlan
@@ -92,7 +92,7 @@ class Session:
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
             limit = float(exact(resources.seconds, name="seconds"))
-            self._desk = Desk(
+            self._desk = Executor(
                 book,
                 engine,
                 unit=self._unit.column,
@@ -178,12 +178,12 @@ class Session:
         self._remember(joint.event)
         return joint
 
-    def table(self, name: str) -> Ask:
+    def table(self, name: str) -> QueryBuilder:
         """Begin a question in Python: `session.table("orders").where(…).group_by("city").agg(n=count())`."""
         found = next((known for known in self._catalogue.tables if known.casefold() == name.casefold()), None)
         if found is None:
             raise InvalidParameter(f"there is no table {name!r}. {nearest(name, self._catalogue.tables)}")
-        return Ask(session=self, table=found)
+        return QueryBuilder(session=self, table=found)
 
     def charge(
         self,
@@ -309,7 +309,7 @@ class Session:
         priced = plan_question(reading.question, known, spend, limits=reading.options, pure=budget.kind == "pure")
         self._desk.times_left(priced.event)  # What the ledger cannot account for is refused here, not at the release.
         self._remember(priced.event)
-        return Plan(self._desk, Asked(text=query, priced=priced, key=key), known)
+        return Plan(self._desk, Request(text=query, priced=priced, key=key), known)
 
     def _remember(self, event: Event) -> None:
         with self._lock:

@@ -11,7 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
 from discreet.ledger.budget import Budget
 from discreet.query.planning.spend import Spend
-from discreet.query.reading.options import Options
+from discreet.query.reading.options import PrivacyOptions
 from discreet.query.results import ReleaseTable
 
 __all__ = ["Expectation", "Offer"]
@@ -41,7 +41,7 @@ class Offer:
     delta: Number | None = None
     confidence: Number = _USUAL
 
-    def with_clause(self, options: Options) -> Offer:
+    def with_clause(self, options: PrivacyOptions) -> Offer:
         """Take what the clause of the query says; where both are said, the smaller: a clause may only tighten."""
         return replace(
             self,

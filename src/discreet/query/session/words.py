@@ -14,108 +14,108 @@ from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Operand", "Word", "col", "name", "word"]
+__all__ = ["Expr", "Operand", "col", "name", "word"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Word:
+class Expr:
     """A piece of SQL that stands for one value of a row, or for a statistic of a group."""
 
     sql: str
 
-    def __add__(self, other: Operand) -> Word:
+    def __add__(self, other: Operand) -> Expr:
         return _between(self, "+", other)
 
-    def __radd__(self, other: Operand) -> Word:
+    def __radd__(self, other: Operand) -> Expr:
         return _between(other, "+", self)
 
-    def __sub__(self, other: Operand) -> Word:
+    def __sub__(self, other: Operand) -> Expr:
         return _between(self, "-", other)
 
-    def __rsub__(self, other: Operand) -> Word:
+    def __rsub__(self, other: Operand) -> Expr:
         return _between(other, "-", self)
 
-    def __mul__(self, other: Operand) -> Word:
+    def __mul__(self, other: Operand) -> Expr:
         return _between(self, "*", other)
 
-    def __rmul__(self, other: Operand) -> Word:
+    def __rmul__(self, other: Operand) -> Expr:
         return _between(other, "*", self)
 
-    def __truediv__(self, other: Operand) -> Word:
+    def __truediv__(self, other: Operand) -> Expr:
         return _between(self, "/", other)
 
-    def __rtruediv__(self, other: Operand) -> Word:
+    def __rtruediv__(self, other: Operand) -> Expr:
         return _between(other, "/", self)
 
-    def __mod__(self, other: Operand) -> Word:
+    def __mod__(self, other: Operand) -> Expr:
         return _between(self, "%", other)
 
-    def __neg__(self) -> Word:
-        return Word(f"(- {self.sql})")
+    def __neg__(self) -> Expr:
+        return Expr(f"(- {self.sql})")
 
-    def __eq__(self, other: object) -> Word:  # type: ignore[override]
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
         return _between(self, "=", other)  # type: ignore[arg-type]
 
-    def __ne__(self, other: object) -> Word:  # type: ignore[override]
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
         return _between(self, "<>", other)  # type: ignore[arg-type]
 
-    def __lt__(self, other: Operand) -> Word:
+    def __lt__(self, other: Operand) -> Expr:
         return _between(self, "<", other)
 
-    def __le__(self, other: Operand) -> Word:
+    def __le__(self, other: Operand) -> Expr:
         return _between(self, "<=", other)
 
-    def __gt__(self, other: Operand) -> Word:
+    def __gt__(self, other: Operand) -> Expr:
         return _between(self, ">", other)
 
-    def __ge__(self, other: Operand) -> Word:
+    def __ge__(self, other: Operand) -> Expr:
         return _between(self, ">=", other)
 
-    def __and__(self, other: Operand) -> Word:
+    def __and__(self, other: Operand) -> Expr:
         return _between(self, "AND", other)
 
-    def __or__(self, other: Operand) -> Word:
+    def __or__(self, other: Operand) -> Expr:
         return _between(self, "OR", other)
 
-    def __invert__(self) -> Word:
-        return Word(f"(NOT {self.sql})")
+    def __invert__(self) -> Expr:
+        return Expr(f"(NOT {self.sql})")
 
     __hash__ = None  # type: ignore[assignment]  # Comparing makes a condition, so a set could not tell two apart.
 
     def __bool__(self) -> bool:
         raise InvalidParameter("a condition has no truth value yet: join conditions by & and |, not by and, or")
 
-    def isin(self, values: Iterable[Operand]) -> Word:
+    def isin(self, values: Iterable[Operand]) -> Expr:
         """Whether the value is one of these."""
         listed = [word(value).sql for value in values]
         if not listed:
             raise InvalidParameter("isin needs at least one value")
-        return Word(f"({self.sql} IN ({', '.join(listed)}))")
+        return Expr(f"({self.sql} IN ({', '.join(listed)}))")
 
-    def between(self, low: Operand, high: Operand) -> Word:
+    def between(self, low: Operand, high: Operand) -> Expr:
         """Whether the value lies from `low` to `high`, ends included."""
-        return Word(f"({self.sql} BETWEEN {word(low).sql} AND {word(high).sql})")
+        return Expr(f"({self.sql} BETWEEN {word(low).sql} AND {word(high).sql})")
 
-    def like(self, pattern: str) -> Word:
+    def like(self, pattern: str) -> Expr:
         """Whether the text matches a constant pattern of SQL."""
-        return Word(f"({self.sql} LIKE {word(pattern).sql})")
+        return Expr(f"({self.sql} LIKE {word(pattern).sql})")
 
-    def is_null(self) -> Word:
+    def is_null(self) -> Expr:
         """Whether there is no value."""
-        return Word(f"({self.sql} IS NULL)")
+        return Expr(f"({self.sql} IS NULL)")
 
-    def or_else(self, default: Operand) -> Word:
+    def or_else(self, default: Operand) -> Expr:
         """The value, or a default where there is none."""
-        return Word(f"COALESCE({self.sql}, {word(default).sql})")
+        return Expr(f"COALESCE({self.sql}, {word(default).sql})")
 
 
-Operand: TypeAlias = Word | bool | int | float | Fraction | Decimal | str | date | datetime
+Operand: TypeAlias = Expr | bool | int | float | Fraction | Decimal | str | date | datetime
 
 
-def col(column: str, *, table: str | None = None) -> Word:
+def col(column: str, *, table: str | None = None) -> Expr:
     """A column of the table that is asked, or of one that was joined."""
-    return Word(name(column) if table is None else f"{name(table)}.{name(column)}")
+    return Expr(name(column) if table is None else f"{name(table)}.{name(column)}")
 
 
 def name(text: str) -> str:
@@ -125,21 +125,21 @@ def name(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def word(value: Operand) -> Word:
+def word(value: Operand) -> Expr:
     """Write a constant exactly."""
     match value:
-        case Word():
+        case Expr():
             return value
         case bool():
-            return Word("TRUE" if value else "FALSE")
+            return Expr("TRUE" if value else "FALSE")
         case str():
-            return Word("'" + value.replace("'", "''") + "'")
+            return Expr("'" + value.replace("'", "''") + "'")
         case datetime():
-            return Word(f"TIMESTAMP '{value.isoformat(sep=' ')}'")
+            return Expr(f"TIMESTAMP '{value.isoformat(sep=' ')}'")
         case date():
-            return Word(f"DATE '{value.isoformat()}'")
+            return Expr(f"DATE '{value.isoformat()}'")
         case int() | float() | Decimal() | Fraction():
-            return Word(_decimal(value))
+            return Expr(_decimal(value))
     raise InvalidParameter(f"{type(value).__name__} cannot stand in a question")
 
 
@@ -160,5 +160,5 @@ def _decimal(value: int | float | Decimal | Fraction) -> str:
     return f"(- {written})" if number < 0 else written
 
 
-def _between(left: Operand, operator: str, right: Operand) -> Word:
-    return Word(f"({word(left).sql} {operator} {word(right).sql})")
+def _between(left: Operand, operator: str, right: Operand) -> Expr:
+    return Expr(f"({word(left).sql} {operator} {word(right).sql})")

@@ -21,7 +21,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engines.tables import Csv, Database, Parquet
 from discreet.query.expressions import Apply, Case, Field, Literal
-from discreet.query.facts import Facts, Kind
+from discreet.query.facts import ExpressionFacts, Kind
 from discreet.query.operators import Operator
 from discreet.query.sources import (
     Filter,
@@ -46,7 +46,7 @@ _RECORDS: Mapping[str, Any] = {
     kind.__name__: kind
     for kind in (
         *(Stage, StageColumn, StageKey, Wants, Grid),
-        *(Apply, Case, Field, Literal, Facts, CatalogueColumn),
+        *(Apply, Case, Field, Literal, ExpressionFacts, CatalogueColumn),
         *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitTotal),
         *(Csv, Database, Parquet),
     )

@@ -14,10 +14,10 @@ from discreet.custodian_debug import is_on
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.noise.source import read
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.engine import Deadline, Tallied
+from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines.cage import Progress, default_threads
 from discreet.query.engines.sharing import share
-from discreet.query.engines.tables import Csv, Held, InMemory, Schemas, check_names, check_public, hold, kinds_of
+from discreet.query.engines.tables import Csv, HeldTable, InMemory, Schemas, check_names, check_public, hold, kinds_of
 from discreet.query.engines.unchanged import OpenedTable, changed
 from discreet.query.facts import Kind
 from discreet.query.policy import PublicTable
@@ -54,7 +54,7 @@ class WorkerEngine:
     ) -> None:
         check_names(list(tables), what="tables")
         self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
-        self._held: dict[str, Held] = {
+        self._held: dict[str, HeldTable] = {
             name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
         }
         self._memory, self._threads = memory, threads or default_threads()
@@ -88,11 +88,11 @@ class WorkerEngine:
         check_public(table, self._public)
         return int(self._ask("public_size", (table,), [table]))
 
-    def run(self, stage: Stage, *, deadline: Deadline) -> Tallied:
+    def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
         with self._asked("run", (stage,), list(self._held), deadline, secrets=_secrets([stage])) as (said, blocks):
             return read_tallied(said, blocks, stage)
 
-    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[Tallied, ...]:
+    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
         about = tuple(stages)
         with self._asked("run_all", about, list(self._held), deadline, secrets=_secrets(about)) as (said, blocks):
             return tuple(read_tallied(one, blocks, stage) for one, stage in zip(said, about, strict=True))
@@ -245,7 +245,7 @@ def _secrets(stages: Sequence[Stage]) -> str:
 class _Watched:
     """A table whose columns are asked of an engine, which stands in the place of a connection."""
 
-    held: Held
+    held: HeldTable
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -296,7 +296,7 @@ class _Files:
         self._lock = threading.Lock()
         self._open: dict[str, int] = {}
 
-    def of(self, held: Mapping[str, Held], names: Sequence[str]) -> Iterator[tuple[str, int]]:
+    def of(self, held: Mapping[str, HeldTable], names: Sequence[str]) -> Iterator[tuple[str, int]]:
         for name in names:
             table = held[name]
             if isinstance(table, InMemory):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.query.bounding import GroupKeys, KeyColumn, MeasureTally, Tally, Values
-from discreet.query.engine import Tallied
+from discreet.query.engine import ExactCounts
 from discreet.query.engines.bounded import known_keys
 from discreet.query.stage import Stage
 from discreet.query.workers.channel import Block
@@ -21,7 +21,7 @@ from discreet.query.workers.channel import Block
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Blocks", "nameless_file", "read_table", "read_tallied", "write_table", "write_tallied"]
+__all__ = ["ByteBlocks", "nameless_file", "read_table", "read_tallied", "write_table", "write_tallied"]
 
 Integers: TypeAlias = NDArray[np.int64]
 Exact: TypeAlias = NDArray[np.object_]
@@ -29,7 +29,7 @@ _LIMB = 62  # bits
 
 
 @final
-class Blocks:
+class ByteBlocks:
     """Blocks of bytes that go with a message; each is known by its place."""
 
     __slots__ = ("all",)
@@ -54,7 +54,7 @@ class Blocks:
         return [*limbs, self.integers(rest.astype(np.int64))]
 
 
-def write_tallied(tallied: Tallied, stage: Stage, blocks: Blocks) -> dict[str, Any]:
+def write_tallied(tallied: ExactCounts, stage: Stage, blocks: ByteBlocks) -> dict[str, Any]:
     """Write a tally, and the keys of its groups where no public list says them."""
     tally = tallied.tally
     return {
@@ -70,7 +70,7 @@ def _are_known(stage: Stage) -> bool:
     return all(key.domain is not None for key in stage.keys)
 
 
-def _write_keys(keys: Callable[..., Any], blocks: Blocks) -> dict[str, Any]:
+def _write_keys(keys: Callable[..., Any], blocks: ByteBlocks) -> dict[str, Any]:
     found = getattr(keys, "__self__", None)
     assert isinstance(found, GroupKeys), "groups that nobody listed are found by their keys"
     return {
@@ -79,7 +79,7 @@ def _write_keys(keys: Callable[..., Any], blocks: Blocks) -> dict[str, Any]:
     }
 
 
-def _write_measure(measure: MeasureTally, blocks: Blocks) -> dict[str, Any]:
+def _write_measure(measure: MeasureTally, blocks: ByteBlocks) -> dict[str, Any]:
     values = measure.values
     return {
         "counts": blocks.integers(measure.counts),
@@ -90,7 +90,7 @@ def _write_measure(measure: MeasureTally, blocks: Blocks) -> dict[str, Any]:
     }
 
 
-def read_tallied(said: dict[str, Any], blocks: Sequence[Block], stage: Stage) -> Tallied:
+def read_tallied(said: dict[str, Any], blocks: Sequence[Block], stage: Stage) -> ExactCounts:
     """Read what `write_tallied` wrote for the same stage."""
     tally = Tally(
         units=_integers(blocks[said["units"]]),
@@ -99,9 +99,9 @@ def read_tallied(said: dict[str, Any], blocks: Sequence[Block], stage: Stage) ->
     )
     groups = int(said["groups"])
     if not groups:
-        return Tallied(groups=0, tally=tally, keys=lambda _: [])
+        return ExactCounts(groups=0, tally=tally, keys=lambda _: [])
     keys = known_keys(stage) if said["keys"] is None else _read_keys(said["keys"], blocks).values
-    return Tallied(groups=groups, tally=tally, keys=keys)
+    return ExactCounts(groups=groups, tally=tally, keys=keys)
 
 
 def _read_keys(said: dict[str, Any], blocks: Sequence[Block]) -> GroupKeys:

@@ -25,7 +25,7 @@ from discreet.query.policy import PublicTable
 from discreet.query.workers.channel import Message, receive, send
 from discreet.query.workers.codec import decoded, encoded
 from discreet.query.workers.locking import die_with_parent, forget_everything, limit_memory, lock, used_memory
-from discreet.query.workers.results import Blocks, read_table, write_table, write_tallied
+from discreet.query.workers.results import ByteBlocks, read_table, write_table, write_tallied
 
 __all__ = ["serve"]
 
@@ -62,9 +62,9 @@ def serve(connection: int, temporary: str, parent: int) -> None:
         return
 
 
-def _answer(asker: socket.socket, work: Callable[[Message, Blocks], dict[str, Any]], message: Message) -> None:
+def _answer(asker: socket.socket, work: Callable[[Message, ByteBlocks], dict[str, Any]], message: Message) -> None:
     """Answer one message. Our own errors have texts without data; of every other one nothing is told."""
-    blocks = Blocks()
+    blocks = ByteBlocks()
     said: dict[str, Any] = {}
     with HiddenFailure():
         try:
@@ -91,7 +91,7 @@ class _Worker:
         pa.set_cpu_count(self._threads)
         pa.set_io_thread_count(1)
 
-    def open(self, message: Message, blocks: Blocks) -> dict[str, Any]:
+    def open(self, message: Message, blocks: ByteBlocks) -> dict[str, Any]:
         """Open tables; those in memory come later, with the first question that may see them."""
         held = {name: self._held(name, told) for name, told in message.said["tables"].items()}
         public = set(message.said["public"])
@@ -108,7 +108,7 @@ class _Worker:
             return InMemory(told, lambda: self._given[name])
         return decoded(told)
 
-    def answer(self, message: Message, blocks: Blocks) -> dict[str, Any]:
+    def answer(self, message: Message, blocks: ByteBlocks) -> dict[str, Any]:
         """Take the tables that come along, do what is asked, and say whether to be replaced."""
         said = message.said
         given, out = said["given"], message.files[len(said["given"]) :]
@@ -123,7 +123,7 @@ class _Worker:
                 os.close(file)
         return {"done": done, "full": self._is_full()}
 
-    def _do(self, what: str, said: Mapping[str, Any], deadline: Deadline, out: list[int], blocks: Blocks) -> Any:
+    def _do(self, what: str, said: Mapping[str, Any], deadline: Deadline, out: list[int], blocks: ByteBlocks) -> Any:
         engine, given = self._engine, decoded(said["about"])
         assert engine is not None
         match what:

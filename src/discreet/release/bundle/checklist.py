@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.prose import code, line, paragraphs
 from discreet.release.bundle.telling import apart_words, noun, seen_words
@@ -19,7 +19,7 @@ __all__ = ["checklist_page"]
 Item: TypeAlias = tuple[bool, str]  # whether it is kept by the software, and what it is
 
 
-def checklist_page(published: Published, claim: Claim) -> str:
+def checklist_page(published: Published, claim: StatedGuarantee) -> str:
     """Write the checklist of a release."""
     dummy = f"**{DUMMY}: nothing was released, and nothing is claimed.**" if published.ledger is None else ""
     parts = {
@@ -52,7 +52,7 @@ def _list(items: Iterable[Item]) -> str:
     return "\n".join(f"- [{'x' if kept else ' '}] {text}" for kept, text in items)
 
 
-def _guarantee(published: Published, claim: Claim) -> Iterator[Item]:
+def _guarantee(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
     whom = (
         "one row; people with several rows are protected once for each"
         if claim.is_row
@@ -76,7 +76,7 @@ def _guarantee(published: Published, claim: Claim) -> Iterator[Item]:
     yield _asked("Is ε small enough for this use, and was the choice explained to those whose data it is?")
 
 
-def _algorithms(published: Published, claim: Claim) -> Iterator[Item]:
+def _algorithms(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
     measured = [column for table in published.tables for column in table.raw.columns if column.measured]
     yield _kept(f"**Mechanisms** are named: {line('; '.join(claim.mechanisms))}.")
     if claim.from_data:
@@ -121,7 +121,7 @@ def _trust(published: Published) -> Iterator[Item]:
     yield _asked("Could anybody but the publisher time the run or watch the machine?")
 
 
-def _foundations(claim: Claim) -> Iterator[Item]:
+def _foundations(claim: StatedGuarantee) -> Iterator[Item]:
     if claim.from_data:
         yield _asked("Exact facts about private rows are in this bundle: what was read from the data for the plan.")
     else:
@@ -135,7 +135,7 @@ def _foundations(claim: Claim) -> Iterator[Item]:
     yield _asked("Are there other releases of the same data that this ledger does not know?")
 
 
-def _hazards(published: Published, claim: Claim) -> Iterator[Item]:
+def _hazards(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
     hidden = [table.plan.name for table in published.tables if table.threshold]
     if claim.is_row:
         yield _asked("The unit is one row. Is one person never in several rows?")

@@ -22,7 +22,7 @@ from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonS
 from discreet.release.plan import SeenFact
 from discreet.release.published import Published
 
-__all__ = ["Claim", "best_guess", "claim_of", "e_to", "mechanisms_of", "percent_up"]
+__all__ = ["StatedGuarantee", "best_guess", "claim_of", "e_to", "mechanisms_of", "percent_up"]
 
 _NOISES = {
     "PureDP": "noise that is known to be ε-private",
@@ -40,7 +40,7 @@ _NOISES = {
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class StatedGuarantee:
     """The numbers of a guarantee."""
 
     unit: str  # "patient", or "row"
@@ -75,11 +75,11 @@ class Claim:
         return "∞" if self.factor is None else significant_up(self.factor, 3)
 
 
-def claim_of(published: Published) -> Claim:
+def claim_of(published: Published) -> StatedGuarantee:
     """Work out what a release promises."""
     policy, relation = published.plan.policy, published.relation
     event, level = _together(published)
-    return Claim(
+    return StatedGuarantee(
         unit=policy.unit.column,
         event=event,
         epsilon=level,

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.release.bundle.decimals import decimal_text
-from discreet.release.bundle.layout import Field, Role
+from discreet.release.bundle.layout import FileColumn, Role
 
 __all__ = ["csv_bytes"]
 
@@ -21,7 +21,7 @@ _FORMULA = "=+-@\t\r\n'＝＋－＠"
 _WAYS = {Role.LOW: -1, Role.HIGH: 1, Role.NOISE: 1}
 
 
-def csv_bytes(fields: Sequence[Field]) -> bytes:
+def csv_bytes(fields: Sequence[FileColumn]) -> bytes:
     """Write the columns of a table."""
     columns = [[_quoted(field.name), *map(_writer(field.role), field.values)] for field in fields]
     lines = [",".join(row) for row in zip(*columns, strict=True)]

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.mechanisms.text import plain
-from discreet.query import Column, Declared, Kind
-from discreet.release.bundle.layout import Field, Role, outline_of
-from discreet.release.bundle.meanings import Meaning, meanings_of
+from discreet.query import AnswerColumn, Declared, Kind
+from discreet.release.bundle.layout import FileColumn, Role, outline_of
+from discreet.release.bundle.meanings import ColumnMeaning, meanings_of
 from discreet.release.bundle.naming import DUMMY, table_file
 from discreet.release.bundle.prose import code, line, paragraphs, table_of
 from discreet.release.bundle.telling import series_words
@@ -87,7 +87,7 @@ def _series(published: Published, running: RunningRelease) -> dict[str, Any]:
 
 
 def _file(
-    published: Published, table: PublishedTable, meanings: Mapping[str, Meaning], *, tidy: bool
+    published: Published, table: PublishedTable, meanings: Mapping[str, ColumnMeaning], *, tidy: bool
 ) -> dict[str, Any]:
     shown = table.tidy if tidy and table.tidy is not None else table.raw
     fields = outline_of(shown, {} if tidy else table.deviations)
@@ -99,7 +99,7 @@ def _file(
     }
 
 
-def _column(field: Field, meaning: Meaning | None, confidence: Fraction, *, tidy: bool) -> dict[str, Any]:
+def _column(field: FileColumn, meaning: ColumnMeaning | None, confidence: Fraction, *, tidy: bool) -> dict[str, Any]:
     known = field.role is Role.VALUE or field.role is Role.KEY
     return {
         "name": field.name,
@@ -113,7 +113,7 @@ def _column(field: Field, meaning: Meaning | None, confidence: Fraction, *, tidy
     }
 
 
-def _meaning(field: Field, meaning: Meaning | None, confidence: Fraction, *, tidy: bool) -> str:
+def _meaning(field: FileColumn, meaning: ColumnMeaning | None, confidence: Fraction, *, tidy: bool) -> str:
     of = field.of.name
     match field.role:
         case Role.KEY:
@@ -128,11 +128,11 @@ def _meaning(field: Field, meaning: Meaning | None, confidence: Fraction, *, tid
             return f"standard deviation of the noise in {of}, rounded up"
 
 
-def _why_none(column: Column) -> str:
+def _why_none(column: AnswerColumn) -> str:
     return f"; no interval: {column.no_interval}" if column.no_interval else ""
 
 
-def _bounds(field: Field, meaning: Meaning | None) -> dict[str, Any]:
+def _bounds(field: FileColumn, meaning: ColumnMeaning | None) -> dict[str, Any]:
     """Tell what is publicly known of values: of a key its values, of a measure its limits and what it reads."""
     found: dict[str, Any] = {}
     if field.role is Role.VALUE:
@@ -169,7 +169,7 @@ def _text(number: Fraction | None) -> str | None:
     return None if number is None else str(number)
 
 
-def _unit(field: Field, meaning: Meaning | None) -> str | None:
+def _unit(field: FileColumn, meaning: ColumnMeaning | None) -> str | None:
     """Name what is counted: rows, or whatever the columns that are read are measured in."""
     if field.role is Role.KEY:
         return None
@@ -178,7 +178,7 @@ def _unit(field: Field, meaning: Meaning | None) -> str | None:
     return "rows" if counts else f"as in {', '.join(reads)}" if reads else None
 
 
-def _missing(field: Field, meaning: Meaning | None) -> str:
+def _missing(field: FileColumn, meaning: ColumnMeaning | None) -> str:
     if field.role is Role.KEY:
         return "see the notes of the table"
     if meaning is not None and meaning.words == "number of rows":

@@ -10,7 +10,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import ratio
 from discreet.query import ReleaseTable
 from discreet.release.bundle.csv_text import csv_bytes
-from discreet.release.bundle.layout import Deviations, Field, fields_of
+from discreet.release.bundle.layout import Deviations, FileColumn, fields_of
 from discreet.release.bundle.naming import DUMMY, table_file
 from discreet.release.bundle.parquet import parquet_bytes
 from discreet.release.published import Published
@@ -35,7 +35,7 @@ class ExactTable:
     deviations: Deviations
     series: bool = False
 
-    def fields(self, *, tidy: bool) -> tuple[Field, ...]:
+    def fields(self, *, tidy: bool) -> tuple[FileColumn, ...]:
         """Return the columns of one of its files. Noise is told of raw values only."""
         if tidy and self.tidy is not None:
             return fields_of(self.tidy, {})
@@ -85,7 +85,7 @@ def table_files(tables: tuple[ExactTable, ...], formats: tuple[str, ...], *, dum
     return files
 
 
-def _written(table: ExactTable, fields: tuple[Field, ...], form: str, *, tidy: bool, dummy: bool) -> bytes:
+def _written(table: ExactTable, fields: tuple[FileColumn, ...], form: str, *, tidy: bool, dummy: bool) -> bytes:
     if form == "csv":
         return csv_bytes(fields)
     about = {"title": table.title, "values": "tidy, biased" if tidy else "raw, with noise only"}

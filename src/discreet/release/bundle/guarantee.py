@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.release.bundle.claims import Claim, percent_up
+from discreet.release.bundle.claims import StatedGuarantee, percent_up
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.prose import code, line, paragraphs, table_of
 from discreet.release.bundle.telling import (
@@ -31,12 +31,12 @@ _READ = (
 )
 
 
-def guarantee_page(published: Published, claim: Claim) -> str:
+def guarantee_page(published: Published, claim: StatedGuarantee) -> str:
     """Write the guarantee of a release."""
     return paragraphs([*_plain(published, claim), *_formal(published, claim)])
 
 
-def _plain(published: Published, claim: Claim) -> Iterator[str]:
+def _plain(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     yield f"# What is guaranteed: {line(published.plan.title)}"
     if published.ledger is None:
         yield (
@@ -73,7 +73,7 @@ def _invariants(published: Published) -> Iterator[str]:
         yield "\n".join(f"- {line(invariant_words(each))}" for each in published.plan.invariants)
 
 
-def _formal(published: Published, claim: Claim) -> Iterator[str]:
+def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     unit = "one row" if claim.is_row else f"all rows that share one value of `{claim.unit}`, in all private tables"
     yield "## The same in formulas"
     seen = ["the fields of the plan that were read from the data when it was drafted"] if claim.from_data else []
@@ -108,7 +108,7 @@ def _formal(published: Published, claim: Claim) -> Iterator[str]:
     yield "Where it is proven: " + "; ".join(f"{what}: {who} [{key}]" for what, who, key in _READ) + "."
 
 
-def _costs(published: Published, claim: Claim) -> Iterator[tuple[str, float, str]]:
+def _costs(published: Published, claim: StatedGuarantee) -> Iterator[tuple[str, float, str]]:
     said = [table.raw.cost for table in published.tables] + [each.table.cost for each in published.running]
     for (name, level), cost in zip(claim.alone, said, strict=True):
         yield name, level, cost

@@ -14,7 +14,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Held", "hold"]
+__all__ = ["BundleContents", "hold"]
 
 _LARGEST = 1 << 31  # Bytes of a bundle, unpacked.
 _MOST_FILES = 10_000
@@ -27,14 +27,14 @@ _OTHER_NAME = b"up"  # The mark of an extra field with another name for the same
 
 @final
 @dataclass(frozen=True, slots=True)
-class Held:
+class BundleContents:
     """The files of a bundle by their paths, and what was found that is no plain file."""
 
     files: dict[str, bytes]
     odd: tuple[str, ...]
 
 
-def hold(path: Path) -> Held:
+def hold(path: Path) -> BundleContents:
     """Read a bundle from a folder or from a .zip file."""
     if path.is_dir() and not path.is_symlink():
         return _folder(path)
@@ -46,7 +46,7 @@ def hold(path: Path) -> Held:
     raise InvalidParameter("there is no bundle here: name the folder of a bundle, or its .zip file")
 
 
-def _folder(path: Path) -> Held:
+def _folder(path: Path) -> BundleContents:
     files: dict[str, bytes] = {}
     odd: list[str] = []
     left = _LARGEST
@@ -57,7 +57,7 @@ def _folder(path: Path) -> Held:
             continue
         left = _room(left - found.lstat().st_size, len(files))
         files[name] = _read_plain(found)
-    return Held(files, tuple(odd))
+    return BundleContents(files, tuple(odd))
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -75,7 +75,7 @@ def _read_plain(path: Path) -> bytes:
         return held.read(_LARGEST)
 
 
-def _archive(path: Path) -> Held:
+def _archive(path: Path) -> BundleContents:
     files: dict[str, bytes] = {}
     odd: list[str] = []
     folders: set[str] = set()
@@ -91,7 +91,7 @@ def _archive(path: Path) -> Held:
             files[place[1]] = held = _unpacked(archive, entry, left)
             left = _room(left - len(held), len(files))
     several = sorted(folders) if len(folders) > 1 else []
-    return Held(files, tuple(dict.fromkeys([*odd, *(f"{each}/" for each in several)])))
+    return BundleContents(files, tuple(dict.fromkeys([*odd, *(f"{each}/" for each in several)])))
 
 
 def _unlisted(path: Path, archive: zipfile.ZipFile) -> Iterator[str]:

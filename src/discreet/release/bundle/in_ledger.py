@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter, LedgerDamaged, UnsupportedEvent
 from discreet.exact import ratio
-from discreet.ledger import Budget, Entry, Look, left_after
+from discreet.ledger import Budget, Entry, LedgerView, left_after
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import from_json
 from discreet.release.bundle.exact_tables import EXACT, ExactTable
@@ -25,7 +25,7 @@ __all__ = ["compare_digests", "compare_with_ledger"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...], book: Look) -> Iterator[str]:
+def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...], book: LedgerView) -> Iterator[str]:
     """Tell every way in which a bundle is not what the ledger holds."""
     mark = manifest["ledger"]
     if mark is None:
@@ -45,7 +45,7 @@ def compare_with_ledger(manifest: dict[str, Any], tables: tuple[ExactTable, ...]
             yield from series_in_ledger(book, table, manifest["running"].get(table.name, {}), key)
 
 
-def compare_digests(written: bytes, manifest: dict[str, Any], book: Look) -> tuple[tuple[str, ...], str]:
+def compare_digests(written: bytes, manifest: dict[str, Any], book: LedgerView) -> tuple[tuple[str, ...], str]:
     """Return how a bundle differs from those that were recorded under its charge, or why that is not known."""
     recorded = book.bundles(manifest["ledger"]["charge"])
     if not recorded:
@@ -117,12 +117,12 @@ def _holds(entry: Entry, guarantee: dict[str, Any]) -> bool:
         return False
 
 
-def _of_account(book: Look, entry: Entry, said: dict[str, Any]) -> Iterator[str]:
+def _of_account(book: LedgerView, entry: Entry, said: dict[str, Any]) -> Iterator[str]:
     if book.account(entry.dataset).unit != said.get("unit"):
         yield "the ledger protects another unit"
 
 
-def _of_left(book: Look, entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
+def _of_left(book: LedgerView, entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
     """Compare what is said to be left: after the last charge of what is in the bundle."""
     unit = manifest["guarantee"].get("unit")
     charges = [facts["charge"] for facts in manifest["running"].values() if facts["unit"] == unit]
@@ -141,7 +141,7 @@ def _same_budget(said: object, declared: Budget) -> bool:
     return isinstance(said, dict) and [said.get(name) for name in names] == [known.get(name) for name in names]
 
 
-def _of_answer(book: Look, entry: Entry, tables: list[ExactTable]) -> Iterator[str]:
+def _of_answer(book: LedgerView, entry: Entry, tables: list[ExactTable]) -> Iterator[str]:
     """Compare every raw number with the answer that was stored, exactly."""
     stored = _stored(book.answer(entry.index))
     if stored is None:
@@ -155,7 +155,7 @@ def _of_answer(book: Look, entry: Entry, tables: list[ExactTable]) -> Iterator[s
             yield f"{name} is not the table that was stored"
 
 
-def series_in_ledger(book: Look, table: ExactTable, said: dict[str, Any], key: str) -> Iterator[str]:
+def series_in_ledger(book: LedgerView, table: ExactTable, said: dict[str, Any], key: str) -> Iterator[str]:
     """Compare a series with its own charge, and its totals with the measurements that were stored day by day."""
     entry = book.charge(said["charge"]) if isinstance(said.get("charge"), int) else None
     problems = ["the ledger has no charge for it"] if entry is None else []
@@ -167,7 +167,7 @@ def series_in_ledger(book: Look, table: ExactTable, said: dict[str, Any], key: s
     yield from (f"series {table.name}: {problem}" for problem in problems)
 
 
-def _same_totals(book: Look, entry: Entry, table: ExactTable) -> bool:
+def _same_totals(book: LedgerView, entry: Entry, table: ExactTable) -> bool:
     """Add the stored measurements up again, in the way that was charged."""
     try:
         said = json.loads(entry.content["plan"])

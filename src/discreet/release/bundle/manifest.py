@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any
 
 from discreet.privacy import epsilon
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.naming import DUMMY, bundle_name
 from discreet.release.published import LedgerMark, Published, RunningRelease
 from discreet.release.signatures import ALGORITHM, PublicKey
@@ -38,7 +38,7 @@ MANIFEST = "manifest.json"
 _PACKAGES = ("discreet", "duckdb", "numpy", "pyarrow", "sqlglot")
 
 
-def manifest_of(published: Published, claim: Claim, files: Mapping[str, bytes]) -> dict[str, Any]:
+def manifest_of(published: Published, claim: StatedGuarantee, files: Mapping[str, bytes]) -> dict[str, Any]:
     """List every other file of a bundle with its hash."""
     return {
         "format": FORMAT,
@@ -76,7 +76,7 @@ def files_digest(files: Mapping[str, Any]) -> str:
     return sha256(json.dumps({name: facts["sha256"] for name, facts in files.items()}, sort_keys=True).encode())
 
 
-def release_facts(published: Published, claim: Claim) -> dict[str, Any]:
+def release_facts(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     """Say which release this is. Two bundles of one release agree in this, whatever wrote them."""
     plan, period = published.plan, published.period
     return {

@@ -11,7 +11,7 @@ from typing import final
 from discreet.query import Declared
 from discreet.release.plan import Level, ReleasePlan, TablePlan
 
-__all__ = ["Meaning", "meanings_of"]
+__all__ = ["ColumnMeaning", "meanings_of"]
 
 _PLAIN = (
     (re.compile(r"COUNT\(\*\)", re.I), "number of rows"),
@@ -30,7 +30,7 @@ _PLAIN = (
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Meaning:
+class ColumnMeaning:
     """What is known of a column: how it is computed, in SQL and in words, and which declared columns it reads."""
 
     expression: str
@@ -39,7 +39,7 @@ class Meaning:
     level: Level | None = None
 
 
-def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, Meaning]:
+def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, ColumnMeaning]:
     """Return the meaning of each column of a table by its name."""
     expressions = {**_selected(table.sql), **table.measures, **{name: name for name in table.by}}
     levels = {level.name: level for level in plan.levels}
@@ -47,12 +47,14 @@ def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, Meaning]:
     return {name: _meaning(name, said, levels, declared) for name, said in expressions.items()}
 
 
-def _meaning(name: str, expression: str, levels: Mapping[str, Level], declared: Mapping[str, Declared]) -> Meaning:
+def _meaning(
+    name: str, expression: str, levels: Mapping[str, Level], declared: Mapping[str, Declared]
+) -> ColumnMeaning:
     level = levels.get(name)
     said = name if level is not None else expression
     words = set(re.findall(r"[A-Za-z_]\w*", level.of if level is not None else said))
     reads = {column: known for column, known in declared.items() if column in words}
-    return Meaning(expression=said, words=_in_words(said, level), reads=reads, level=level)
+    return ColumnMeaning(expression=said, words=_in_words(said, level), reads=reads, level=level)
 
 
 def _in_words(expression: str, level: Level | None) -> str:

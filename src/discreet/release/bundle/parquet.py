@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.query import Kind
 from discreet.query.arrow_types import arrow_type
-from discreet.release.bundle.layout import Field
+from discreet.release.bundle.layout import FileColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,7 +18,7 @@ __all__ = ["arrow_table", "parquet_bytes"]
 _LARGEST = (1 << 63) - 1
 
 
-def parquet_bytes(fields: Sequence[Field], about: Mapping[str, str]) -> bytes:
+def parquet_bytes(fields: Sequence[FileColumn], about: Mapping[str, str]) -> bytes:
     """Write the columns of a table; `about` becomes metadata of the file."""
     import pyarrow.parquet as pq
 
@@ -28,7 +28,7 @@ def parquet_bytes(fields: Sequence[Field], about: Mapping[str, str]) -> bytes:
     return written.getvalue()
 
 
-def arrow_table(fields: Sequence[Field]) -> pa.Table:
+def arrow_table(fields: Sequence[FileColumn]) -> pa.Table:
     """Return the columns as an Arrow table; fractions become the nearest floats."""
     import pyarrow as pa
 

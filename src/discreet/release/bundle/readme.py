@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.manifest import verify_command
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.telling import guess_words, period_words, signer_words, who_words
@@ -23,7 +23,7 @@ _FILES = (
 )
 
 
-def readme_text(published: Published, claim: Claim) -> str:
+def readme_text(published: Published, claim: StatedGuarantee) -> str:
     """Write the file."""
     plan = published.plan
     by = [f"Published by {plan.publisher}."] if plan.publisher else []

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError
 from discreet.exact import ratio
-from discreet.ledger import Charge, Look, left_after
+from discreet.ledger import Charge, LedgerView, left_after
 from discreet.privacy import Relation
 from discreet.query import ReleaseTable
 from discreet.release.bundle.exact_tables import ExactTable
@@ -38,7 +38,11 @@ _WRITERS = ("discreet", "sqlglot")  # Whose other versions may word things other
 
 
 def rebuilt(
-    manifest: Mapping[str, Any], files: Mapping[str, bytes], tables: tuple[ExactTable, ...], book: Look, ledger: Path
+    manifest: Mapping[str, Any],
+    files: Mapping[str, bytes],
+    tables: tuple[ExactTable, ...],
+    book: LedgerView,
+    ledger: Path,
 ) -> tuple[tuple[str, ...], str]:
     """Return what does not follow from the plan and the ledger, and why that could not be compared here, if so.
 
@@ -133,7 +137,7 @@ def _facts_of(period: Period) -> dict[str, str | None]:
     return {"label": period.label, **{name: None if day is None else day.isoformat() for name, day in days.items()}}
 
 
-def _series(plan: ReleasePlan, table: ExactTable, manifest: Mapping[str, Any], book: Look) -> RunningRelease:
+def _series(plan: ReleasePlan, table: ExactTable, manifest: Mapping[str, Any], book: LedgerView) -> RunningRelease:
     """Make a series again from the measurements that were stored: its totals, and their errors."""
     from discreet.release.running.advancing import begun_running
     from discreet.release.running.measuring import table_of
@@ -159,7 +163,7 @@ def _published(
     series: tuple[RunningRelease, ...],
     tables: tuple[ExactTable, ...],
     manifest: Mapping[str, Any],
-    book: Look,
+    book: LedgerView,
 ) -> Published:
     from discreet.release.tidy import tidy_tables
 
@@ -188,7 +192,7 @@ def _published(
     )
 
 
-def _mark(manifest: Mapping[str, Any], series: tuple[RunningRelease, ...], book: Look) -> LedgerMark:
+def _mark(manifest: Mapping[str, Any], series: tuple[RunningRelease, ...], book: LedgerView) -> LedgerMark:
     said, unit = manifest["ledger"], manifest["guarantee"]["unit"]
     charges = [one.charge.id for one in series if one.charge is not None and one.unit == unit]
     return LedgerMark(

@@ -13,7 +13,7 @@ from discreet.errors import UnsupportedEvent
 from discreet.ledger.pricing import concentrated_price
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.telling import (
     apart_words,
@@ -33,7 +33,7 @@ __all__ = ["registry_entry"]
 _BY_HAND = "To be written by the publisher: a release plan does not say it."
 
 
-def registry_entry(published: Published, claim: Claim) -> dict[str, Any]:
+def registry_entry(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     """Return the entry as JSON has it; the registry itself keeps the same as YAML."""
     return {
         "url_slug": f"{DUMMY}-" * (published.ledger is None)
@@ -67,7 +67,7 @@ def _basic(published: Published) -> dict[str, Any]:
     }
 
 
-def _variant(published: Published, claim: Claim) -> dict[str, Any]:
+def _variant(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     seen = [f"read from the data when the plan was drafted: {seen_words(each)}" for each in claim.from_data]
     exact = "; ".join([*(invariant_words(each) for each in published.plan.invariants), *seen])
     return {
@@ -77,13 +77,13 @@ def _variant(published: Published, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _variant_name(claim: Claim) -> str:
+def _variant_name(claim: StatedGuarantee) -> str:
     if claim.budget.kind == "concentrated":
         return "Zero-concentrated DP"
     return "Pure DP" if claim.delta == 0 else "Approximate DP"
 
 
-def _loss(published: Published, claim: Claim) -> dict[str, Any]:
+def _loss(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     numbers = {"epsilon": claim.epsilon, "delta": float(claim.delta)}
     if published.plan.allowance.rho is not None and _is_concentrated(claim.event, published.relation):
         numbers["rho"] = float(published.plan.allowance.rho)
@@ -131,7 +131,7 @@ def _source_words(published: Published) -> str:
     return f"Each release is about the rows of its period, by the column {schedule.column}."
 
 
-def _accounting(published: Published, claim: Claim) -> dict[str, Any]:
+def _accounting(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     tidied = any(table.tidy is not None for table in published.tables) and published.plan.output.tidy
     return {
         "post_processing": "Tidy tables: whole, not negative, adding up, by weighted least squares on the noisy "
@@ -144,7 +144,7 @@ def _accounting(published: Published, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _implementation(published: Published, claim: Claim) -> dict[str, Any]:
+def _implementation(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     return {
         "preprocessing_and_hyperparameter_tuning": f"{_declared_words(claim)} Values outside of bounds are clamped. "
         "What else the publisher did: to be written by hand.",
@@ -154,7 +154,7 @@ def _implementation(published: Published, claim: Claim) -> dict[str, Any]:
     }
 
 
-def _declared_words(claim: Claim) -> str:
+def _declared_words(claim: StatedGuarantee) -> str:
     if not claim.from_data:
         return "Bounds, groups and prices were declared before the release; the plan marks none as read from the data."
     fields = ", ".join(fact.field for fact in claim.from_data)

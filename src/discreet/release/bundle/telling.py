@@ -8,7 +8,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from discreet.mechanisms.text import plain
-from discreet.release.bundle.claims import Claim, percent_up
+from discreet.release.bundle.claims import StatedGuarantee, percent_up
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease
 from discreet.release.signatures import ALGORITHM
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def noun(claim: Claim) -> str:
+def noun(claim: StatedGuarantee) -> str:
     """Name one unit."""
     return "row" if claim.is_row else claim.unit
 
@@ -45,7 +45,7 @@ def period_words(published: Published) -> str:
     return f"{period.label} ({period.first.isoformat()} to {(period.end - timedelta(days=1)).isoformat()})"
 
 
-def who_words(claim: Claim) -> str:
+def who_words(claim: StatedGuarantee) -> str:
     """Say who is protected."""
     if claim.is_row:
         return (
@@ -58,12 +58,12 @@ def who_words(claim: Claim) -> str:
     )
 
 
-def apart_words(claim: Claim) -> str:
+def apart_words(claim: StatedGuarantee) -> str:
     """Say what the promise to a unit does not cover: series of single days, and what was read for the plan, if any."""
     return f"{_series_apart(claim)}{_seen_apart(claim)}"
 
 
-def _seen_apart(claim: Claim) -> str:
+def _seen_apart(claim: StatedGuarantee) -> str:
     if not claim.from_data:
         return ""
     return (
@@ -72,7 +72,7 @@ def _seen_apart(claim: Claim) -> str:
     )
 
 
-def _series_apart(claim: Claim) -> str:
+def _series_apart(claim: StatedGuarantee) -> str:
     if not claim.apart:
         return ""
     return (
@@ -81,7 +81,7 @@ def _series_apart(claim: Claim) -> str:
     )
 
 
-def guess_words(claim: Claim) -> str:
+def guess_words(claim: StatedGuarantee) -> str:
     """Say what the best attacker can gain."""
     return (
         f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out whether "
@@ -91,7 +91,7 @@ def guess_words(claim: Claim) -> str:
     )
 
 
-def factor_words(claim: Claim) -> str:
+def factor_words(claim: StatedGuarantee) -> str:
     """Say the same as betting odds, or as chances where δ is above zero."""
     if claim.delta == 0:
         return (
@@ -105,7 +105,7 @@ def factor_words(claim: Claim) -> str:
     )
 
 
-def _left(claim: Claim) -> str:
+def _left(claim: StatedGuarantee) -> str:
     """Say what is left, as the rule of the ledger counts it, rounded down."""
     left = claim.left
     return "" if left is None else f" After this one, {math.floor(1000 * left.share) / 10:g} % of it were left."
@@ -141,7 +141,7 @@ def counted_words(published: Published) -> str:
     )
 
 
-def unprotected(published: Published, claim: Claim) -> Iterator[str]:
+def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     """List what the promise does not cover."""
     yield (
         "Facts about people in general. If the tables show that an illness is common in a district, everybody who "
@@ -212,7 +212,7 @@ def signer_words(published: Published) -> str:
     )
 
 
-def lifetime_words(claim: Claim) -> str:
+def lifetime_words(claim: StatedGuarantee) -> str:
     """Say what all releases together may spend."""
     if claim.lifetime_guess is None:
         return (

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, final
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.ledger import look
 from discreet.release.bundle.exact_tables import EXACT, ExactTable, read_exact, table_files
-from discreet.release.bundle.holding import Held, hold
+from discreet.release.bundle.holding import BundleContents, hold
 from discreet.release.bundle.in_ledger import compare_digests, compare_with_ledger
 from discreet.release.bundle.manifest import FORMATS, MANIFEST, sha256
 from discreet.release.bundle.naming import DUMMY, name_of_release
@@ -21,7 +21,7 @@ from discreet.release.bundle.signature import SIGNATURE, check_signature, signer
 from discreet.release.bundle.stated_numbers import stated_otherwise
 from discreet.release.signatures import PublicKey, read_public_key
 
-__all__ = ["Check", "Outcome", "Verified", "verify_bundle"]
+__all__ = ["BundleFinding", "Outcome", "Verified", "verify_bundle"]
 
 Outcome: TypeAlias = Literal["NOT VERIFIED", "consistent", "signed", "matches the ledger", "verified"]
 
@@ -45,7 +45,7 @@ _OF_SERIES = {"sha256", "unit", "epsilon", "delta", "event", "charge", "hash"}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Check:
+class BundleFinding:
     """One thing that was checked: what, and every way in which it failed; or why it could not be checked here."""
 
     what: str
@@ -79,7 +79,7 @@ class Verified:
 
     name: str  # of the release and its period, as the manifest has them
     kind: str  # "release", or "DUMMY"
-    checks: tuple[Check, ...]
+    checks: tuple[BundleFinding, ...]
     signed_by: str = ""  # the fingerprint of the key that signed it; empty if none did
     by_key: bool = False  # whether the reader named the key
     by_ledger: bool = False  # whether the ledger was compared
@@ -155,9 +155,9 @@ def verify_bundle(
     signer = signer_of(manifest)
     checks = [_files(held, manifest), _plan(held, manifest)]
     tables, check = _tables(held, manifest)
-    checks += [check, Check(_STATED, tuple(stated_otherwise(manifest, held.files, tables)))]
+    checks += [check, BundleFinding(_STATED, tuple(stated_otherwise(manifest, held.files, tables)))]
     if signer is not None or trusted is not None or SIGNATURE in held.files:
-        checks.append(Check("it is signed", tuple(check_signature(held.files, signer, trusted))))
+        checks.append(BundleFinding("it is signed", tuple(check_signature(held.files, signer, trusted))))
     if ledger is not None:
         sound = not any(each.problems for each in checks)
         checks += _ledger(held, manifest, tables, Path(ledger), sound=sound)
@@ -172,28 +172,28 @@ def verify_bundle(
 
 
 def _ledger(
-    held: Held, manifest: dict[str, Any], tables: tuple[ExactTable, ...], path: Path, *, sound: bool
-) -> Iterator[Check]:
+    held: BundleContents, manifest: dict[str, Any], tables: tuple[ExactTable, ...], path: Path, *, sound: bool
+) -> Iterator[BundleFinding]:
     """Compare with the ledger; and if all is well so far, make the whole bundle again from it."""
     what, rest = "the ledger holds this release", "everything else follows from the plan and the ledger"
     try:
         book = look(path)
     except (InvalidParameter, LedgerDamaged, LedgerUnavailable) as error:
-        yield Check(what, (f"the ledger cannot be relied on: {error}",))
+        yield BundleFinding(what, (f"the ledger cannot be relied on: {error}",))
         return
-    compared = Check(what, tuple(compare_with_ledger(manifest, tables, book)))
+    compared = BundleFinding(what, tuple(compare_with_ledger(manifest, tables, book)))
     yield compared
     if not compared.ok:
         return
     wrong, why = compare_digests(held.files[MANIFEST], manifest, book)
-    yield Check("the ledger has recorded this plan and these files", wrong, skipped=why)
+    yield BundleFinding("the ledger has recorded this plan and these files", wrong, skipped=why)
     if not sound or wrong:
         return
     found, why = rebuilt(manifest, held.files, tables, book, path)
-    yield Check(rest, found, skipped=why)
+    yield BundleFinding(rest, found, skipped=why)
 
 
-def _manifest(held: Held) -> dict[str, Any]:
+def _manifest(held: BundleContents) -> dict[str, Any]:
     if MANIFEST not in held.files:
         raise InvalidParameter(f"this is no bundle: it has no {MANIFEST}")
     try:
@@ -237,8 +237,8 @@ def _name(manifest: dict[str, Any]) -> str:
     return name_of_release(manifest["name"], manifest["period"]["label"], dummy=manifest["kind"] == DUMMY)
 
 
-def _files(held: Held, manifest: dict[str, Any]) -> Check:
-    return Check("every file is there and unchanged", tuple(map(_printable, _changed(held, manifest["files"]))))
+def _files(held: BundleContents, manifest: dict[str, Any]) -> BundleFinding:
+    return BundleFinding("every file is there and unchanged", tuple(map(_printable, _changed(held, manifest["files"]))))
 
 
 def _printable(text: str) -> str:
@@ -246,7 +246,7 @@ def _printable(text: str) -> str:
     return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
-def _changed(held: Held, listed: dict[str, Any]) -> Iterator[str]:
+def _changed(held: BundleContents, listed: dict[str, Any]) -> Iterator[str]:
     there = held.files.keys() - {MANIFEST, SIGNATURE}
     yield from (f"{name} is no plain file" for name in sorted(held.odd))
     yield from (f"{name} is missing" for name in sorted(listed.keys() - there))
@@ -256,21 +256,21 @@ def _changed(held: Held, listed: dict[str, Any]) -> Iterator[str]:
             yield f"{name} was changed"
 
 
-def _plan(held: Held, manifest: dict[str, Any]) -> Check:
+def _plan(held: BundleContents, manifest: dict[str, Any]) -> BundleFinding:
     same = sha256(held.files.get("plan.toml", b"")) == manifest["plan_sha256"]
-    return Check("the plan is the one that the manifest names", () if same else ("plan.toml is another plan",))
+    return BundleFinding("the plan is the one that the manifest names", () if same else ("plan.toml is another plan",))
 
 
-def _tables(held: Held, manifest: dict[str, Any]) -> tuple[tuple[ExactTable, ...], Check]:
+def _tables(held: BundleContents, manifest: dict[str, Any]) -> tuple[tuple[ExactTable, ...], BundleFinding]:
     what = "the tables say the same in every file"
     try:
         tables = read_exact(held.files.get(EXACT, b""))
     except InvalidParameter as error:
-        return (), Check(what, (str(error),))
-    return tables, Check(what, tuple(map(_printable, _differing(held, manifest, tables))))
+        return (), BundleFinding(what, (str(error),))
+    return tables, BundleFinding(what, tuple(map(_printable, _differing(held, manifest, tables))))
 
 
-def _differing(held: Held, manifest: dict[str, Any], tables: tuple[ExactTable, ...]) -> Iterator[str]:
+def _differing(held: BundleContents, manifest: dict[str, Any], tables: tuple[ExactTable, ...]) -> Iterator[str]:
     """Write every table again from its exact numbers, and compare; Parquet by its values, for its bytes may vary."""
     said = {table.name: sha256(table.raw.to_json().encode()) for table in tables}
     series = {name: facts["sha256"] for name, facts in manifest["running"].items()}

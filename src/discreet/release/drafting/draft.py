@@ -14,7 +14,7 @@ from discreet.exact import Number, exact_or_none, positive
 from discreet.privacy.notprivate import NotPrivate
 from discreet.query import Kind
 from discreet.query.session.catalogue_building import nearest
-from discreet.release.drafting.looking import Look, SeenColumn, SeenUnit, looking
+from discreet.release.drafting.looking import FileLook, SeenColumn, SeenUnit, looking
 from discreet.release.drafting.proposals import (
     Proposal,
     by_name,
@@ -171,7 +171,7 @@ def _heading(file: Path, table: str) -> tuple[Proposal, ...]:
     )
 
 
-def _candidates(look: Look) -> list[SeenUnit]:
+def _candidates(look: FileLook) -> list[SeenUnit]:
     """Find columns that could tell people apart: those with a telling name first, then those with most values."""
     from discreet.query.engines.leaves import kind_of
 
@@ -182,12 +182,12 @@ def _candidates(look: Look) -> list[SeenUnit]:
     return [look.unit(name) for name in found[:_MOST_CANDIDATES]]
 
 
-def _differs(look: Look, name: str, rows: int) -> bool:
+def _differs(look: FileLook, name: str, rows: int) -> bool:
     distinct, _ = look.distinct(name)
     return distinct >= max(2, _SOME * rows) and (by_name(name) or distinct >= 0.2 * rows)
 
 
-def _owner(look: Look, units: list[SeenUnit], said: str | None) -> str:
+def _owner(look: FileLook, units: list[SeenUnit], said: str | None) -> str:
     if said == "row":
         return said
     if said is not None:
@@ -198,7 +198,9 @@ def _owner(look: Look, units: list[SeenUnit], said: str | None) -> str:
     return next((one.column for one in units if by_name(one.column)), "row")
 
 
-def _unit(look: Look, units: list[SeenUnit], owner: str, seen: list[SeenColumn], *, said: bool) -> tuple[Proposal, ...]:
+def _unit(
+    look: FileLook, units: list[SeenUnit], owner: str, seen: list[SeenColumn], *, said: bool
+) -> tuple[Proposal, ...]:
     choices = tuple(dict.fromkeys([owner, *(one.column for one in units), "row"]))
     why = _ROW if owner == "row" else unit_why(look.unit(owner))
     whom = Proposal(field="unit.column", value=owner, why=why, choices=choices, from_data=not said)

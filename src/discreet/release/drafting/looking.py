@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, final
 from discreet.errors import InvalidParameter
 from discreet.query import Kind
 
-__all__ = ["FEWEST", "Bounds", "Look", "SeenColumn", "SeenUnit", "looking"]
+__all__ = ["FEWEST", "Bounds", "FileLook", "SeenColumn", "SeenUnit", "looking"]
 
 FEWEST = 20  # How many units must share what is proposed.
 _LISTED = 60  # Distinct values up to which they are looked at one by one.
@@ -53,7 +53,7 @@ class SeenUnit:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Look:
+class FileLook:
     """A file that is open for looking."""
 
     connection: Any
@@ -167,16 +167,16 @@ class Look:
 
 
 @contextmanager
-def looking(path: Path, table: str) -> Iterator[Look]:
+def looking(path: Path, table: str) -> Iterator[FileLook]:
     """Open a file for looking, as a session would read it."""
     import duckdb
 
-    from discreet.query.engines.cage import Cage, default_threads
+    from discreet.query.engines.cage import Sandbox, default_threads
     from discreet.query.engines.leaves import kind_of
     from discreet.query.engines.tables import NO_TABLE, hold, read_in_binary
 
     held = hold(table, path)
-    cage = Cage(held.paths, memory=_MEMORY, threads=default_threads())
+    cage = Sandbox(held.paths, memory=_MEMORY, threads=default_threads())
     try:
         with cage.connection() as connection:
             held.prepare(connection, "t1")
@@ -186,7 +186,7 @@ def looking(path: Path, table: str) -> Iterator[Look]:
             described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
             types = {name: sql for name, sql, *_ in described}
             connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {read_in_binary(relation, types)}")
-            yield Look(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None})
+            yield FileLook(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None})
     except duckdb.Error:
         # Its text could hold a value.
         raise InvalidParameter(_UNREADABLE) from None

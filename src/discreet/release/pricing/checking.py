@@ -11,7 +11,7 @@ from discreet.ledger import Account, Ledger
 from discreet.privacy.relation import Relation
 from discreet.query.catalogue import Catalogue
 from discreet.query.policy import public
-from discreet.query.question import Question
+from discreet.query.question import Query
 from discreet.query.session.policy_file import TablePolicy
 from discreet.query.session.tables import check_apart
 from discreet.query.session.toml_lines import Place
@@ -91,7 +91,7 @@ def _problems(plan: ReleasePlan, catalogue: Catalogue) -> Iterator[_Problem]:
         return
     for index, level in enumerate(plan.levels):
         yield from _found(plan, ("levels", index), check_level, plan, level)
-    questions: dict[str, Question | None] = {table.name: None for table in plan.tables}
+    questions: dict[str, Query | None] = {table.name: None for table in plan.tables}
     for table in plan.tables:
         try:
             question = read_table(plan, table, catalogue, plan.schedule.period(0)).question

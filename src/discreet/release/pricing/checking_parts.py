@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from discreet.errors import InvalidParameter
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.question import Answer, Key, Question, Statistic
+from discreet.query.question import Key, Query, ReleasedMeasure, Statistic
 from discreet.query.reading import read
 from discreet.query.session.catalogue_building import nearest
 from discreet.release.plan import Invariant, Level, ReleasePlan, RunningPlan, TablePlan
-from discreet.release.reading.levels import Axes
+from discreet.release.reading.levels import GroupingColumns
 from discreet.release.reading.sql_text import identifier
 
 __all__ = ["check_invariant", "check_level", "check_rows", "check_table", "check_time", "check_window"]
@@ -55,16 +55,16 @@ def check_level(plan: ReleasePlan, level: Level) -> None:
     for name, table in plan.policy.tables.items():
         has = any(column.casefold() == lowest.of.casefold() for column in table.columns)
         if not table.public and (has or lowest.of in keys):
-            Axes(table=name, columns=table.columns, levels=levels, keys=keys).axis(level.name)
+            GroupingColumns(table=name, columns=table.columns, levels=levels, keys=keys).axis(level.name)
             return
     known = {column for table in plan.policy.tables.values() for column in table.columns}
     raise InvalidParameter(f"no private table declares a column {lowest.of!r}. {nearest(lowest.of, sorted(known))}")
 
 
-def check_table(table: TablePlan, question: Question) -> None:
+def check_table(table: TablePlan, question: Query) -> None:
     """What is said of a table beside its question is about that question."""
     names = [output.name for output in question.outputs]
-    measured = [output.name for output in question.outputs if isinstance(output.value, Answer)]
+    measured = [output.name for output in question.outputs if isinstance(output.value, ReleasedMeasure)]
     for name in table.expected:
         if name != _ROWS and name not in measured:
             raise InvalidParameter(
@@ -81,7 +81,7 @@ def check_table(table: TablePlan, question: Question) -> None:
             )
 
 
-def check_invariant(plan: ReleasePlan, index: int, questions: Mapping[str, Question | None]) -> None:
+def check_invariant(plan: ReleasePlan, index: int, questions: Mapping[str, Query | None]) -> None:
     """An invariant names a count or a sum in a row that is surely there; a question that is wrong is told elsewhere."""
     said = plan.invariants[index]
     if said.table not in questions:
@@ -113,11 +113,11 @@ def _check_row(said: Invariant, keys: Sequence[Key]) -> None:
             raise InvalidParameter(f"{key.name} is never {said.where[key.name]!r}: write one of its listed values")
 
 
-def _check_value(said: Invariant, question: Question) -> None:
+def _check_value(said: Invariant, question: Query) -> None:
     measures = {
         output.name: question.measures[output.value.measure]
         for output in question.outputs
-        if isinstance(output.value, Answer)
+        if isinstance(output.value, ReleasedMeasure)
     }
     if said.column not in measures:
         raise InvalidParameter(f"{said.table!r} measures no {said.column!r}. {nearest(said.column, measures)}")

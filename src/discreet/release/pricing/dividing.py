@@ -12,13 +12,13 @@ from discreet.exact import up
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.planning import Priced, joint_event
+from discreet.query.planning import PricedQuery, joint_event
 from discreet.query.planning.targets import errors_of
 from discreet.release.places import located, place_of
 from discreet.release.plan import Allowance, ReleasePlan
 from discreet.release.pricing.fitting import fits, largest, near_rho
 from discreet.release.pricing.quotes import Quote
-from discreet.release.pricing.splitting import Part, amounts, largest_amount, weights
+from discreet.release.pricing.splitting import SplitPart, amounts, largest_amount, weights
 from discreet.release.pricing.too_dear import too_dear
 
 __all__ = ["divide"]
@@ -29,7 +29,7 @@ _LITTLE = Fraction(999_999, 1_000_000)
 _ALL = Fraction(1)
 
 
-def divide(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[Priced, ...]:
+def divide(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[PricedQuery, ...]:
     """Price all tables of a plan within what one release may spend, or refuse and say what would fit."""
     division = _Division(plan, tuple(quotes), *_wishes(plan, quotes))
     division.check_shares()
@@ -45,8 +45,8 @@ class _Division:
 
     plan: ReleasePlan
     quotes: tuple[Quote, ...]
-    parts: Mapping[int, Part]
-    apart: Mapping[int, Priced]
+    parts: Mapping[int, SplitPart]
+    apart: Mapping[int, PricedQuery]
 
     @property
     def free(self) -> list[int]:
@@ -90,7 +90,7 @@ class _Division:
         parts = {index: replace(part, weight=found.get(index, part.weight)) for index, part in self.parts.items()}
         return replace(self, parts=parts)
 
-    def priced_or_refused(self) -> tuple[Priced, ...]:
+    def priced_or_refused(self) -> tuple[PricedQuery, ...]:
         return self.priced_at(self.total() or self._refuse())
 
     def total(self, steps: int = _STEPS) -> Fraction | None:
@@ -111,7 +111,7 @@ class _Division:
         assert divided is not None
         return divided
 
-    def priced_at(self, total: Fraction) -> tuple[Priced, ...]:
+    def priced_at(self, total: Fraction) -> tuple[PricedQuery, ...]:
         """Price every table at a total."""
         each = self.amounts_at(total)
         return tuple(
@@ -119,7 +119,7 @@ class _Division:
             for index in range(len(self.quotes))
         )
 
-    def _priced(self, index: int, amount: Fraction) -> Priced:
+    def _priced(self, index: int, amount: Fraction) -> PricedQuery:
         try:
             return self.quotes[index].at(amount)
         except InvalidParameter as error:
@@ -164,52 +164,52 @@ class _Division:
         return located(self.plan, place_of(self.plan, table.name, "share", "expected"), error)
 
 
-def _wishes(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[dict[int, Part], dict[int, Priced]]:
+def _wishes(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[dict[int, SplitPart], dict[int, PricedQuery]]:
     """Read what each table wishes: a part of what is split, or an epsilon of its own."""
-    parts: dict[int, Part] = {}
-    apart: dict[int, Priced] = {}
+    parts: dict[int, SplitPart] = {}
+    apart: dict[int, PricedQuery] = {}
     for index, quote in enumerate(quotes):
         place = place_of(plan, quote.table.name, "error", "relative_error", "epsilon", "rho", "share")
         try:
             wish = _wish(plan.allowance, quote)
         except (InvalidParameter, Refused) as error:
             raise located(plan, place, error) from None
-        if isinstance(wish, Part):
+        if isinstance(wish, SplitPart):
             parts[index] = wish
         else:
             apart[index] = wish
     return parts, apart
 
 
-def _wish(allowance: Allowance, quote: Quote) -> Part | Priced:
+def _wish(allowance: Allowance, quote: Quote) -> SplitPart | PricedQuery:
     wish = quote.table.wish
     if wish.error is not None or wish.relative_error is not None:
         reached = quote.reaching(wish.error or wish.relative_error or _ALL, relative=wish.error is None)
-        return Part(fixed=quote.amount_of(reached))
+        return SplitPart(fixed=quote.amount_of(reached))
     if wish.share is not None:
         quote.at(wish.share)  # What cannot be answered at all is refused here, where its place is known.
-        return Part(share=wish.share)
+        return SplitPart(share=wish.share)
     if wish.rho is not None:
         return _own_rho(allowance, quote, wish.rho)
     if wish.epsilon is not None:
         return _own_epsilon(allowance, quote, wish.epsilon)
     quote.at(_ALL)
-    return Part(weight=_ALL)
+    return SplitPart(weight=_ALL)
 
 
-def _own_rho(allowance: Allowance, quote: Quote, rho: Fraction) -> Part:
+def _own_rho(allowance: Allowance, quote: Quote, rho: Fraction) -> SplitPart:
     if allowance.rho is None and allowance.delta is None:
         raise InvalidParameter(
             "this release is pure, so tables spend epsilon: say epsilon here, or give [release] a delta"
         )
-    return Part(fixed=quote.amount_of(quote.at(rho)))
+    return SplitPart(fixed=quote.amount_of(quote.at(rho)))
 
 
-def _own_epsilon(allowance: Allowance, quote: Quote, epsilon: Fraction) -> Part | Priced:
+def _own_epsilon(allowance: Allowance, quote: Quote, epsilon: Fraction) -> SplitPart | PricedQuery:
     if allowance.rho is not None:
         raise InvalidParameter("this release spends rho: say rho here too, rather than epsilon")
     if allowance.delta is None:
-        return Part(fixed=quote.amount_of(quote.at(epsilon)))
+        return SplitPart(fixed=quote.amount_of(quote.at(epsilon)))
     return quote.for_epsilon(epsilon)
 
 

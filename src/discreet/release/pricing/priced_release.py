@@ -11,7 +11,7 @@ from typing import Any, final
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.planning import Priced
+from discreet.query.planning import PricedQuery
 from discreet.release.period import Period
 from discreet.release.plan import ReleasePlan, TablePlan
 from discreet.release.running.pricing import PricedRunning
@@ -26,7 +26,7 @@ class PricedTable:
 
     plan: TablePlan
     sql: str  # within the window of the period
-    priced: Priced
+    priced: PricedQuery
     offer: Mapping[str, Any]
     errors: Mapping[str, Fraction]  # the ± of each column at 95 %, where it follows from public facts
     relative_errors: Mapping[str, Fraction]  # the same as a part of the expected value, where one is declared

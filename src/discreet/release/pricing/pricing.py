@@ -11,7 +11,7 @@ from discreet.ledger import Account, Ledger
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.planning import Priced, joint_event
+from discreet.query.planning import PricedQuery, joint_event
 from discreet.query.planning.targets import errors_of, relative_errors_of
 from discreet.release.declared import catalogue_of
 from discreet.release.period import Period
@@ -91,7 +91,7 @@ def _other_kind(plan: ReleasePlan, reason: str) -> Refused:
     )
 
 
-def _table(quote: Quote, priced: Priced) -> PricedTable:
+def _table(quote: Quote, priced: PricedQuery) -> PricedTable:
     return PricedTable(
         plan=quote.table,
         sql=quote.reading.sql,
@@ -103,7 +103,7 @@ def _table(quote: Quote, priced: Priced) -> PricedTable:
     )
 
 
-def _threshold(priced: Priced) -> str:
+def _threshold(priced: PricedQuery) -> str:
     noising, unit = priced.draft.noising, priced.draft.catalogue.unit
     if noising is None or noising.selection is None:
         return ""

@@ -10,9 +10,9 @@ from typing import Any, final
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.text import significant_up
 from discreet.query.catalogue import Catalogue
-from discreet.query.planning import Priced, Spend
+from discreet.query.planning import PricedQuery, Spend
 from discreet.query.planning import plan as plan_question
-from discreet.query.planning.draft import Spread
+from discreet.query.planning.draft import SpreadTerm
 from discreet.query.planning.targets import relative_errors_of
 from discreet.release.period import Period
 from discreet.release.places import told_at
@@ -37,19 +37,19 @@ class Quote:
     gaussian: bool  # whether what is split is rho
     delta: Fraction | None
 
-    def at(self, amount: Fraction) -> Priced:
+    def at(self, amount: Fraction) -> PricedQuery:
         """Price the table for an amount of what is split: rho, or epsilon."""
         return self._priced({"rho" if self.gaussian else "epsilon": amount})
 
-    def for_epsilon(self, epsilon: Fraction) -> Priced:
+    def for_epsilon(self, epsilon: Fraction) -> PricedQuery:
         """Price the table for an epsilon of its own, with Laplace noise."""
         return self._priced({"epsilon": epsilon})
 
-    def reaching(self, error: Fraction, *, relative: bool) -> Priced:
+    def reaching(self, error: Fraction, *, relative: bool) -> PricedQuery:
         """Price the table for the least amount that reaches an error."""
         return self._priced({"error": error, "relative": relative, "concentrated": self.gaussian})
 
-    def amount_of(self, priced: Priced) -> Fraction:
+    def amount_of(self, priced: PricedQuery) -> Fraction:
         """Return how much of what is split a price takes: none of rho, if it is an epsilon of its own."""
         return (priced.spend.rho if self.gaussian else priced.spend.epsilon) or Fraction(0)
 
@@ -69,7 +69,7 @@ class Quote:
             return None
         return worst**2 * tried if self.gaussian else worst * tried
 
-    def offer(self, priced: Priced) -> dict[str, Any]:
+    def offer(self, priced: PricedQuery) -> dict[str, Any]:
         """Return what `Session.sql` must be told to make the same price."""
         spend = priced.spend
         said = {"rho": spend.rho, "epsilon": spend.epsilon, "delta": self.delta}
@@ -78,9 +78,9 @@ class Quote:
         return {name: value for name, value in (said | listed).items() if value}
 
     def _bends(self, amount: Fraction) -> bool:
-        return any(isinstance(recipe, Spread) and recipe.root for recipe in self.at(amount).draft.recipes)
+        return any(isinstance(recipe, SpreadTerm) and recipe.root for recipe in self.at(amount).draft.recipes)
 
-    def _priced(self, said: Mapping[str, Any]) -> Priced:
+    def _priced(self, said: Mapping[str, Any]) -> PricedQuery:
         expected = dict(self.table.expected)
         rows = expected.pop(_ROWS, None)
         spend = Spend(delta=self.delta, expected=None if rows is None else max(1, round(rows)), sizes=expected, **said)

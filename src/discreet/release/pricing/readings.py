@@ -10,8 +10,8 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue
 from discreet.query.expressions import Field
 from discreet.query.facts import Kind
-from discreet.query.question import Key, Question
-from discreet.query.reading import Options, Reading, read
+from discreet.query.question import Key, Query
+from discreet.query.reading import PrivacyOptions, Reading, read
 from discreet.query.sources import column_names
 from discreet.release.period import Period
 from discreet.release.places import located, place_of
@@ -27,8 +27,8 @@ class TableReading:
     """What a table asks in one period, and which values of its keys are listed beside those that are declared."""
 
     sql: str
-    question: Question
-    options: Options
+    question: Query
+    options: PrivacyOptions
     keys: Mapping[str, tuple[Hashable, ...]]
 
     @property
@@ -55,9 +55,7 @@ def _read(sql: str, catalogue: Catalogue, keys: Mapping[str, tuple[Hashable, ...
     return read(sql, catalogue, keys={name: list(values) for name, values in keys.items()})
 
 
-def _listed(
-    plan: ReleasePlan, table: TablePlan, period: Period, question: Question
-) -> Mapping[str, tuple[Hashable, ...]]:
+def _listed(plan: ReleasePlan, table: TablePlan, period: Period, question: Query) -> Mapping[str, tuple[Hashable, ...]]:
     """Where days of the schedule are a key, those of the period are its values: there are no others in the window."""
     column, names = plan.schedule.column, column_names(question.source)
     if column is None or period.first is None:

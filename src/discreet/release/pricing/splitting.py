@@ -31,14 +31,14 @@ from typing import final
 from discreet.mechanisms.text import exponent
 from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO
 
-__all__ = ["Part", "amounts", "largest_amount", "weights"]
+__all__ = ["SplitPart", "amounts", "largest_amount", "weights"]
 
 _DIGITS = 6  # An amount has so many significant digits, rounded down: it can be read, and the sum stays within.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SplitPart:
     """What decides the amount of one table: a fixed amount, a share of the total, or a weight among the rest."""
 
     fixed: Fraction = Fraction(0)
@@ -46,7 +46,7 @@ class Part:
     weight: Fraction = Fraction(0)
 
 
-def amounts(parts: Sequence[Part], total: Fraction) -> tuple[Fraction, ...] | None:
+def amounts(parts: Sequence[SplitPart], total: Fraction) -> tuple[Fraction, ...] | None:
     """Divide a total; None if it does not hold what is fixed and shared, and something for whoever has a weight."""
     fixed, shared = sum(part.fixed for part in parts), total * sum(part.share for part in parts)
     weight, rest = sum(part.weight for part in parts), total - fixed - shared

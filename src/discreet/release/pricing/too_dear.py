@@ -9,7 +9,7 @@ from discreet.errors import Refused
 from discreet.mechanisms.text import significant_up
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
-from discreet.query.planning import Priced, joint_event
+from discreet.query.planning import PricedQuery, joint_event
 from discreet.query.planning.targets import errors_of, relative_errors_of
 from discreet.release.places import told_at
 from discreet.release.plan import Allowance, ReleasePlan
@@ -19,7 +19,7 @@ from discreet.release.pricing.quotes import Quote
 __all__ = ["too_dear"]
 
 
-def too_dear(plan: ReleasePlan, named: Sequence[tuple[Quote, Priced]]) -> Refused:
+def too_dear(plan: ReleasePlan, named: Sequence[tuple[Quote, PricedQuery]]) -> Refused:
     """Return the refusal of a plan whose tables that name an error or a price take everything, or more."""
     factor = _factor(plan.allowance, named)
     costs = "; ".join(_cost(quote, priced, factor) for quote, priced in named)
@@ -33,7 +33,7 @@ def too_dear(plan: ReleasePlan, named: Sequence[tuple[Quote, Priced]]) -> Refuse
     )
 
 
-def _cost(quote: Quote, priced: Priced, factor: Fraction | None) -> str:
+def _cost(quote: Quote, priced: PricedQuery, factor: Fraction | None) -> str:
     """Say what a table takes, and which error it would have if all of them took what fits."""
     wish, takes = quote.table.wish, f"{quote.table.name} takes {priced.cost}"
     relative = wish.error is None
@@ -49,7 +49,7 @@ def _error(error: Fraction, relative: bool) -> str:
     return f"± {significant_up(100 * error, 3)} %" if relative else f"± {significant_up(error, 3)}"
 
 
-def _factor(allowance: Allowance, named: Sequence[tuple[Quote, Priced]]) -> Fraction | None:
+def _factor(allowance: Allowance, named: Sequence[tuple[Quote, PricedQuery]]) -> Fraction | None:
     """Return by which factor amounts would have to shrink to fit, with nothing left for others."""
     exact = allowance.rho if allowance.rho is not None else allowance.epsilon
     if allowance.rho is not None or allowance.delta is None:
@@ -63,15 +63,15 @@ def _factor(allowance: Allowance, named: Sequence[tuple[Quote, Priced]]) -> Frac
     return largest(holds, Fraction(1, 2), steps=12) if named else None
 
 
-def _scaled(quote: Quote, priced: Priced, factor: Fraction) -> Priced:
+def _scaled(quote: Quote, priced: PricedQuery, factor: Fraction) -> PricedQuery:
     return priced if quote.amount_of(priced) == 0 else quote.at(quote.amount_of(priced) * factor)
 
 
-def _amount(named: Sequence[tuple[Quote, Priced]]) -> Fraction:
+def _amount(named: Sequence[tuple[Quote, PricedQuery]]) -> Fraction:
     return sum((quote.amount_of(priced) for quote, priced in named), Fraction(0))
 
 
-def _needed(allowance: Allowance, named: Sequence[tuple[Quote, Priced]]) -> Fraction:
+def _needed(allowance: Allowance, named: Sequence[tuple[Quote, PricedQuery]]) -> Fraction:
     """Return how much of the allowance they need: epsilon by the tight accountant, or the sum."""
     if allowance.rho is not None or allowance.delta is None or not named:
         return _amount(named)
@@ -79,7 +79,7 @@ def _needed(allowance: Allowance, named: Sequence[tuple[Quote, Priced]]) -> Frac
     return Fraction(epsilon(event, allowance.delta, relation=Relation.ADD_REMOVE))
 
 
-def _together(allowance: Allowance, named: Sequence[tuple[Quote, Priced]]) -> str:
+def _together(allowance: Allowance, named: Sequence[tuple[Quote, PricedQuery]]) -> str:
     return _written(allowance, _needed(allowance, named))
 
 
@@ -94,7 +94,7 @@ def _written(allowance: Allowance, amount: Fraction) -> str:
     return f"ε = {significant_up(amount)}{at}"
 
 
-def _way_out(plan: ReleasePlan, named: Sequence[tuple[Quote, Priced]]) -> str:
+def _way_out(plan: ReleasePlan, named: Sequence[tuple[Quote, PricedQuery]]) -> str:
     """Say which budget would hold it, or which errors would fit."""
     allowance, needed = plan.allowance, _needed(plan.allowance, named)
     word, allowed = ("rho", allowance.rho) if allowance.rho is not None else ("epsilon", allowance.epsilon)

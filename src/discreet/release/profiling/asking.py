@@ -9,7 +9,7 @@ from discreet.query import CatalogueTable, Plan, ReleaseTable, Session
 from discreet.query.session.words import name
 from discreet.release.profiling.dividing import Division, share_of
 from discreet.release.profiling.partition import Partition
-from discreet.release.profiling.subjects import Subject
+from discreet.release.profiling.subjects import ProfiledColumn
 
 __all__ = ["UNITS", "ask", "count_cells", "count_units", "find_values", "named"]
 
@@ -17,7 +17,7 @@ UNITS = "units"
 _WHOLE = Fraction(1)
 
 
-def named(subject: Subject) -> str:
+def named(subject: ProfiledColumn) -> str:
     """Return under which name a column is asked; none is the name of the number of units."""
     return f"column {subject.name}"
 
@@ -28,7 +28,7 @@ def count_units(session: Session, table: CatalogueTable, division: Division) -> 
     return _priced(session, f"SELECT {counted} AS n FROM {name(table.name)}", division, _WHOLE)
 
 
-def find_values(session: Session, table: CatalogueTable, subject: Subject, division: Division) -> Plan:
+def find_values(session: Session, table: CatalogueTable, subject: ProfiledColumn, division: Division) -> Plan:
     """Ask for the values that enough units share."""
     share = share_of(subject, "find")
     assert share is not None
@@ -38,7 +38,7 @@ def find_values(session: Session, table: CatalogueTable, subject: Subject, divis
 
 
 def count_cells(
-    session: Session, table: CatalogueTable, subject: Subject, cells: Partition, division: Division, *, at: str
+    session: Session, table: CatalogueTable, subject: ProfiledColumn, cells: Partition, division: Division, *, at: str
 ) -> Plan:
     """Ask how many rows are in each cell of a column. A row is in one of them, so all of them cost what one does."""
     share = share_of(subject, at)

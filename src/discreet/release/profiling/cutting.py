@@ -17,7 +17,7 @@ from discreet.query import Kind
 from discreet.release.friendly import calendar_cuts, calendar_step, number_cuts
 from discreet.release.profiling.partition import Bound, Partition, Presence, Ranges
 
-__all__ = ["Counted", "declared_cells", "ladder", "narrowed", "shown_cells"]
+__all__ = ["ReleasedCells", "declared_cells", "ladder", "narrowed", "shown_cells"]
 
 _SHOWN = 20  # cells of a histogram, about
 _FINE = 50  # cells of a step that narrows bounds, about
@@ -29,7 +29,7 @@ _POWERS = {Kind.INTEGER: range(13), Kind.REAL: range(-3, 13)}
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counted:
+class ReleasedCells:
     """Released counts of the cells of a partition from cell 1 on, and above which of them a cell is not just noise."""
 
     cells: Ranges
@@ -74,13 +74,13 @@ def declared_cells(low: Bound, high: Bound, kind: Kind) -> Ranges:
     return Ranges(cuts=cuts, low=low, high=high, whole=kind in (Kind.INTEGER, Kind.DATE))
 
 
-def narrowed(found: Counted, kind: Kind) -> Partition:
+def narrowed(found: ReleasedCells, kind: Kind) -> Partition:
     """Return finer cells between the bounds that were found; one cell for all if nothing was."""
     bounds = found.bounds
     return Presence() if bounds is None else _between(*bounds, kind, _FINE)
 
 
-def shown_cells(found: Counted, finer: Counted | None, kind: Kind) -> Partition:
+def shown_cells(found: ReleasedCells, finer: ReleasedCells | None, kind: Kind) -> Partition:
     """Return the cells that are shown: of equal width, or the rungs of the ladder where values are very unequal."""
     if finer is None or finer.bounds is None:
         return narrowed(found, kind)
@@ -95,7 +95,7 @@ def shown_cells(found: Counted, finer: Counted | None, kind: Kind) -> Partition:
     return _between(*finer.bounds, kind, _SHOWN)
 
 
-def _rungs(found: Counted) -> tuple[Bound, ...]:
+def _rungs(found: ReleasedCells) -> tuple[Bound, ...]:
     """Return the ends of all filled rungs; what lies between is one cell."""
     ends = [end for cell in found.filled for end in found.cells.ends(cell) if end is not None]
     return tuple(dict.fromkeys(ends))

@@ -19,16 +19,16 @@ from discreet.privacy import epsilon as tight_epsilon
 from discreet.privacy.events import ApproxDP, Composed, Event, Gaussian, PureDP, Repeated
 from discreet.privacy.relation import Relation
 from discreet.query import Unit
-from discreet.release.profiling.subjects import Search, Subject
+from discreet.release.profiling.subjects import ColumnSearch, ProfiledColumn
 
 __all__ = ["ROUNDS", "Division", "divide", "share_of"]
 
 ROUNDS = ("find", "narrow", "count")
 _SHARES = {
-    Search.NOTHING: {"count": Fraction(1)},
-    Search.NUMBERS: {"find": Fraction(1, 6), "narrow": Fraction(1, 6), "count": Fraction(2, 3)},
-    Search.TIMES: {"find": Fraction(1, 6), "narrow": Fraction(1, 6), "count": Fraction(2, 3)},
-    Search.VALUES: {"find": Fraction(1, 3), "count": Fraction(2, 3)},
+    ColumnSearch.NOTHING: {"count": Fraction(1)},
+    ColumnSearch.NUMBERS: {"find": Fraction(1, 6), "narrow": Fraction(1, 6), "count": Fraction(2, 3)},
+    ColumnSearch.TIMES: {"find": Fraction(1, 6), "narrow": Fraction(1, 6), "count": Fraction(2, 3)},
+    ColumnSearch.VALUES: {"find": Fraction(1, 3), "count": Fraction(2, 3)},
 }
 _LAPLACE_95, _NORMAL_95 = math.log(20), 1.96  # half widths at 95 %, in scales and in standard deviations
 _STEPS = 40  # of a bisection
@@ -36,7 +36,7 @@ _SEARCHING = Fraction(1, 5)  # of delta: the share for events in the default spl
 _SPARE = Fraction(999_999, 1_000_000)  # so that what is rounded up, charge by charge, still fits
 
 
-def share_of(subject: Subject, at: str) -> Fraction | None:
+def share_of(subject: ProfiledColumn, at: str) -> Fraction | None:
     """Return which share of its part a column spends in a round; None if it takes no part in it."""
     return _SHARES[subject.search].get(at)
 
@@ -91,9 +91,9 @@ class Division:
         return tight_epsilon(self.event, self.delta or 0, relation=Relation.ADD_REMOVE)
 
 
-def divide(subjects: tuple[Subject, ...], *, epsilon: Fraction, delta: Fraction | None, unit: Unit) -> Division:
+def divide(subjects: tuple[ProfiledColumn, ...], *, epsilon: Fraction, delta: Fraction | None, unit: Unit) -> Division:
     """Divide what may be spent."""
-    parts, searched = len(subjects) + 1, sum(subject.search is Search.VALUES for subject in subjects)
+    parts, searched = len(subjects) + 1, sum(subject.search is ColumnSearch.VALUES for subject in subjects)
 
     def divided(total: Fraction, *, gaussian: bool) -> Division:
         return Division(part=total / parts, gaussian=gaussian, parts=parts, delta=delta, searched=searched, unit=unit)

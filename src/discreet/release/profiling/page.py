@@ -15,7 +15,7 @@ from discreet.release.report.style import policy_for
 
 if TYPE_CHECKING:
     from discreet.release.profiling.partition import Bound
-    from discreet.release.profiling.results import CellCount, ColumnProfile, Profile, Spent
+    from discreet.release.profiling.results import CellCount, ColumnProfile, Profile, ProfileCost
 
 __all__ = ["page"]
 
@@ -56,7 +56,7 @@ def _opening(profile: Profile) -> str:
     )
 
 
-def _tight(spent: Spent) -> str:
+def _tight(spent: ProfileCost) -> str:
     return f"privacy spent; by tight accounting ε = {significant_up(exact(spent.epsilon, name='epsilon'), 3)}"
 
 

@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 from discreet.mechanisms.text import plain
 from discreet.query.session.words import word
 
-__all__ = ["Bound", "Listed", "Partition", "Presence", "Ranges", "written"]
+__all__ = ["Bound", "ListedCells", "Partition", "Presence", "Ranges", "written"]
 
 _LONG = 10_000  # From here on thousands are set apart: 2020 may be a year.
 Bound: TypeAlias = Fraction | date | datetime
@@ -59,7 +59,7 @@ class Ranges:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedCells:
     """A cell for each of some values and, if there may be others, a last one for the rest."""
 
     values: tuple[Hashable, ...]
@@ -91,7 +91,7 @@ class Presence:
         return "any value"
 
 
-Partition: TypeAlias = Ranges | Listed | Presence
+Partition: TypeAlias = Ranges | ListedCells | Presence
 
 
 def _case(value: str, conditions: list[str]) -> str:

@@ -13,12 +13,12 @@ from discreet.privacy.events import Event
 from discreet.query import CatalogueTable, Plan, ReleaseTable, Session
 from discreet.query.session.steps import private_table
 from discreet.release.profiling.asking import UNITS, ask, count_cells, count_units, find_values, named
-from discreet.release.profiling.cutting import Counted, ladder, narrowed, shown_cells
+from discreet.release.profiling.cutting import ReleasedCells, ladder, narrowed, shown_cells
 from discreet.release.profiling.dividing import ROUNDS, Division, divide, share_of
-from discreet.release.profiling.partition import Listed, Partition, Presence, Ranges
+from discreet.release.profiling.partition import ListedCells, Partition, Presence, Ranges
 from discreet.release.profiling.reading import counts_of, profile_of
 from discreet.release.profiling.results import Profile
-from discreet.release.profiling.subjects import Search, Subject, subjects_of
+from discreet.release.profiling.subjects import ColumnSearch, ProfiledColumn, subjects_of
 
 __all__ = ["ProfilePlan", "plan_profile"]
 
@@ -35,7 +35,7 @@ class ProfilePlan:
 
     session: Session
     table: CatalogueTable
-    subjects: tuple[Subject, ...]
+    subjects: tuple[ProfiledColumn, ...]
     division: Division
     allowed: Fraction  # epsilon
     key: str
@@ -82,7 +82,7 @@ class ProfilePlan:
     @property
     def hidden(self) -> tuple[str, ...]:
         """Which values stay hidden, in words; nothing where no values are searched for."""
-        searched = next((subject for subject in self.subjects if subject.search is Search.VALUES), None)
+        searched = next((subject for subject in self.subjects if subject.search is ColumnSearch.VALUES), None)
         if searched is None:
             return ()
         notes = find_values(self.session, self.table, searched, self.division).notes
@@ -125,35 +125,35 @@ class ProfilePlan:
     def _finding(self) -> dict[str, Plan]:
         return {named(subject): self._find(subject) for subject in self.subjects if share_of(subject, "find")}
 
-    def _find(self, subject: Subject) -> Plan:
-        if subject.search is Search.VALUES:
+    def _find(self, subject: ProfiledColumn) -> Plan:
+        if subject.search is ColumnSearch.VALUES:
             return find_values(self.session, self.table, subject, self.division)
         return self._count(subject, ladder(subject.kind), at="find")
 
-    def _count(self, subject: Subject, cells: Partition, *, at: str) -> Plan:
+    def _count(self, subject: ProfiledColumn, cells: Partition, *, at: str) -> Plan:
         return count_cells(self.session, self.table, subject, cells, self.division, at=at)
 
     def _narrowing(self, first: Found) -> dict[str, Plan]:
         searched = [subject for subject in self.subjects if share_of(subject, "narrow")]
         return {named(subject): self._count(subject, self._finer(subject, first), at="narrow") for subject in searched}
 
-    def _finer(self, subject: Subject, first: Found) -> Partition:
+    def _finer(self, subject: ProfiledColumn, first: Found) -> Partition:
         return narrowed(self._counted(subject, ladder(subject.kind), first, at="find"), subject.kind)
 
-    def _counted(self, subject: Subject, cells: Ranges, tables: Found, *, at: str) -> Counted:
+    def _counted(self, subject: ProfiledColumn, cells: Ranges, tables: Found, *, at: str) -> ReleasedCells:
         """Read the counts of a round, and above which of them a cell is surely not empty."""
         share = share_of(subject, at)
         assert share is not None
         law = self.division.law(share, cells.cells + 1)
         wrong = _WRONG / len(self.subjects) / (cells.cells + 1)
         _, *counts = counts_of(tables[named(subject)], cells)
-        return Counted(cells, tuple(counts), law.half_width(1 - wrong))
+        return ReleasedCells(cells, tuple(counts), law.half_width(1 - wrong))
 
-    def _shown(self, subject: Subject, first: Found, second: Found) -> Partition:
+    def _shown(self, subject: ProfiledColumn, first: Found, second: Found) -> Partition:
         """Return the cells of a column that are counted in the last round."""
-        if subject.search is Search.NOTHING:
+        if subject.search is ColumnSearch.NOTHING:
             return subject.cells
-        if subject.search is Search.VALUES:
+        if subject.search is ColumnSearch.VALUES:
             return _named(first[named(subject)])
         found = self._counted(subject, ladder(subject.kind), first, at="find")
         finer = narrowed(found, subject.kind)
@@ -175,7 +175,7 @@ class ProfilePlan:
 def _named(found: ReleaseTable) -> Partition:
     """Return a cell for each of the values that were found; beyond a thousand they are among the others."""
     values = tuple(row["found"] for row in found if row["found"] is not None)[:_MOST_VALUES]
-    return Listed(values) if values else Presence()
+    return ListedCells(values) if values else Presence()
 
 
 def plan_profile(

@@ -19,7 +19,7 @@ from discreet.release.friendly import friendly_step
 from discreet.release.profiling.estimates import Law, reach
 from discreet.release.profiling.partition import Bound, Ranges
 
-__all__ = ["ASKED", "Quantile", "quantiles"]
+__all__ = ["ASKED", "ProfileQuantile", "quantiles"]
 
 _DIGITS = 20  # steps of a rounded guess within its interval, about
 ASKED = tuple(Fraction(share, 100) for share in (5, 25, 50, 75, 95))
@@ -27,7 +27,7 @@ ASKED = tuple(Fraction(share, 100) for share in (5, 25, 50, 75, 95))
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantile:
+class ProfileQuantile:
     """The value below which a share of all values lies: about `value`, surely from `low` to `high`, None if open."""
 
     share: Fraction
@@ -36,14 +36,14 @@ class Quantile:
     high: Bound | None
 
 
-def quantiles(cells: Ranges, counts: Sequence[int], law: Law) -> tuple[Quantile, ...]:
+def quantiles(cells: Ranges, counts: Sequence[int], law: Law) -> tuple[ProfileQuantile, ...]:
     """Return all quantiles that are shown."""
     if sum(counts) <= 0:
         return ()
     return tuple(_quantile(cells, counts, law, share) for share in ASKED)
 
 
-def _quantile(cells: Ranges, counts: Sequence[int], law: Law, share: Fraction) -> Quantile:
+def _quantile(cells: Ranges, counts: Sequence[int], law: Law, share: Fraction) -> ProfileQuantile:
     total, below = sum(counts), list(accumulate(counts))[:-1]
     surplus = [count - share * total for count in below]
     off = [_reach(law, share, cut + 1, len(counts)) for cut in range(len(below))]
@@ -51,7 +51,9 @@ def _quantile(cells: Ranges, counts: Sequence[int], law: Law, share: Fraction) -
     first = _leading([excess <= -much for excess, much in zip(surplus, off, strict=True)])
     last = _leading([excess >= much for excess, much in zip(reversed(surplus), reversed(off), strict=True)])
     low, high = edges[first], edges[len(edges) - 1 - last]
-    return Quantile(share=share, value=_guess(cells, counts, share, low, high), low=low, high=_up_to(cells, high))
+    return ProfileQuantile(
+        share=share, value=_guess(cells, counts, share, low, high), low=low, high=_up_to(cells, high)
+    )
 
 
 def _reach(law: Law, share: Fraction, below: int, cells: int) -> int:

@@ -9,10 +9,10 @@ from discreet.query import ReleaseTable
 from discreet.release.profiling.asking import UNITS, named
 from discreet.release.profiling.dividing import Division, share_of
 from discreet.release.profiling.estimates import Estimate, Law, added, less, single
-from discreet.release.profiling.partition import Listed, Partition, Presence, Ranges, written
+from discreet.release.profiling.partition import ListedCells, Partition, Presence, Ranges, written
 from discreet.release.profiling.quantiles import quantiles
-from discreet.release.profiling.results import CellCount, ColumnProfile, Profile, Spent
-from discreet.release.profiling.subjects import Search, Subject
+from discreet.release.profiling.results import CellCount, ColumnProfile, Profile, ProfileCost
+from discreet.release.profiling.subjects import ColumnSearch, ProfiledColumn
 from discreet.release.profiling.telling import notes_of, rule_of
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["counts_of", "profile_of"]
 
 _NOT_FOUND = {
-    Search.NUMBERS: "no bounds: in no range were enough values to be told from noise, so there is no histogram and no "
-    "quantile. Declare bounds that are publicly known, or spend more",
-    Search.VALUES: "no value is named: none is shared by enough people to be told from noise, as with names, addresses "
-    "and numbers of documents. Declare categories that are publicly known, or spend more",
+    ColumnSearch.NUMBERS: "no bounds: in no range were enough values to be told from noise, so there is no histogram "
+    "and no quantile. Declare bounds that are publicly known, or spend more",
+    ColumnSearch.VALUES: "no value is named: none is shared by enough people to be told from noise, as with names, "
+    "addresses and numbers of documents. Declare categories that are publicly known, or spend more",
 }
-_NOT_FOUND[Search.TIMES] = _NOT_FOUND[Search.NUMBERS]
+_NOT_FOUND[ColumnSearch.TIMES] = _NOT_FOUND[ColumnSearch.NUMBERS]
 
 
 def counts_of(table: ReleaseTable, cells: Partition) -> list[int]:
@@ -49,13 +49,15 @@ def profile_of(plan: ProfilePlan, cells: Mapping[str, Partition], tables: Mappin
             _column(subject, cells[subject.name], tables[named(subject)], plan.division, units)
             for subject in plan.subjects
         ),
-        spent=Spent(epsilon=plan.epsilon, delta=plan.delta, allowed=plan.allowed, charges=plan.charges),
+        spent=ProfileCost(epsilon=plan.epsilon, delta=plan.delta, allowed=plan.allowed, charges=plan.charges),
         rule=rule_of(plan.subjects, plan.division),
         notes=notes_of(plan.session.unit),
     )
 
 
-def _column(subject: Subject, cells: Partition, table: ReleaseTable, division: Division, units: int) -> ColumnProfile:
+def _column(
+    subject: ProfiledColumn, cells: Partition, table: ReleaseTable, division: Division, units: int
+) -> ColumnProfile:
     share = share_of(subject, "count")
     assert share is not None
     law = division.law(share, cells.cells + 1)
@@ -90,7 +92,7 @@ def _cell(cells: Partition, cell: int, count: int, law: Law) -> CellCount:
         case Ranges():
             low, high = cells.ends(cell)
             return CellCount(label=label, count=estimate, low=low, high=high)
-        case Listed():
+        case ListedCells():
             rest = cell > len(cells.values)
             value = None if rest else cells.values[cell - 1]
             return CellCount(label=label, count=estimate, value=value, rest=rest)
@@ -98,14 +100,14 @@ def _cell(cells: Partition, cell: int, count: int, law: Law) -> CellCount:
             return CellCount(label=label, count=estimate, rest=True)
 
 
-def _basis(subject: Subject, cells: Partition) -> str:
+def _basis(subject: ProfiledColumn, cells: Partition) -> str:
     """Say where the cells come from; with the bounds, if these were found."""
-    if subject.search in (Search.NUMBERS, Search.TIMES) and isinstance(cells, Ranges):
+    if subject.search in (ColumnSearch.NUMBERS, ColumnSearch.TIMES) and isinstance(cells, Ranges):
         return f"bounds found privately: {written(cells.cuts[0])} to {written(cells.cuts[-1])}"
     return subject.basis
 
 
-def _reasons(subject: Subject, cells: Partition) -> tuple[str, ...]:
+def _reasons(subject: ProfiledColumn, cells: Partition) -> tuple[str, ...]:
     """Say what a column lacks, and why."""
     if subject.is_open:
         return (subject.basis,)

@@ -11,9 +11,9 @@ from typing import final
 from discreet.query import Kind, Unit
 from discreet.release.profiling.estimates import Estimate
 from discreet.release.profiling.partition import Bound
-from discreet.release.profiling.quantiles import Quantile
+from discreet.release.profiling.quantiles import ProfileQuantile
 
-__all__ = ["CellCount", "ColumnProfile", "Profile", "Spent"]
+__all__ = ["CellCount", "ColumnProfile", "Profile", "ProfileCost"]
 
 
 @final
@@ -41,7 +41,7 @@ class ColumnProfile:
     present: Estimate
     cells: tuple[CellCount, ...]
     ordered: bool  # whether the cells are ranges of numbers or times
-    quantiles: tuple[Quantile, ...] = ()
+    quantiles: tuple[ProfileQuantile, ...] = ()
     reasons: tuple[str, ...] = ()  # what is not there, and why
 
     @property
@@ -64,7 +64,7 @@ class ColumnProfile:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class ProfileCost:
     """What a profile cost: at most what was allowed, and by tight accounting the first number."""
 
     epsilon: float  # at `delta`, rounded up
@@ -83,7 +83,7 @@ class Profile:
     unit: Unit
     units: Estimate
     columns: tuple[ColumnProfile, ...]
-    spent: Spent
+    spent: ProfileCost
     rule: tuple[str, ...]  # how the budget was divided, in words
     notes: tuple[str, ...]
 

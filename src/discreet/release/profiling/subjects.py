@@ -9,22 +9,22 @@ from fractions import Fraction
 from typing import final
 
 from discreet.errors import InvalidParameter
-from discreet.query import CatalogueColumn, CatalogueTable, Facts, Kind
+from discreet.query import CatalogueColumn, CatalogueTable, ExpressionFacts, Kind
 from discreet.query.facts import INFERRED
 from discreet.query.planning.measurements import plain_value
 from discreet.query.session.catalogue_building import nearest
 from discreet.query.session.words import name
 from discreet.release.profiling.cutting import declared_cells
-from discreet.release.profiling.partition import Bound, Listed, Partition, Presence
+from discreet.release.profiling.partition import Bound, ListedCells, Partition, Presence
 
-__all__ = ["Search", "Subject", "subjects_of"]
+__all__ = ["ColumnSearch", "ProfiledColumn", "subjects_of"]
 
 
 _OPEN = Presence()
 
 
 @final
-class Search(Enum):
+class ColumnSearch(Enum):
     """What has to be found, and paid for, before a column can be counted."""
 
     NOTHING = "nothing"
@@ -35,25 +35,25 @@ class Search(Enum):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class ProfiledColumn:
     """A column: as what it is counted, and either its public cells or what to search for."""
 
     name: str
     kind: Kind
     value: str  # SQL
-    search: Search
+    search: ColumnSearch
     cells: Partition = _OPEN
     basis: str  # where the cells come from, in words
 
     @property
     def is_open(self) -> bool:
         """Whether only how much is missing can be counted."""
-        return self.search is Search.NOTHING and isinstance(self.cells, Presence)
+        return self.search is ColumnSearch.NOTHING and isinstance(self.cells, Presence)
 
 
 def subjects_of(
     table: CatalogueTable, *, numbers: Iterable[str], dates: Iterable[str], with_delta: bool
-) -> tuple[Subject, ...]:
+) -> tuple[ProfiledColumn, ...]:
     """List the columns of a table. Texts that hold numbers or dates are read so where the custodian says so."""
     read_as = _read_as(table, numbers, dates)
     columns = (column for column in table.columns.values() if column.name != table.unit)
@@ -84,7 +84,7 @@ def _column(table: CatalogueTable, wanted: str) -> CatalogueColumn:
     raise InvalidParameter(f"table {table.name!r} has no column {wanted!r}. {nearest(wanted, table.columns)}")
 
 
-def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) -> Subject:
+def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) -> ProfiledColumn:
     facts, value = column.facts, name(column.name)
     if facts.kind is Kind.UNDECLARED:
         raise InvalidParameter(
@@ -95,10 +95,10 @@ def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) ->
         written = "DOUBLE" if read_as is Kind.REAL else "DATE"
         return _searched(column.name, read_as, f"CAST({value} AS {written})", with_delta)
     if facts.kind is Kind.BOOLEAN:
-        cells: Partition = Listed((False, True), rest=False)
+        cells: Partition = ListedCells((False, True), rest=False)
         return _known(column.name, facts.kind, value, cells, "true or false, by its type")
     if facts.members is not None:
-        return _known(column.name, facts.kind, value, Listed(facts.members), "the values that were declared")
+        return _known(column.name, facts.kind, value, ListedCells(facts.members), "the values that were declared")
     if facts.is_bounded:
         low, high = _bounds(facts)
         cells = declared_cells(low, high, facts.kind)
@@ -106,11 +106,11 @@ def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) ->
     return _searched(column.name, facts.kind, value, with_delta)
 
 
-def _known(column: str, kind: Kind, value: str, cells: Partition, basis: str) -> Subject:
-    return Subject(name=column, kind=kind, value=value, search=Search.NOTHING, cells=cells, basis=basis)
+def _known(column: str, kind: Kind, value: str, cells: Partition, basis: str) -> ProfiledColumn:
+    return ProfiledColumn(name=column, kind=kind, value=value, search=ColumnSearch.NOTHING, cells=cells, basis=basis)
 
 
-def _bounds(facts: Facts) -> tuple[Bound, Bound]:
+def _bounds(facts: ExpressionFacts) -> tuple[Bound, Bound]:
     low, high = (_bound(end, facts.kind) for end in (facts.low, facts.high))
     return low, high
 
@@ -120,12 +120,14 @@ def _bound(end: Fraction | None, kind: Kind) -> Bound:
     return plain_value(end, kind) if kind.is_time else end  # type: ignore[return-value]
 
 
-def _searched(column: str, kind: Kind, value: str, with_delta: bool) -> Subject:
+def _searched(column: str, kind: Kind, value: str, with_delta: bool) -> ProfiledColumn:
     if kind.is_number or kind.is_time:
-        search = Search.NUMBERS if kind.is_number else Search.TIMES
-        return Subject(name=column, kind=kind, value=value, search=search, basis="bounds that were found privately")
+        search = ColumnSearch.NUMBERS if kind.is_number else ColumnSearch.TIMES
+        return ProfiledColumn(
+            name=column, kind=kind, value=value, search=search, basis="bounds that were found privately"
+        )
     if with_delta:
         basis = "values that enough people share, found privately"
-        return Subject(name=column, kind=kind, value=value, search=Search.VALUES, basis=basis)
+        return ProfiledColumn(name=column, kind=kind, value=value, search=ColumnSearch.VALUES, basis=basis)
     basis = "no value is named: declare categories, or spend a delta, with which values that many share are found"
     return _known(column, kind, value, Presence(), basis)

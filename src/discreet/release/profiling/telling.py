@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from discreet.query import Unit
 from discreet.release.profiling.dividing import Division
-from discreet.release.profiling.subjects import Search, Subject
+from discreet.release.profiling.subjects import ColumnSearch, ProfiledColumn
 
 __all__ = ["notes_of", "rule_of"]
 
 
-def rule_of(subjects: tuple[Subject, ...], division: Division) -> tuple[str, ...]:
+def rule_of(subjects: tuple[ProfiledColumn, ...], division: Division) -> tuple[str, ...]:
     """Say how the budget is divided. It follows from the schema and from what is declared, never from rows."""
     searches = {subject.search for subject in subjects}
     told = [
         f"The budget is divided into {division.parts} equal parts: one for each of {len(subjects)} columns, and one "
         f"for how many {_whom(division.unit)}."
     ]
-    if searches & {Search.NUMBERS, Search.TIMES}:
+    if searches & {ColumnSearch.NUMBERS, ColumnSearch.TIMES}:
         told.append(
             "A column without declared bounds spends a sixth of its part on a ladder of ranges that is the same for "
             "every column, a sixth on narrowing it, and two thirds on counting."
         )
-    if Search.VALUES in searches:
+    if ColumnSearch.VALUES in searches:
         told.append(
             "A column of texts without declared categories spends a third of its part on finding values that many "
             "share, and two thirds on counting them. Half of δ is for these, in equal parts."

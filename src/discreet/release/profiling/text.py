@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.mechanisms.text import significant_up
 from discreet.release.profiling.estimates import CONFIDENCE
 from discreet.release.profiling.partition import Bound, written
-from discreet.release.profiling.quantiles import Quantile
+from discreet.release.profiling.quantiles import ProfileQuantile
 from discreet.release.profiling.telling import notes_of, rule_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def share_text(part: Estimate, whole: Estimate) -> str:
     return f"{100 * part.tidy / total:.1f} %" if total else "–"
 
 
-def quantile_text(quantile: Quantile) -> str:
+def quantile_text(quantile: ProfileQuantile) -> str:
     """Write a quantile with its interval."""
     value = "?" if quantile.value is None else written(quantile.value)
     return f"{value} ({_end(quantile.low, 'less')} … {_end(quantile.high, 'more')})"

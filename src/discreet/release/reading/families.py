@@ -11,10 +11,10 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.release.plan import TablePlan, Wish
-from discreet.release.reading.levels import Axes, Axis
+from discreet.release.reading.levels import GroupingColumn, GroupingColumns
 from discreet.release.reading.sql_text import identifier
 
-__all__ = ["Family"]
+__all__ = ["GroupingFamily"]
 
 _ADDS_UP = re.compile(r"\s*(COUNT|SUM)\s*\(", re.IGNORECASE)
 _ROWS = "*"
@@ -25,7 +25,7 @@ _LONGEST = 150  # Characters of a name.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class GroupingFamily:
     """Groupings of the same rows.
 
     The rows are those of the source that fulfil `where` and whose value is listed for every key of every grouping:
@@ -38,7 +38,7 @@ class Family:
     where: str | None
     groupings: Sequence[tuple[str, ...]]
     measures: Mapping[str, str]
-    axes: Axes
+    axes: GroupingColumns
     wish: Wish
     expected: Mapping[str, Fraction]
 
@@ -65,7 +65,7 @@ class Family:
             if len(set(by)) != len(by):
                 raise InvalidParameter("a column is there twice in one grouping: leave one out")
 
-    def _table(self, axes: Mapping[str, Axis], by: tuple[str, ...], larger: Fraction) -> TablePlan:
+    def _table(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...], larger: Fraction) -> TablePlan:
         return TablePlan(
             name=_file_name("_".join([self.name, "by", *by])) if by else self.name,
             title=f"{self.title} by {_listed(by)}" if by else self.title,
@@ -78,7 +78,7 @@ class Family:
             measures=dict(self.measures),
         )
 
-    def _sql(self, axes: Mapping[str, Axis], by: tuple[str, ...]) -> str:
+    def _sql(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...]) -> str:
         columns = [axes[name].selected() for name in by]
         columns += [f"{measure} AS {identifier(name)}" for name, measure in self.measures.items()]
         listed = dict.fromkeys(axis.listed() for axis in axes.values())
@@ -111,7 +111,7 @@ def _file_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
-def _groups(axes: Mapping[str, Axis], by: Sequence[str]) -> int:
+def _groups(axes: Mapping[str, GroupingColumn], by: Sequence[str]) -> int:
     return prod(axes[name].groups for name in by)
 
 

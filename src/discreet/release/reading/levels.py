@@ -16,14 +16,14 @@ from discreet.release.plan import Level
 from discreet.release.reading.sql_text import constant, constants, identifier
 from discreet.release.reading.window import days_of
 
-__all__ = ["Axes", "Axis"]
+__all__ = ["GroupingColumn", "GroupingColumns"]
 
 _FEW = 5  # Values that a message lists.
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Axis:
+class GroupingColumn:
     """Something to group by: a column, or a level of it. `parts` says which values of the column make each value."""
 
     name: str
@@ -62,7 +62,7 @@ class Axis:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axes:
+class GroupingColumns:
     """Everything that the rows of one table can be grouped by."""
 
     table: str
@@ -71,21 +71,21 @@ class Axes:
     keys: Mapping[str, tuple[Hashable, ...]]  # listed with what is published
     schedule: Schedule = field(default_factory=Schedule)
 
-    def axis(self, name: str) -> Axis:
+    def axis(self, name: str) -> GroupingColumn:
         """Return a column or level by its name, or say why it cannot be grouped by."""
         return self._level(self.levels[name]) if name in self.levels else self._column(name)
 
-    def _column(self, name: str) -> Axis:
+    def _column(self, name: str) -> GroupingColumn:
         found = next((column for column in self.columns if column.casefold() == name.casefold()), None)
         if name in self.keys:
-            return Axis(found or name, found or name, {value: (value,) for value in self.keys[name]}, None)
+            return GroupingColumn(found or name, found or name, {value: (value,) for value in self.keys[name]}, None)
         if found is None:
             known = [*self.columns, *self.levels]
             raise InvalidParameter(
                 f"table {self.table!r} declares no column {name!r}, and no level is called so. {nearest(name, known)}"
             )
         values = _domain(found, self.columns[found])
-        return Axis(
+        return GroupingColumn(
             found, found, {value: (value,) for value in values}, self.columns[found], in_period=self._in_period(found)
         )
 
@@ -95,14 +95,14 @@ class Axes:
         is_date = self.columns[column].facts.kind is Kind.DATE
         return days if is_date and column.casefold() == (self.schedule.column or "").casefold() else None
 
-    def _level(self, level: Level) -> Axis:
+    def _level(self, level: Level) -> GroupingColumn:
         below = self.axis(level.of)
         _check_members(level, below)
         parts = {
             value: tuple(one for member in members for one in below.parts[member])
             for value, members in level.members.items()
         }
-        return Axis(level.name, below.column, parts, below.declared, is_level=True)
+        return GroupingColumn(level.name, below.column, parts, below.declared, is_level=True)
 
 
 def _domain(name: str, declared: Declared) -> tuple[Hashable, ...]:
@@ -118,7 +118,7 @@ def _domain(name: str, declared: Declared) -> tuple[Hashable, ...]:
     return values
 
 
-def _check_members(level: Level, below: Axis) -> None:
+def _check_members(level: Level, below: GroupingColumn) -> None:
     """Every value below belongs to one value of the level, and to one only."""
     counted = Counter(member for members in level.members.values() for member in members)
     strange = [member for member in counted if member not in below.parts]

@@ -14,8 +14,8 @@ from discreet.query.planning.spend import MOST_EPSILON, MOST_RHO
 from discreet.query.session.catalogue_building import nearest
 from discreet.release.period import Schedule
 from discreet.release.plan import Allowance, Invariant, Level, RunningPlan, TablePlan, Wish
-from discreet.release.reading.families import Family
-from discreet.release.reading.levels import Axes
+from discreet.release.reading.families import GroupingFamily
+from discreet.release.reading.levels import GroupingColumns
 from discreet.release.reading.sql_text import check_piece
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def table_of(said: PublishModel) -> TablePlan:
     )
 
 
-def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], schedule: Schedule) -> Family:
+def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], schedule: Schedule) -> GroupingFamily:
     """Read a family of tables."""
     if said.source is None:
         raise InvalidParameter('say how the table is made: sql = "SELECT …", or from, by (or groupings) and measures')
@@ -118,14 +118,14 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
     source = private_source(policy, said.source)
     groupings = [tuple(by) for by in ([said.by] if said.by is not None else said.groupings or [])]
     _check_keys(said, groupings, levels)
-    return Family(
+    return GroupingFamily(
         name=said.name,
         title=said.title or title_of(said.name),
         source=source,
         where=None if said.where is None else check_piece(said.where),
         groupings=groupings,
         measures={name: check_piece(measure) for name, measure in said.measures.items()},
-        axes=Axes(
+        axes=GroupingColumns(
             table=source,
             columns=policy.tables[source].columns,
             levels=levels,

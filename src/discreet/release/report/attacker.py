@@ -11,7 +11,7 @@ from discreet.privacy import Relation
 from discreet.privacy.along import deltas
 from discreet.privacy.events import ApproxDP, Event, PureDP
 from discreet.privacy.guarantee import curve
-from discreet.release.bundle.claims import Claim, best_guess, percent_up
+from discreet.release.bundle.claims import StatedGuarantee, best_guess, percent_up
 from discreet.release.bundle.telling import factor_words, guess_words, noun
 from discreet.release.published import Published
 from discreet.release.report.marks import paragraph, section, words
@@ -22,7 +22,7 @@ _LEVELS, _RATES = 40, 60
 _OUTWARDS = 1e-9  # Floats of a picture, moved to the attacker's side.
 
 
-def attacker_part(published: Published, claim: Claim) -> str:
+def attacker_part(published: Published, claim: StatedGuarantee) -> str:
     """Write the section of the attacker."""
     after = min(100, math.ceil(Fraction(claim.guess) * 100))
     alarms, found = best_tests(claim.event, published.relation)
@@ -51,7 +51,7 @@ def attacker_part(published: Published, claim: Claim) -> str:
     return section("attacker", "What the best attacker can gain", parts)
 
 
-def _pair_words(claim: Claim, relation: Relation) -> str:
+def _pair_words(claim: StatedGuarantee, relation: Relation) -> str:
     """Say why `discreet explain-epsilon` tells more for the same ε and δ; nothing where it does not."""
     level = Fraction(claim.epsilon)
     pair = best_guess(ApproxDP(level, claim.delta) if claim.delta else PureDP(level), relation)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from discreet.mechanisms.text import significant_up
 from discreet.plots import ruler, scale_for, strip
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.telling import lifetime_words
 from discreet.release.published import Published
 from discreet.release.report.marks import paragraph, prose, section, words
@@ -18,7 +18,7 @@ __all__ = ["budget_part"]
 _MANY = 30  # Tables of which each gets a bar.
 
 
-def budget_part(published: Published, claim: Claim) -> str:
+def budget_part(published: Published, claim: StatedGuarantee) -> str:
     """Write the section of the budget."""
     titles = {table.plan.name: table.plan.title for table in published.tables}
     titles |= {running.plan.name: f"{running.plan.title or running.plan.name} (once)" for running in published.running}
@@ -44,7 +44,7 @@ def budget_part(published: Published, claim: Claim) -> str:
     return section("budget", "The budget", parts)
 
 
-def _lifetime(claim: Claim) -> list[str]:
+def _lifetime(claim: StatedGuarantee) -> list[str]:
     """Draw what is left of the budget as the ledger counts it, or else this release beside the whole of it."""
     if claim.left is not None and claim.budget.kind != "unlimited":
         left = math.floor(1000 * claim.left.share) / 10
@@ -61,7 +61,7 @@ def _lifetime(claim: Claim) -> list[str]:
     return [_bars("Everything here, and the lifetime budget, as ε", rows, strong={"everything here"})]
 
 
-def _rule(claim: Claim) -> list[str]:
+def _rule(claim: StatedGuarantee) -> list[str]:
     """Say why the share of the budget that is used is not the share of its ε."""
     told = (
         "Shares are counted by the rule of the ledger, under which many small expenses add up more slowly than their ε."
@@ -73,7 +73,7 @@ def _level(level: float) -> str:
     return f"ε = {significant_up(Fraction(level))}"
 
 
-def _together(claim: Claim) -> str:
+def _together(claim: StatedGuarantee) -> str:
     """Name the whole; a series that protects single days is beside it."""
     return f"everything here together{', without ' + ' and '.join(claim.apart) if claim.apart else ''}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.manifest import sha256, verify_command
 from discreet.release.bundle.telling import bounded_words, invariant_words, signer_words, unprotected
 from discreet.release.published import Published
@@ -25,7 +25,7 @@ def hidden_part(published: Published) -> str:
     )
 
 
-def limits_part(published: Published, claim: Claim) -> str:
+def limits_part(published: Published, claim: StatedGuarantee) -> str:
     """Write what the promise does not cover, and the notes of all tables, each once."""
     invariants = [invariant_words(each) for each in published.plan.invariants]
     notes = dict.fromkeys(note for table in published.tables for note in table.raw.notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from discreet.release.bundle.claims import Claim, percent_up
+from discreet.release.bundle.claims import StatedGuarantee, percent_up
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.bundle.telling import counted_words, noun, period_words, who_words
 from discreet.release.published import Published
@@ -13,7 +13,7 @@ from discreet.release.report.marks import paragraph, prose, section, words
 __all__ = ["about_part", "head_part"]
 
 
-def head_part(published: Published, claim: Claim) -> str:
+def head_part(published: Published, claim: StatedGuarantee) -> str:
     """Write the head."""
     plan, mark = published.plan, published.ledger
     by = [plan.publisher, period_words(published)]
@@ -31,7 +31,7 @@ def head_part(published: Published, claim: Claim) -> str:
     return f"<header>{''.join(parts)}</header>"
 
 
-def _cards(claim: Claim) -> list[str]:
+def _cards(claim: StatedGuarantee) -> list[str]:
     protected = "Each row" if claim.is_row else f"Every {claim.unit}"
     budget = claim.budget.describe() if claim.lifetime_guess is None else f"ε = {claim.epsilon_text}"
     whole = "" if claim.lifetime_guess is None else f"of a lifetime budget of {claim.budget.describe()}"
@@ -46,7 +46,7 @@ def _cards(claim: Claim) -> list[str]:
     ]
 
 
-def _but(claim: Claim) -> str:
+def _but(claim: StatedGuarantee) -> str:
     excepted = [*claim.apart, *(["what was read from the data for the plan"] if claim.from_data else [])]
     return f", but for {' and '.join(excepted)}" if excepted else ""
 
@@ -55,7 +55,7 @@ def _card(name: str, value: str, more: str) -> str:
     return f'<div class="card"><span>{words(name)}</span><b>{prose(value)}</b><span>{prose(more)}</span></div>'
 
 
-def about_part(published: Published, claim: Claim) -> str:
+def about_part(published: Published, claim: StatedGuarantee) -> str:
     """Write what this is and how to read it."""
     tidied = published.plan.output.tidy and any(table.tidy is not None for table in published.tables)
     parts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.release.bundle.claims import Claim
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.naming import DUMMY
 from discreet.release.published import Published
 from discreet.release.report.attacker import attacker_part
@@ -17,7 +17,7 @@ from discreet.release.report.tables import tables_part
 __all__ = ["report_page"]
 
 
-def report_page(published: Published, claim: Claim) -> str:
+def report_page(published: Published, claim: StatedGuarantee) -> str:
     """Write the whole page."""
     main = (
         about_part(published, claim),

@@ -9,9 +9,9 @@ from typing import Any, final
 
 from discreet.mechanisms.text import decimal, places_for, plain
 from discreet.plots import Scale, ruler, scale_for, strip
-from discreet.query import Column, ReleaseTable
+from discreet.query import AnswerColumn, ReleaseTable
 from discreet.query.results.text import shown
-from discreet.release.bundle.meanings import Meaning, meanings_of
+from discreet.release.bundle.meanings import ColumnMeaning, meanings_of
 from discreet.release.bundle.naming import table_file
 from discreet.release.bundle.telling import confidence_words
 from discreet.release.published import Published, PublishedTable
@@ -87,7 +87,7 @@ class _Row:
     tidy_text: str
 
 
-def _column(table: ReleaseTable, tidy: ReleaseTable | None, column: Column, meaning: Meaning | None) -> str:
+def _column(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, meaning: ColumnMeaning | None) -> str:
     """Draw one measured column."""
     rows = [_row(table, tidy, column, row) for row in range(min(len(table), _MOST))]
     numbers = [n for row in rows for n in (row.value, row.low, row.high, row.tidy) if n is not None]
@@ -108,7 +108,7 @@ def _keys(table: ReleaseTable) -> str:
     return ", ".join(column.name for column in table.columns if not column.measured)
 
 
-def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: Column, row: int) -> _Row:
+def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, row: int) -> _Row:
     keys = [shown(key, row) for key in table.columns if not key.measured]
     cell, tidied = column[row], None if tidy is None else tidy.column(column.name)
     return _Row(
@@ -124,7 +124,7 @@ def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: Column, row: in
     )
 
 
-def _plain(column: Column, row: int, error: Fraction | None) -> str:
+def _plain(column: AnswerColumn, row: int, error: Fraction | None) -> str:
     """Write a tidy value with as many decimals as the raw one beside it."""
     value = column[row].value
     if isinstance(value, bool) or not isinstance(value, (int, Fraction)):

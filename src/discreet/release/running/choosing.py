@@ -10,7 +10,7 @@ import numpy as np
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.release.running.strategy import ONE, Strategy
-from discreet.release.running.tree import Tree
+from discreet.release.running.tree import DayTree
 from discreet.release.running.triangular import dailies, scaled_root, square_root, totals
 
 __all__ = ["MOST_DAYS", "best", "errors_by_day", "largest_error", "least_error", "strategies"]
@@ -25,7 +25,7 @@ def strategies(days: int) -> tuple[Strategy, ...]:
     if positive_integer(days, name="days") > MOST_DAYS:
         raise InvalidParameter(f"a series has at most {MOST_DAYS:,} days: begin a new one after that")
     scaled = (scaled_root(days),) if days <= _QUICK_DAYS else ()
-    return (*scaled, square_root(days), Tree(days), dailies(days), totals(days))
+    return (*scaled, square_root(days), DayTree(days), dailies(days), totals(days))
 
 
 def largest_error(strategy: Strategy, max_days: int) -> float:

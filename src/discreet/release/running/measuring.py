@@ -13,8 +13,8 @@ from discreet.errors import LedgerDamaged
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
 from discreet.query.facts import Kind
-from discreet.query.results.columns import Column
-from discreet.query.results.numbers import Numbers, compact
+from discreet.query.results.columns import AnswerColumn
+from discreet.query.results.numbers import ExactNumbers, compact
 from discreet.release.running.pricing import CONFIDENCE, STEP, PricedRunning
 
 __all__ = ["measured_day", "read_day", "table_of"]
@@ -53,13 +53,13 @@ def table_of(priced: PricedRunning, told: Sequence[str]) -> ReleaseTable:
     )
 
 
-def _days(priced: PricedRunning, count: int) -> Column:
+def _days(priced: PricedRunning, count: int) -> AnswerColumn:
     days = tuple(priced.day(number) for number in range(count))
-    return Column(name="day", kind=Kind.DATE, values=days, measured=False)
+    return AnswerColumn(name="day", kind=Kind.DATE, values=days, measured=False)
 
 
-def _totals(rounded: Sequence[int], errors: Sequence[int]) -> Column:
-    return Column(
+def _totals(rounded: Sequence[int], errors: Sequence[int]) -> AnswerColumn:
+    return AnswerColumn(
         name="total",
         kind=Kind.REAL,
         values=_numbers(rounded),
@@ -70,8 +70,8 @@ def _totals(rounded: Sequence[int], errors: Sequence[int]) -> Column:
     )
 
 
-def _numbers(steps: Sequence[int]) -> Numbers:
-    return Numbers(compact(np.array(steps, dtype=object)), step=STEP)
+def _numbers(steps: Sequence[int]) -> ExactNumbers:
+    return ExactNumbers(compact(np.array(steps, dtype=object)), step=STEP)
 
 
 def _notes(priced: PricedRunning) -> tuple[str, ...]:

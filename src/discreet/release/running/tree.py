@@ -9,12 +9,12 @@ from typing import final
 
 from discreet.release.running.strategy import ONE
 
-__all__ = ["Tree"]
+__all__ = ["DayTree"]
 
 
 @final
 @dataclass(frozen=True)
-class Tree:
+class DayTree:
     """Measure every stretch of 2^l days that begins at a multiple of 2^l, when it has ended. [DNPR10, CSS11]
 
     Totals use the best estimate of a stretch from its own measurement and those inside it. [Hon15]

@@ -20,7 +20,7 @@ Axes: TypeAlias = tuple[int, ...]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Block:
+class AtomBlock:
     """Atoms added up over some axes, from the smallest block that has all the others."""
 
     axes: Axes  # that are left
@@ -35,7 +35,7 @@ class Adding:
     """The linear map from atoms to the cells of all tables, one table after the other, and its transpose."""
 
     shape: tuple[int, ...]  # of the atoms
-    blocks: tuple[Block, ...]  # finer ones first
+    blocks: tuple[AtomBlock, ...]  # finer ones first
     spots: tuple[Spot, ...]
     block_of: tuple[int, ...]  # by table
 
@@ -72,8 +72,8 @@ def adding(spots: Sequence[Spot], shape: tuple[int, ...]) -> Adding:
     return Adding(shape, blocks, tuple(spots), tuple(kept.index(spot.axes) for spot in spots))
 
 
-def _block(axes: Axes, before: list[Axes], shape: tuple[int, ...]) -> Block:
+def _block(axes: Axes, before: list[Axes], shape: tuple[int, ...]) -> AtomBlock:
     finer = next((n for n in range(len(before) - 1, -1, -1) if set(before[n]) > set(axes)), None)
     left = tuple(range(len(shape))) if finer is None else before[finer]
     over = tuple(place for place, axis in enumerate(left) if axis not in axes)
-    return Block(axes, finer, over, tuple(shape[axis] if axis in axes else 1 for axis in left))
+    return AtomBlock(axes, finer, over, tuple(shape[axis] if axis in axes else 1 for axis in left))

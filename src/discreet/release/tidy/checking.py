@@ -8,20 +8,20 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.query.planning.answers import Released, answer
-from discreet.query.planning.priced import Priced
-from discreet.query.question import Answer
-from discreet.query.results import Column
+from discreet.query.planning.answers import ReleasedNumbers, answer
+from discreet.query.planning.priced import PricedQuery
+from discreet.query.question import ReleasedMeasure
+from discreet.query.results import AnswerColumn
 from discreet.release.plan import ReleasePlan, TablePlan
 from discreet.release.tidy.families import NEVER_POSITIVE, families, known_of, layout_of
 from discreet.release.tidy.known import known_cells, whole_totals
-from discreet.release.tidy.layout import Layout
+from discreet.release.tidy.layout import CellLayout
 from discreet.release.tidy.measures import adds_up
 
 __all__ = ["check_tidy"]
 
 
-def check_tidy(plan: ReleasePlan, priced: Mapping[str, Priced]) -> None:
+def check_tidy(plan: ReleasePlan, priced: Mapping[str, PricedQuery]) -> None:
     """Refuse families that cannot be made to add up, and invariants that contradict each other. Free.
 
     `priced` has the plan of every table of a family by its name.
@@ -55,7 +55,7 @@ def _some(named: Mapping[str, TablePlan]) -> str:
     return ", ".join(listed[:12]) + (" and more" if len(listed) > 12 else "")
 
 
-def _check_family(plan: ReleasePlan, tables: Sequence[TablePlan], priced: Mapping[str, Priced]) -> None:
+def _check_family(plan: ReleasePlan, tables: Sequence[TablePlan], priced: Mapping[str, PricedQuery]) -> None:
     keys = {table.name: tuple(key.domain or () for key in priced[table.name].question.keys) for table in tables}
     layout = layout_of(tables, plan.levels, keys)
     for column, measure in tables[0].measures.items():
@@ -63,7 +63,7 @@ def _check_family(plan: ReleasePlan, tables: Sequence[TablePlan], priced: Mappin
             _check_column(plan, tables, layout, _public_facts(priced[tables[0].name], column))
 
 
-def _check_column(plan: ReleasePlan, tables: Sequence[TablePlan], layout: Layout, column: Column) -> None:
+def _check_column(plan: ReleasePlan, tables: Sequence[TablePlan], layout: CellLayout, column: AnswerColumn) -> None:
     grain = column.grain or Fraction(1)
     grain = -grain if column.limits == NEVER_POSITIVE else grain
     known = known_of(plan.invariants, tables, layout, column.name, grain)
@@ -75,12 +75,12 @@ def _check_column(plan: ReleasePlan, tables: Sequence[TablePlan], layout: Layout
     whole_totals(cells, np.zeros(cells.count), not_negative=grain < 0 or column.limits[0] == 0)
 
 
-def _public_facts(priced: Priced, name: str) -> Column:
+def _public_facts(priced: PricedQuery, name: str) -> AnswerColumn:
     """Return a column as it will be published, with its grain and limits, and without any values."""
     draft = priced.draft
     shown = next(output for output in draft.question.outputs if output.name == name)
-    if not isinstance(shown.value, Answer):
+    if not isinstance(shown.value, ReleasedMeasure):
         raise InvalidParameter(f"{name} is computed from released values and so does not add up")
-    nothing = Released(tuple(np.zeros(0, np.int64) for _ in draft.numbers), (), (), 0)
+    nothing = ReleasedNumbers(tuple(np.zeros(0, np.int64) for _ in draft.numbers), (), (), 0)
     made = answer(draft, shown.value.measure, nothing, draft.spend.confidence)
-    return Column(name=name, kind=made.kind, values=(), limits=made.limits, grain=made.grain)
+    return AnswerColumn(name=name, kind=made.kind, values=(), limits=made.limits, grain=made.grain)

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.release.tidy.adding import adding
 from discreet.release.tidy.known import known_cells, whole_totals
-from discreet.release.tidy.layout import Layout
-from discreet.release.tidy.least_squares import Family, least_squares
+from discreet.release.tidy.layout import CellLayout
+from discreet.release.tidy.least_squares import FamilyColumn, least_squares
 from discreet.release.tidy.nonnegative import nonnegative
 from discreet.release.tidy.whole import whole
 
@@ -37,13 +37,13 @@ class RawColumn:
     not_negative: bool
 
 
-def estimate(layout: Layout, column: RawColumn) -> dict[str, Floats]:
+def estimate(layout: CellLayout, column: RawColumn) -> dict[str, Floats]:
     """Return the weighted least squares estimate of every cell: consistent and unbiased, neither whole nor positive."""
     family = family_of(layout, column)
     return dict(zip(column.values, family.adding.up(least_squares(family)), strict=True))
 
 
-def tidy_column(layout: Layout, column: RawColumn) -> dict[str, Places]:
+def tidy_column(layout: CellLayout, column: RawColumn) -> dict[str, Places]:
     """Return whole numbers of grains that add up in all tables."""
     family = family_of(layout, column)
     atoms = least_squares(family)
@@ -56,21 +56,21 @@ def tidy_column(layout: Layout, column: RawColumn) -> dict[str, Places]:
     return {table: _added(layout, table, rounded) for table in column.values}
 
 
-def _added(layout: Layout, table: str, atoms: Places) -> Places:
+def _added(layout: CellLayout, table: str, atoms: Places) -> Places:
     spot = layout.spots[table]
     cells = np.zeros(spot.cells, np.int64)
     np.add.at(cells, spot.of_atom, atoms)
     return cells
 
 
-def family_of(layout: Layout, column: RawColumn) -> Family:
+def family_of(layout: CellLayout, column: RawColumn) -> FamilyColumn:
     """Return the least squares problem of a column."""
     if sum(float(np.abs(values).sum()) for values in column.values.values()) > LARGEST:
         raise InvalidParameter("its values are too many grains to be added up in floats: declare a coarser step")
     spots = [layout.spots[table] for table in column.values]
     numbers = {table: number for number, table in enumerate(column.values)}
     known = {(numbers[table], cell): value for (table, cell), value in column.known.items()}
-    return Family(
+    return FamilyColumn(
         adding(spots, layout.shape),
         tuple(_there(layout, table, values) for table, values in column.values.items()),
         tuple(float(column.deviations[table]) for table in column.values),
@@ -78,7 +78,7 @@ def family_of(layout: Layout, column: RawColumn) -> Family:
     )
 
 
-def _there(layout: Layout, table: str, values: Floats) -> Floats:
+def _there(layout: CellLayout, table: str, values: Floats) -> Floats:
     """Leave out what is in cells that no atom is in, such as a district of another region: those are zero."""
     spot = layout.spots[table]
     there = np.zeros(spot.cells, np.bool_)

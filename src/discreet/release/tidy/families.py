@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from discreet.errors import InvalidParameter
 from discreet.release.plan import Invariant, Level, TablePlan
-from discreet.release.tidy.layout import Layout, lay_out
+from discreet.release.tidy.layout import CellLayout, lay_out
 
 __all__ = ["NEVER_POSITIVE", "families", "known_of", "layout_of"]
 
@@ -27,7 +27,9 @@ def families(tables: Iterable[TablePlan]) -> dict[str, list[TablePlan]]:
     return found
 
 
-def layout_of(tables: Sequence[TablePlan], levels: Sequence[Level], keys: Mapping[str, tuple[Values, ...]]) -> Layout:
+def layout_of(
+    tables: Sequence[TablePlan], levels: Sequence[Level], keys: Mapping[str, tuple[Values, ...]]
+) -> CellLayout:
     """Place the cells of all tables of a family; `keys` lists the public values of every key of every table."""
     known = {level.name for level in levels}
     domains: dict[str, Values] = {}
@@ -45,7 +47,7 @@ def _canonical(names: Iterable[str], levels: set[str]) -> tuple[str, ...]:
 
 
 def known_of(
-    invariants: Iterable[Invariant], tables: Sequence[TablePlan], layout: Layout, column: str, grain: Fraction
+    invariants: Iterable[Invariant], tables: Sequence[TablePlan], layout: CellLayout, column: str, grain: Fraction
 ) -> dict[tuple[str, int], int]:
     """Return what is known of a column, in grains, by table and cell."""
     found: dict[tuple[str, int], int] = {}
@@ -68,7 +70,7 @@ def _about(
     return ((one, named[one.table]) for one in invariants if one.table in named and one.column == column)
 
 
-def _row(invariant: Invariant, table: TablePlan, layout: Layout) -> list[Hashable]:
+def _row(invariant: Invariant, table: TablePlan, layout: CellLayout) -> list[Hashable]:
     """Return the values of the keys that tell the row."""
     said = {name.casefold(): value for name, value in invariant.where.items()}
     if set(said) != {name.casefold() for name in table.by}:

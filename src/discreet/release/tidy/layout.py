@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.release.plan import Level
 
-__all__ = ["MOST_ATOMS", "Layout", "Spot", "lay_out"]
+__all__ = ["MOST_ATOMS", "CellLayout", "Spot", "lay_out"]
 
 Places: TypeAlias = NDArray[np.int64]
 Domains: TypeAlias = Mapping[str, tuple[Hashable, ...]]
@@ -58,7 +58,7 @@ class Spot:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class CellLayout:
     """A family of tables by name, and the atoms they are sums of: a block with one axis for each column."""
 
     shape: tuple[int, ...]
@@ -69,7 +69,7 @@ class Layout:
         return prod(self.shape)
 
 
-def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], domains: Domains) -> Layout:
+def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], domains: Domains) -> CellLayout:
     """Place every cell of every table; `domains` lists the public values of every column and level that is used.
 
     Refused are levels that do not have each value once, and families with too many atoms.
@@ -84,7 +84,7 @@ def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], d
             f"all groupings of this family together make {prod(shape):,} groups, more than the {MOST_ATOMS:,} that are "
             "made to add up: publish fewer columns in one family, or coarser ones"
         )
-    return Layout(shape, {table: _spot(by, axes, shape, domains) for table, by in groupings.items()})
+    return CellLayout(shape, {table: _spot(by, axes, shape, domains) for table, by in groupings.items()})
 
 
 def _bases_by_use(groupings: Mapping[str, tuple[str, ...]], named: Mapping[str, Level]) -> list[str]:

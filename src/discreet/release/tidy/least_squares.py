@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.release.tidy.adding import Adding
 from discreet.release.tidy.known import Known
 
-__all__ = ["Family", "least_squares"]
+__all__ = ["FamilyColumn", "least_squares"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Flags: TypeAlias = NDArray[np.bool_]
@@ -23,7 +23,7 @@ TIGHT = 1e-9  # A slope that is as good as none, where one standard deviation ma
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Family:
+class FamilyColumn:
     """One additive column of all tables of a family, in grains."""
 
     adding: Adding
@@ -55,7 +55,7 @@ class Family:
 
 
 def least_squares(
-    family: Family, *, start: Floats | None = None, free: Flags | None = None, tolerance: float = TIGHT
+    family: FamilyColumn, *, start: Floats | None = None, free: Flags | None = None, tolerance: float = TIGHT
 ) -> Floats:
     """Minimise the misfit over atoms that have all known sums; those that are not `free` stay at zero.
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.release.tidy.least_squares import Family, least_squares
+from discreet.release.tidy.least_squares import FamilyColumn, least_squares
 
 __all__ = ["nonnegative"]
 
@@ -21,7 +21,7 @@ FEW = 50  # Atoms that are worth being exchanged one by one.
 ROUGH, FINE = 1e-3, 1e-5  # First most of it with little effort, then the rest.
 
 
-def nonnegative(family: Family, start: Floats) -> Floats:
+def nonnegative(family: FamilyColumn, start: Floats) -> Floats:
     """Minimise the misfit over atoms that are not negative; the total of every class of atoms must be known.
 
     Theorem     Atoms at zero whose slope points below zero, and free ones without slope, are the minimum. Atoms that
@@ -36,7 +36,7 @@ def nonnegative(family: Family, start: Floats) -> Floats:
     return np.maximum(atoms, 0.0)
 
 
-def _exchanged(family: Family, atoms: Floats, free: Flags, tolerance: float) -> tuple[Floats, Flags, bool]:
+def _exchanged(family: FamilyColumn, atoms: Floats, free: Flags, tolerance: float) -> tuple[Floats, Flags, bool]:
     """Return atoms, which of them are free, and whether that is the minimum."""
     best, patience = family.adding.atoms + 1, PATIENCE
     for _ in range(ROUNDS):
@@ -54,24 +54,24 @@ def _exchanged(family: Family, atoms: Floats, free: Flags, tolerance: float) -> 
     return atoms, free, False
 
 
-def _small(family: Family, tolerance: float) -> float:
+def _small(family: FamilyColumn, tolerance: float) -> float:
     """What is as good as zero: ten times what the tolerance leaves of slopes, as a part of a standard deviation."""
     return 10 * tolerance * min(family.deviations)
 
 
-def _wrong(family: Family, atoms: Floats, free: Flags, small: float) -> NDArray[np.intp]:
+def _wrong(family: FamilyColumn, atoms: Floats, free: Flags, small: float) -> NDArray[np.intp]:
     """Return the free atoms that are below zero, and those at zero that should be above."""
     below, wanted = free & (atoms < -small), _wanted(family, atoms, free, small) & _open(family)
     return np.flatnonzero(below | wanted)
 
 
-def _open(family: Family) -> Flags:
+def _open(family: FamilyColumn) -> Flags:
     """Return the atoms that may be above zero: all but those of classes without anything in them."""
     empty = family.known.spread((family.known.values == 0).astype(np.float64)) > 0
     return ~empty
 
 
-def _wanted(family: Family, atoms: Floats, free: Flags, small: float) -> Flags:
+def _wanted(family: FamilyColumn, atoms: Floats, free: Flags, small: float) -> Flags:
     """Return atoms at zero that would make the misfit smaller above it."""
     known, slope = family.known, family.slope(family.misses(atoms))
     if known.count:
@@ -81,7 +81,7 @@ def _wanted(family: Family, atoms: Floats, free: Flags, small: float) -> Flags:
     return wanted
 
 
-def _shrunk(family: Family, atoms: Floats, free: Flags) -> Floats:
+def _shrunk(family: FamilyColumn, atoms: Floats, free: Flags) -> Floats:
     """Set to zero what is below it until nothing is; in a class with a total above zero something stays free."""
     for _ in range(family.adding.atoms):
         atoms = least_squares(family, start=atoms, free=free, tolerance=ROUGH)

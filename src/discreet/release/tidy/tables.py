@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.query import Column, ReleaseTable
-from discreet.query.results import Numbers
+from discreet.query import AnswerColumn, ReleaseTable
+from discreet.query.results import ExactNumbers
 from discreet.release.plan import Invariant, ReleasePlan
 from discreet.release.published import PublishedTable
 from discreet.release.tidy.column import RawColumn, tidy_column
 from discreet.release.tidy.families import NEVER_POSITIVE, families, known_of, layout_of
-from discreet.release.tidy.layout import Layout
+from discreet.release.tidy.layout import CellLayout
 from discreet.release.tidy.measures import adds_up
 
 __all__ = ["family_layout", "raw_column", "tidy_tables"]
@@ -55,7 +55,7 @@ def _alone(plan: ReleasePlan, table: PublishedTable) -> ReleaseTable:
     return _noted(replace(made, columns=reasoned), TIDIED)
 
 
-def _known(plan: ReleasePlan, table: PublishedTable, column: Column) -> Column:
+def _known(plan: ReleasePlan, table: PublishedTable, column: AnswerColumn) -> AnswerColumn:
     rows = {row: one.value for one in plan.invariants for row in _rows(one, table, column.name)}
     if not rows:
         return column
@@ -96,21 +96,21 @@ def _noted(table: ReleaseTable, *notes: str) -> ReleaseTable:
     return replace(table, notes=(*table.notes, *notes))
 
 
-def _filled(table: ReleaseTable, name: str, values: Numbers) -> ReleaseTable:
+def _filled(table: ReleaseTable, name: str, values: ExactNumbers) -> ReleaseTable:
     columns = (replace(one, values=values) if one.name == name else one for one in table.columns)
     return replace(table, columns=tuple(columns))
 
 
-def _solved(plan: ReleasePlan, tables: Tables, layout: Layout, name: str, measure: str) -> dict[str, Numbers]:
+def _solved(plan: ReleasePlan, tables: Tables, layout: CellLayout, name: str, measure: str) -> dict[str, ExactNumbers]:
     """Return the tidy values of one column, by table and row."""
     if not adds_up(measure):
         raise InvalidParameter("only counts of rows and sums do; say tidy = false to publish raw values alone")
     grain, column = raw_column(plan, tables, layout, name)
     cells = tidy_column(layout, column)
-    return {table: Numbers(cells[table][_cells(layout, tables[table])], step=grain) for table in tables}
+    return {table: ExactNumbers(cells[table][_cells(layout, tables[table])], step=grain) for table in tables}
 
 
-def family_layout(plan: ReleasePlan, tables: Tables) -> Layout:
+def family_layout(plan: ReleasePlan, tables: Tables) -> CellLayout:
     """Place the cells of all tables of a family; every table must have a row for every combination of public keys."""
     keys = {name: tuple(tuple(dict.fromkeys(key)) for key in _keys(table)) for name, table in tables.items()}
     layout = layout_of([table.plan for table in tables.values()], plan.levels, keys)
@@ -125,16 +125,16 @@ def _keys(table: PublishedTable) -> list[list[Any]]:
     return [_listed(column) for column in table.raw.columns[: len(table.plan.by)]]
 
 
-def _listed(column: Column) -> list[Any]:
+def _listed(column: AnswerColumn) -> list[Any]:
     return [column.values[row] for row in range(len(column))]
 
 
-def _cells(layout: Layout, table: PublishedTable) -> NDArray[np.int64]:
+def _cells(layout: CellLayout, table: PublishedTable) -> NDArray[np.int64]:
     """Return the cell of every row."""
     return layout.spots[table.plan.name].cells_of(_keys(table), len(table.raw))
 
 
-def raw_column(plan: ReleasePlan, tables: Tables, layout: Layout, name: str) -> tuple[Fraction, RawColumn]:
+def raw_column(plan: ReleasePlan, tables: Tables, layout: CellLayout, name: str) -> tuple[Fraction, RawColumn]:
     """Return the grain of a column, and the column in grains; of sums that are never positive, in negative ones."""
     columns = {table: one.raw.column(name) for table, one in tables.items()}
     grains = [column.grain for column in columns.values()]
@@ -153,7 +153,7 @@ def raw_column(plan: ReleasePlan, tables: Tables, layout: Layout, name: str) -> 
     )
 
 
-def _by_cell(layout: Layout, table: PublishedTable, column: Column, grain: Fraction) -> NDArray[np.float64]:
+def _by_cell(layout: CellLayout, table: PublishedTable, column: AnswerColumn, grain: Fraction) -> NDArray[np.float64]:
     by_cell = np.zeros(layout.spots[table.plan.name].cells)
     by_cell[_cells(layout, table)] = [float(value / grain) for value in _listed(column)]
     return by_cell

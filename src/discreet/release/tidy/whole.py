@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.release.tidy.layout import Spot
-from discreet.release.tidy.least_squares import Family
+from discreet.release.tidy.least_squares import FamilyColumn
 
 __all__ = ["whole"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Places: TypeAlias = NDArray[np.int64]
 
-ROUNDS = 200
+WHOLE_ROUNDS = 200
 IN_VAIN = 1000
 WORTH_IT = 1e-4  # steps in a round, for each atom; below ten thousand atoms, any
 SMALL = 1e-9  # Gains that could be rounding errors.
 WIDE = 10  # Rounding errors of n atoms add up to about half the root of n.
 
 
-def whole(family: Family, spots: Sequence[Spot], atoms: Floats, *, not_negative: bool) -> Places:
+def whole(family: FamilyColumn, spots: Sequence[Spot], atoms: Floats, *, not_negative: bool) -> Places:
     """Return whole atoms near real ones, with the known total of every class; hardly a step makes the misfit less.
 
     A step moves one atom by one, or one up and another of its class down. Where noise is so wide that no table could
@@ -33,14 +33,14 @@ def whole(family: Family, spots: Sequence[Spot], atoms: Floats, *, not_negative:
     rounded = _rounded(family, atoms)
     if min(family.deviations) > WIDE * atoms.size**0.5:
         return rounded
-    search = _Search.start(family, spots, rounded, not_negative=not_negative)
-    for _ in range(ROUNDS):
+    search = _WholeSearch.start(family, spots, rounded, not_negative=not_negative)
+    for _ in range(WHOLE_ROUNDS):
         if search.single_steps() + search.double_steps() <= WORTH_IT * atoms.size:
             break
     return np.array(search.atoms, np.int64)
 
 
-def _rounded(family: Family, atoms: Floats) -> Places:
+def _rounded(family: FamilyColumn, atoms: Floats) -> Places:
     """Round so that the sum of every run of neighbours of one class is off by less than one."""
     order = np.argsort(family.known.classes, kind="stable")
     classes = family.known.classes[order]
@@ -55,7 +55,7 @@ def _rounded(family: Family, atoms: Floats) -> Places:
     return _settled(family, result)
 
 
-def _settled(family: Family, atoms: Places) -> Places:
+def _settled(family: FamilyColumn, atoms: Places) -> Places:
     """Give every class its total to the last unit: floats may have missed large ones by a few."""
     known = family.known
     sums = np.zeros(known.count + 1, np.int64)
@@ -78,10 +78,10 @@ def _while_it_helps(steps: Iterator[bool]) -> int:
 
 @final
 @dataclass(slots=True)
-class _Search:
+class _WholeSearch:
     """Whole atoms and how far the cells that they add up to are from the raw ones."""
 
-    family: Family
+    family: FamilyColumn
     weights: tuple[float, ...]
     spots: Sequence[Spot]
     of_atom: list[list[int]]  # by table
@@ -91,7 +91,7 @@ class _Search:
     not_negative: bool
 
     @classmethod
-    def start(cls, family: Family, spots: Sequence[Spot], atoms: Places, *, not_negative: bool) -> _Search:
+    def start(cls, family: FamilyColumn, spots: Sequence[Spot], atoms: Places, *, not_negative: bool) -> _WholeSearch:
         cells = family.adding.up(atoms.astype(np.float64))
         parts = zip(family.weights, cells, family.raw, strict=True)
         misses = [(weight * (cell - raw)).tolist() for weight, cell, raw in parts]

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.learn.torch.secret_chance import secret_generator
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.denoiser import Denoiser
 from discreet.synth.diffusion.networks.convolutional import ConvolutionalNetwork
 from discreet.synth.diffusion.networks.linear import LinearNetwork
@@ -18,7 +18,7 @@ from discreet.synth.domain.images import Images
 __all__ = ["build", "shapes", "tensor"]
 
 
-def build(network: Network, domain: Images, coordinates: Coordinates) -> Denoiser:
+def build(network: Network, domain: Images, coordinates: PictureCoordinates) -> Denoiser:
     """Make a denoiser that has learnt nothing yet."""
     axes = tensor(coordinates.axes)
     return Denoiser(
@@ -30,7 +30,7 @@ def build(network: Network, domain: Images, coordinates: Coordinates) -> Denoise
     )
 
 
-def shapes(network: Network, domain: Images, coordinates: Coordinates) -> dict[str, torch.Size]:
+def shapes(network: Network, domain: Images, coordinates: PictureCoordinates) -> dict[str, torch.Size]:
     """Return the shapes of all weights; no memory is taken for them."""
     with torch.device("meta"):
         return {name: value.shape for name, value in _network(network, domain, coordinates.places).state_dict().items()}

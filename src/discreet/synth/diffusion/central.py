@@ -22,7 +22,7 @@ from discreet.privacy.events import Gaussian
 from discreet.synth.diffusion.products import noisy_products, products_variance, shortened
 from discreet.synth.domain.images import BRIGHTEST
 
-__all__ = ["CentralRelease", "NoisySums"]
+__all__ = ["CentralRelease", "NoisyPictureSums"]
 
 AT_ONCE = 1 << 12  # Pictures that are added up at once.
 
@@ -76,11 +76,11 @@ class CentralRelease:
         shift += self.longest**4 / (2 * products) if self.products else 0
         return Gaussian(variance=1, squared_sensitivity=shift)
 
-    def release(self, pictures: NDArray[np.uint8], labels: NDArray[np.int32]) -> NoisySums:
+    def release(self, pictures: NDArray[np.uint8], labels: NDArray[np.int32]) -> NoisyPictureSums:
         """Add up and add noise."""
         sums, counts, products = self.exact(pictures, labels)
         pixel, count, product = self.variances
-        return NoisySums(
+        return NoisyPictureSums(
             pixels=sums + noise.rounded_gaussian(variance=pixel, size=sums.shape),
             counts=counts + noise.rounded_gaussian(variance=count, size=counts.shape),
             products=noisy_products(products, product) if self.products else None,
@@ -106,7 +106,7 @@ class CentralRelease:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class NoisySums:
+class NoisyPictureSums:
     """What was released about all pictures. All of it is public."""
 
     pixels: NDArray[np.int64]  # (classes, pixels)

@@ -9,11 +9,11 @@ from typing import Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.diffusion.central import NoisySums
+from discreet.synth.diffusion.central import NoisyPictureSums
 from discreet.synth.diffusion.products import edge
 from discreet.synth.domain.images import BRIGHTEST
 
-__all__ = ["Coordinates"]
+__all__ = ["PictureCoordinates"]
 
 _LEAST = 1e-2  # The smallest spread of a coordinate, for pixels from -1 to 1.
 Numbers = NDArray[np.float32]
@@ -21,7 +21,7 @@ Numbers = NDArray[np.float32]
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Coordinates:
+class PictureCoordinates:
     """A public change of axes. Pixels go from -1 to 1; the last class means that none is told.
 
     The denoiser learns the first `places` coordinates. Whatever is at right angles to them is drawn as normal noise
@@ -53,7 +53,7 @@ class Coordinates:
         )
 
     @classmethod
-    def found(cls, sums: NoisySums, *, spread: float, places: int | None) -> Self:
+    def found(cls, sums: NoisyPictureSums, *, spread: float, places: int | None) -> Self:
         """Make averages, and axes if products of pixels were bought, of noisy sums. This is post-processing."""
         counts = np.maximum(sums.counts, 1).astype(np.float64)
         means = np.clip(sums.pixels / (BRIGHTEST * counts[:, None]), 0.0, 1.0)
@@ -73,7 +73,7 @@ class Coordinates:
             rest=2 * np.sqrt(rest).astype(np.float32),
         )
 
-    def turned(self, products: NDArray[np.int64], counts: NDArray[np.int64], variance: Fraction) -> Coordinates:
+    def turned(self, products: NDArray[np.int64], counts: NDArray[np.int64], variance: Fraction) -> PictureCoordinates:
         """Give each class axes and deviations of its own, from noisy products of coordinates. Post-processing.
 
         What does not stand out of the noise is taken to be as it is for all classes together.
@@ -99,7 +99,7 @@ def _floored(deviations: NDArray[np.float64]) -> Numbers:
 
 
 def _axes(
-    sums: NoisySums, means: NDArray[np.float64], counts: NDArray[np.float64], places: int
+    sums: NoisyPictureSums, means: NDArray[np.float64], counts: NDArray[np.float64], places: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the axes along which pictures of one class differ most, their variances, and what is left of each pixel.
 

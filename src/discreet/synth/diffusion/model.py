@@ -13,7 +13,7 @@ from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.stored_names import StoredName, stored_names
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.options import Convolutional, Ddim, Heun, Linear, Network, Sampler
 from discreet.synth.diffusion.start import Start
 from discreet.synth.domain.images import Images
@@ -120,7 +120,7 @@ class DiffusionModel:
         return len(self.domain.classes)
 
 
-def _coordinates(arrays: dict[str, NDArray[Any]], classes: int, pixels: int) -> Coordinates:
+def _coordinates(arrays: dict[str, NDArray[Any]], classes: int, pixels: int) -> PictureCoordinates:
     names = ("axes", "centres", "scale", "frames", "spreads", "rest")
     axes, centres, scale, frames, spreads, rest = (np.asarray(arrays[name], np.float32) for name in names)
     places = axes.shape[1] if axes.ndim == 2 else 0
@@ -131,7 +131,7 @@ def _coordinates(arrays: dict[str, NDArray[Any]], classes: int, pixels: int) -> 
         raise InvalidParameter("its axes, centres or spreads do not fit the pictures")
     if not (spreads > 0).all() or not (scale > 0).all() or (rest < 0).any():
         raise InvalidParameter("its spreads are out of range")
-    return Coordinates(axes=axes, centres=centres, scale=scale, frames=frames, spreads=spreads, rest=rest)
+    return PictureCoordinates(axes=axes, centres=centres, scale=scale, frames=frames, spreads=spreads, rest=rest)
 
 
 def _said(option: Any, kinds: Mapping[type[Any], StoredName]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from discreet.mechanisms.text import plain, significant_up
 from discreet.privacy import Composed, Event, Gaussian, PoissonSampled, Relation, Repeated, calibrate
 from discreet.synth.diffusion.central import CentralRelease
 from discreet.synth.diffusion.frames import FrameRelease
-from discreet.synth.diffusion.schedule import Schedule
+from discreet.synth.diffusion.schedule import LearningSchedule
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.method import Terms
 
@@ -36,7 +36,7 @@ class DiffusionPlan:
 
     method: Diffusion
     domain: Images
-    schedule: Schedule
+    schedule: LearningSchedule
     delta: Fraction
     central: CentralRelease | None
     frames: FrameRelease | None
@@ -45,7 +45,7 @@ class DiffusionPlan:
     @classmethod
     def of(cls, method: Diffusion, terms: Terms[Images]) -> Self:
         """Give the warm-up its share, and learning the least noise that keeps epsilon."""
-        schedule = Schedule.of(method, terms)
+        schedule = LearningSchedule.of(method, terms)
         central, frames = _bought_first(method, terms)
         first = tuple(part.event for part in (central, frames) if part is not None)
         multiplier = _multiplier(terms.epsilon, terms.delta, first, schedule.rate, schedule.steps)

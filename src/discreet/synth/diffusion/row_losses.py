@@ -11,11 +11,11 @@ from discreet.learn.torch.layers import SecretNormal
 from discreet.synth.diffusion.denoiser import Denoiser
 from discreet.synth.diffusion.scaling import left
 
-__all__ = ["RowLosses"]
+__all__ = ["DiffusionRowLosses"]
 
 
 @final
-class RowLosses(nn.Module):
+class DiffusionRowLosses(nn.Module):
     """What private training clips: the mean over K draws of a row's squared error, in units of what is to be learnt.
 
     Theorem     The K draws of a row go into one number, whose gradient is clipped once. So a row moves the sum by at

@@ -13,7 +13,7 @@ from discreet.synth.method import Terms
 if TYPE_CHECKING:
     from discreet.synth.diffusion.method import Diffusion
 
-__all__ = ["Schedule"]
+__all__ = ["LearningSchedule"]
 
 _MUCH = 3  # An epsilon from which on gradients say much more than averages do.
 _LARGEST = 4096  # A batch, if none is said.
@@ -21,7 +21,7 @@ _LARGEST = 4096  # A batch, if none is said.
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class LearningSchedule:
     """All of it is public."""
 
     public_rows: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 
 if TYPE_CHECKING:
     from discreet.synth.diffusion.planning import DiffusionPlan
@@ -21,7 +21,7 @@ __all__ = ["Start"]
 class Start:
     """Coordinates, how likely each class is, and how many pictures there are. All of it is public."""
 
-    coordinates: Coordinates
+    coordinates: PictureCoordinates
     chances: NDArray[np.float64]  # (classes,), adding up to 1
     rows: int
 
@@ -31,10 +31,12 @@ class Start:
         method, classes = plan.method, len(plan.domain.classes)
         even = np.full(classes, 1 / classes)
         if plan.central is None or method.warm_up is None:
-            return cls(Coordinates.guessed(plan.domain.pixels, classes, method.spread), even, plan.schedule.public_rows)
+            return cls(
+                PictureCoordinates.guessed(plan.domain.pixels, classes, method.spread), even, plan.schedule.public_rows
+            )
         sums = plan.central.release(pictures, labels)
         counts = np.maximum(sums.counts, 0)
-        found = Coordinates.found(sums, spread=method.spread, places=method.warm_up.places)
+        found = PictureCoordinates.found(sums, spread=method.spread, places=method.warm_up.places)
         if plan.frames is not None:
             products = plan.frames.release(pictures, labels, axes=found.axes, centres=found.centres[:classes])
             found = found.turned(products, sums.counts, plan.frames.variance)

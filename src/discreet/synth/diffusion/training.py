@@ -15,9 +15,9 @@ from discreet.errors import Refused
 from discreet.learn.torch import make_private
 from discreet.learn.torch.training import Callback, PrivateTraining
 from discreet.synth.diffusion.building import build, tensor
-from discreet.synth.diffusion.coordinates import Coordinates
+from discreet.synth.diffusion.coordinates import PictureCoordinates
 from discreet.synth.diffusion.model import DiffusionModel
-from discreet.synth.diffusion.row_losses import RowLosses
+from discreet.synth.diffusion.row_losses import DiffusionRowLosses
 from discreet.synth.diffusion.start import Start
 from discreet.synth.domain.images import BRIGHTEST, ImageRows
 from discreet.synth.progress import progress_line
@@ -40,7 +40,7 @@ def train(plan: DiffusionPlan, rows: ImageRows, *, progress: bool) -> DiffusionM
         begin(plan, start.coordinates, *data, callback=lambda _: tell("")) as private,
         private.fit(progress=False).averaged() as learnt,
     ):
-        assert isinstance(learnt, RowLosses)
+        assert isinstance(learnt, DiffusionRowLosses)
         state = learnt.denoiser.network.state_dict()
         weights = {name: value.numpy().copy() for name, value in state.items()}
     return DiffusionModel(
@@ -54,7 +54,7 @@ def train(plan: DiffusionPlan, rows: ImageRows, *, progress: bool) -> DiffusionM
 
 def begin(
     plan: DiffusionPlan,
-    coordinates: Coordinates,
+    coordinates: PictureCoordinates,
     pictures: Tensor,
     labels: Tensor,
     *,
@@ -62,7 +62,7 @@ def begin(
 ) -> PrivateTraining:
     """Set up the noisy gradients of a plan, and make sure that they are the ones that it prices."""
     method, schedule = plan.method, plan.schedule
-    model = RowLosses(
+    model = DiffusionRowLosses(
         build(method.network, plan.domain, coordinates),
         axes=tensor(coordinates.axes),
         draws=method.draws,
@@ -96,7 +96,7 @@ def try_out(plan: DiffusionPlan) -> None:
     """Set everything up on pictures of zeros, so that what cannot be trained here is refused before it is paid for."""
     classes, pixels = len(plan.domain.classes), plan.domain.pixels
     places = None if plan.method.warm_up is None else plan.method.warm_up.places
-    guessed = Coordinates.guessed(pixels, classes, plan.method.spread, places=places)
+    guessed = PictureCoordinates.guessed(pixels, classes, plan.method.spread, places=places)
     if plan.frames is not None:
         counts = np.ones(classes, np.int64)
         guessed = guessed.turned(np.zeros((classes, guessed.places, guessed.places), np.int64), counts, Fraction(1))

@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.numeric import Numeric
-from discreet.synth.domain.tables import Table, table_of
+from discreet.synth.domain.tables import UnreadTable, table_of
 from discreet.synth.domain.units import kept_rows
 
 __all__ = ["Coder", "TableRows"]
@@ -91,7 +91,7 @@ class TableRows:
     """
 
     coder: Coder
-    _table: Table = field(repr=False)
+    _table: UnreadTable = field(repr=False)
     unit: str | None = None
     rows_per_unit: int = 1
 

@@ -17,7 +17,7 @@ from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric
 
 if TYPE_CHECKING:
-    from discreet.synth.domain.domain_model import ColumnModel
+    from discreet.synth.domain.domain_model import DomainColumnModel
 
 __all__ = ["domain_text", "names_text", "read_domain"]
 
@@ -51,7 +51,7 @@ def read_domain(path: str | Path) -> Domain:
     return Domain(columns, impossible=model.impossible)
 
 
-def _declared(column: ColumnModel) -> Declared:
+def _declared(column: DomainColumnModel) -> Declared:
     said = column.model_fields_set
     if "values" in said:
         _check(said, _OF_CATEGORIES, "a category")

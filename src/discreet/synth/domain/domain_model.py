@@ -8,10 +8,10 @@ from pydantic import Field
 
 from discreet.query.session.policy_model import Bound, Count, Name, Strict
 
-__all__ = ["ColumnModel", "DomainModel"]
+__all__ = ["DomainColumnModel", "DomainModel"]
 
 
-class ColumnModel(Strict):
+class DomainColumnModel(Strict):
     """One column: `values` of a category, or `low` and `high` of numbers."""
 
     values: Annotated[list[str | int | bool], Field(min_length=1)] | None = None
@@ -37,7 +37,7 @@ class ColumnModel(Strict):
 class DomainModel(Strict):
     """What is publicly known of a table. Nothing in it may have been looked up in the data."""
 
-    columns: Annotated[dict[Name, ColumnModel], Field(min_length=1)]
+    columns: Annotated[dict[Name, DomainColumnModel], Field(min_length=1)]
     """The columns of the synthetic table, in this order."""
     impossible: list[dict[Name, Any]] = Field(default_factory=list)
     """Combinations that cannot be, such as { age = [0, 15], married = "yes" }."""

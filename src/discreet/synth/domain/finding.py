@@ -19,12 +19,12 @@ from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.quantile_bins import QuantileBins
 
-__all__ = ["Finding"]
+__all__ = ["CellSearch"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class CellSearch:
     """Find the values of unlisted categories and the bins of numbers, from one row of each unit.
 
     Guarantee   (epsilon, delta), shared evenly between the columns that are found; one row a unit is looked at.

@@ -11,12 +11,12 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column
 from discreet.statistics.columns import as_column, reader_for
 
-__all__ = ["Table", "table_of"]
+__all__ = ["UnreadTable", "table_of"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class UnreadTable:
     """A table before it is read: the names of its columns, and how to read some of them."""
 
     names: tuple[str, ...]
@@ -37,9 +37,9 @@ class Table:
             )
 
 
-def table_of(data: Any) -> Table:
+def table_of(data: Any) -> UnreadTable:
     """Take a table of any known kind; no value is looked at."""
-    if isinstance(data, Table):
+    if isinstance(data, UnreadTable):
         return data
     if isinstance(data, (str, Path)):
         from discreet.synth.domain.files import file_table
@@ -56,17 +56,17 @@ def table_of(data: Any) -> Table:
     )
 
 
-def _of_mapping(data: Mapping[Any, Any]) -> Table:
+def _of_mapping(data: Mapping[Any, Any]) -> UnreadTable:
     for column in data.values():
         reader_for(column)  # Refuses what is no column by its kind.
     lengths = {len(column) for column in data.values()}
     if len(lengths) != 1:
         raise InvalidParameter("a table needs columns, all of one length")
-    return Table(_texts(data), lengths.pop(), lambda names, _: {name: as_column(data[name]) for name in names})
+    return UnreadTable(_texts(data), lengths.pop(), lambda names, _: {name: as_column(data[name]) for name in names})
 
 
-def _of_frame(data: Any, names: Sequence[Any]) -> Table:
-    return Table(_texts(names), len(data), lambda wanted, _: {name: as_column(data[name]) for name in wanted})
+def _of_frame(data: Any, names: Sequence[Any]) -> UnreadTable:
+    return UnreadTable(_texts(names), len(data), lambda wanted, _: {name: as_column(data[name]) for name in wanted})
 
 
 def _texts(names: Any) -> tuple[str, ...]:

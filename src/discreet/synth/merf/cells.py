@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.synth.merf.circle import RADIUS, TURN, turned
-from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.reach import SumSensitivity
 
 __all__ = ["CellEmbedding"]
 
@@ -41,9 +41,9 @@ class CellEmbedding:
         return 1 + len(self.turns) + 2 * int(self.turns.shape[1])
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> SumSensitivity:
         """The exact bounds on a row's vector: it has one cell in each column."""
-        return Reach(
+        return SumSensitivity(
             constant=self.constant**2,
             positive=len(self.sizes) * self.weight**2,
             turning=int(self.turns.shape[1]) * RADIUS**2,

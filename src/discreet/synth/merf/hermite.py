@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.synth.domain.images import BRIGHTEST
-from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.reach import SumSensitivity
 
 __all__ = ["HermiteEmbedding", "hermite_functions", "hermite_table"]
 
@@ -77,11 +77,11 @@ class HermiteEmbedding:
         return 1 + self.pixels * int(self.alone.shape[1]) + len(self.pairs) * int(self.together.shape[1]) ** 2
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> SumSensitivity:
         """The exact bounds on a row's vector; Hermite functions have both signs."""
         # The square of an outer product is the product of the squares.
         turning = self.pixels * _longest(self.alone) + len(self.pairs) * _longest(self.together) ** 2
-        return Reach(constant=self.constant**2, positive=0, turning=turning)
+        return SumSensitivity(constant=self.constant**2, positive=0, turning=turning)
 
     def vectors(self, pictures: NDArray[np.uint8]) -> NDArray[np.int32]:
         """Return the vector of every picture: constant, pixels, pairs. This is private."""

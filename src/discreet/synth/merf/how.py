@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, final
 
-__all__ = ["Options", "Training", "training_for"]
+__all__ = ["Training", "TrainingOptions", "training_for"]
 
 _ROWS, _LEAST = 400, 8  # Rows of a training batch over all classes, and of one class.
 _RATE = 5e-3
 
 
-class Options(Protocol):
+class TrainingOptions(Protocol):
     """What a user may choose of it."""
 
     @property
@@ -40,7 +40,7 @@ class Training:
     scale: float  # how unlike the rows of a class are before training
 
 
-def training_for(options: Options, classes: int) -> Training:
+def training_for(options: TrainingOptions, classes: int) -> Training:
     """Return how a generator for so many classes is trained."""
     return Training(
         steps=options.steps,

@@ -14,7 +14,7 @@ from discreet.synth.domain.coding import Coder
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import BRIGHTEST, Images
 from discreet.synth.merf.chance import cells_of, classes_of, normals
-from discreet.synth.merf.network import Network
+from discreet.synth.merf.network import GeneratorNetwork
 
 __all__ = ["MerfImageModel", "MerfTableModel"]
 
@@ -27,7 +27,7 @@ class MerfImageModel:
     """Draws pictures: what the network says for a code and a class, spread around it, cut at black and white."""
 
     domain: Images
-    network: Network
+    network: GeneratorNetwork
     spread: NDArray[np.float32]  # (classes, pixels)
     counts: NDArray[np.float64]  # noisy
 
@@ -60,7 +60,7 @@ class MerfImageModel:
     def restored(cls, domain: Images, document: tuple[dict[str, Any], dict[str, NDArray[Any]]]) -> Self:
         """Make a model from what was saved, or refuse what does not fit together."""
         arrays = document[1]
-        network = Network.restored(arrays, classes=len(domain.classes), outputs=domain.pixels)
+        network = GeneratorNetwork.restored(arrays, classes=len(domain.classes), outputs=domain.pixels)
         return cls(domain, network, _floats(arrays, "spread").astype(np.float32), _floats(arrays, "counts"))
 
 
@@ -71,7 +71,7 @@ class MerfTableModel:
 
     domain: Domain
     label: str | None
-    network: Network
+    network: GeneratorNetwork
     counts: NDArray[np.float64]  # noisy, one for each cell of the label
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class MerfTableModel:
             domain.place(label)
         sizes = {name: column.size for name, column in domain.columns.items()}
         classes = 1 if label is None else sizes.pop(label)
-        network = Network.restored(arrays, classes=classes, outputs=sum(sizes.values()))
+        network = GeneratorNetwork.restored(arrays, classes=classes, outputs=sum(sizes.values()))
         return cls(domain, label, network, _floats(arrays, "counts"))
 
 

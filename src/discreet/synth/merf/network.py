@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.synth.merf.chance import normals
 
-__all__ = ["Network"]
+__all__ = ["GeneratorNetwork"]
 
 _PARTS = ("first", "first_start", "second", "second_start", "last", "last_start")
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Network:
+class GeneratorNetwork:
     """What turns a secret code and a class into the numbers from which a row is drawn. All of it is released."""
 
     first: NDArray[np.float32]  # (codes, hidden)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.synth.domain.images import BRIGHTEST
 from discreet.synth.merf.circle import RADIUS, turned
-from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.reach import SumSensitivity
 
 __all__ = ["PictureEmbedding"]
 
@@ -50,9 +50,9 @@ class PictureEmbedding:
         return 1 + self.pixels + 2 * int(self.waves.shape[1])
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> SumSensitivity:
         """The exact bounds on a row's vector."""
-        return Reach(
+        return SumSensitivity(
             constant=self.constant**2,
             positive=self.brightness**2,
             turning=int(self.waves.shape[1]) * RADIUS**2,

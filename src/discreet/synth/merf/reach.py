@@ -9,12 +9,12 @@ from discreet.exact import positive_integer
 from discreet.mechanisms.fields import read_relation
 from discreet.privacy.relation import Relation
 
-__all__ = ["Reach"]
+__all__ = ["SumSensitivity"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
+class SumSensitivity:
     """Bounds on the squared length of a row's vector of whole numbers, part by part.
 
     A row's vector stands in the place of its class; all other places are zero.

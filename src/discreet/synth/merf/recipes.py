@@ -10,9 +10,9 @@ from discreet.exact import positive_integer
 from discreet.learn.extras import require
 from discreet.privacy.events import Event
 from discreet.synth.domain.images import ImageRows, Images
-from discreet.synth.merf.how import Options, training_for
+from discreet.synth.merf.how import TrainingOptions, training_for
 from discreet.synth.merf.models import MerfImageModel
-from discreet.synth.merf.summing import Embedding, NoisySums, Price, price, summed
+from discreet.synth.merf.summing import Embedding, NoisySums, SumPrice, price, summed
 from discreet.synth.method import Terms
 from discreet.synth.progress import progress_line
 
@@ -23,7 +23,7 @@ _MOST, _WIDEST = 1 << 16, 1 << 11
 _LARGEST = 1 << 26
 
 
-class PictureRecipe(Options, Protocol):
+class PictureRecipe(TrainingOptions, Protocol):
     """The features of a method for pictures, and how its generator is trained."""
 
     def describe(self, classes: int) -> str:
@@ -44,7 +44,7 @@ class MerfImagePlan:
     recipe: PictureRecipe
     domain: Images
     embedding: Embedding
-    price: Price
+    price: SumPrice
 
     @property
     def event(self) -> Event:

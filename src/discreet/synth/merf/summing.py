@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from discreet import noise, privacy
 from discreet.mechanisms.fields import check_noise_variance
 from discreet.privacy import events
-from discreet.synth.merf.reach import Reach
+from discreet.synth.merf.reach import SumSensitivity
 from discreet.synth.method import Terms
 
-__all__ = ["Embedding", "NoisySums", "Price", "price", "summed"]
+__all__ = ["Embedding", "NoisySums", "SumPrice", "price", "summed"]
 
 _NUMBERS = 1 << 24  # In the vectors of the rows that are held at once.
 
@@ -28,7 +28,7 @@ class Embedding(Protocol):
         """The number of coordinates in the place of one class."""
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> SumSensitivity:
         """The exact bounds on a row's vector."""
 
     def vectors(self, rows: NDArray[Any]) -> NDArray[np.int32]:
@@ -37,7 +37,7 @@ class Embedding(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class SumPrice:
     """The noise that pays for a sum of such vectors. Counts of classes are coordinates like any other.
 
     Guarantee   Gaussian privacy with mu = sensitivity / sigma for the whole sum: all classes, all parts, all counts.
@@ -66,7 +66,7 @@ class NoisySums:
     variance: Fraction
 
 
-def price(reach: Reach, terms: Terms[Any]) -> Price:
+def price(reach: SumSensitivity, terms: Terms[Any]) -> SumPrice:
     """Find the least noise that keeps the promise."""
     squared = reach.squared_sensitivity(terms.relation, terms.rows_per_unit)
 
@@ -74,7 +74,7 @@ def price(reach: Reach, terms: Terms[Any]) -> Price:
         return events.Gaussian(variance=multiplier * multiplier * squared, squared_sensitivity=Fraction(squared))
 
     multiplier = privacy.calibrate(event, epsilon=terms.epsilon, delta=terms.delta, relation=terms.relation)
-    return Price(variance=check_noise_variance(multiplier * multiplier * squared), squared_sensitivity=squared)
+    return SumPrice(variance=check_noise_variance(multiplier * multiplier * squared), squared_sensitivity=squared)
 
 
 def summed(embedding: Embedding, rows: NDArray[Any], labels: NDArray[np.int32], classes: int) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from discreet.synth.merf.circle import RADIUS
 from discreet.synth.merf.how import training_for
 from discreet.synth.merf.models import MerfTableModel
 from discreet.synth.merf.recipes import check_numbers, check_options
-from discreet.synth.merf.summing import Price, price, summed
+from discreet.synth.merf.summing import SumPrice, price, summed
 from discreet.synth.merf.waves import cell_waves
 from discreet.synth.method import Terms
 from discreet.synth.progress import progress_line
@@ -89,7 +89,7 @@ class MerfTablePlan:
     domain: Domain
     label: str | None
     embedding: CellEmbedding
-    price: Price
+    price: SumPrice
 
     @property
     def event(self) -> Event:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from discreet.learn.torch.secret_chance import secret_generator
 from discreet.synth.merf.how import Training
-from discreet.synth.merf.network import Network
+from discreet.synth.merf.network import GeneratorNetwork
 
 __all__ = ["Matching", "train"]
 
@@ -69,7 +69,7 @@ class _Trunk(nn.Module):
         return (hidden - mean) * torch.rsqrt(variance + _TINY) * self.gains[layer]
 
     @torch.no_grad()
-    def settled(self, codes: Tensor, labels: Tensor) -> Network:
+    def settled(self, codes: Tensor, labels: Tensor) -> GeneratorNetwork:
         """Return a plain network whose hidden layers keep the means and deviations of these many inputs."""
         hidden, parts = codes, []
         for layer, weights in enumerate((self.first, self.second)):
@@ -77,10 +77,12 @@ class _Trunk(nn.Module):
             gain = torch.rsqrt(variance + _TINY) * self.gains[layer]
             parts += [weights * gain, self.shifts[layer] - mean * gain]
             hidden = torch.relu(hidden @ parts[-2] + labels @ parts[-1])
-        return Network(*(part.detach().numpy().copy() for part in (*parts, self.last, self.last_start)))
+        return GeneratorNetwork(*(part.detach().numpy().copy() for part in (*parts, self.last, self.last_start)))
 
 
-def train(matching: Matching, how: Training, *, start: NDArray[np.float32], tell: Callable[[str], None]) -> Network:
+def train(
+    matching: Matching, how: Training, *, start: NDArray[np.float32], tell: Callable[[str], None]
+) -> GeneratorNetwork:
     """Train a generator on released numbers; return it in plain arrays."""
     chance, classes = secret_generator(), len(matching.weights)
     trunk = _Trunk(how.codes, how.hidden, how.scale, torch.from_numpy(start), chance)

@@ -19,7 +19,7 @@ from discreet.privacy import gdp_mu
 from discreet.privacy.events import GDP, BoundedRange
 from discreet.privacy.gdp import largest_mu_squared
 
-__all__ = ["Account", "choice_cost", "choice_epsilon", "mu_squared_for"]
+__all__ = ["RoundAccount", "choice_cost", "choice_epsilon", "mu_squared_for"]
 
 _NARROWER = 1 - Fraction(1, 1 << 16)  # Steps by which a guessed epsilon is lowered until its price is proven to fit.
 _SURE = 30.0  # Deviations: with so many the best candidate is chosen anyway, and floats still tell the odds.
@@ -56,7 +56,7 @@ def choice_epsilon(mu_squared: Fraction) -> Fraction:
 
 @final
 @dataclass(slots=True)
-class Account:
+class RoundAccount:
     """What the rounds of one fit have spent, exactly. A round that would pass the limit is refused before it reads."""
 
     limit: Fraction  # mu^2 of the whole fit

@@ -15,12 +15,12 @@ from discreet.mechanisms.fields import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.counting import Clique, cells
-from discreet.synth.tables.graphical import Graphical, Measured, fit, junction_cells
+from discreet.synth.tables.graphical import Graphical, NoisyMarginal, fit, junction_cells
 from discreet.synth.tables.independent import columns_alone
 from discreet.synth.tables.looking import MEAN_NOISE, Fineness, FirstLook, count_columns, merge_codes
 from discreet.synth.tables.measuring import Candidate, PrivateTable
-from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
-from discreet.synth.tables.shape import Shape
+from discreet.synth.tables.planning import Learned, TableFitPlan, Tell, plan_table
+from discreet.synth.tables.shape import TableShape
 
 __all__ = ["AIM"]
 
@@ -58,7 +58,7 @@ class AIM:
     def name(self) -> str:
         return "aim"
 
-    def plan(self, terms: Terms[Domain]) -> TablePlan:
+    def plan(self, terms: Terms[Domain]) -> TableFitPlan:
         columns = len(terms.domain.names)
         words = (
             f"count the values of {columns} columns with noise; then, as long as the budget lasts, choose up to "
@@ -69,7 +69,7 @@ class AIM:
     def steps(self, columns: int) -> int:
         return 1 + self.rounds * columns
 
-    def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
+    def learn(self, table: PrivateTable, shape: TableShape, tell: Tell) -> Learned:
         columns = len(shape.sizes)
         if columns == 1:
             return columns_alone(table, shape)
@@ -98,7 +98,7 @@ class _Rounds:
     budget: Fraction  # mu^2 of the next round
     least: Fraction  # mu^2 of any round but the last
     favoured: int | None
-    measured: list[Measured] = field(default_factory=list)
+    measured: list[NoisyMarginal] = field(default_factory=list)
 
     def next(self) -> str:
         """Choose, measure and fit once; say what was done."""

@@ -11,9 +11,9 @@ from typing import final
 import numpy as np
 
 from discreet.synth.tables.compressing import Grouping, group_cells
-from discreet.synth.tables.graphical import Measured
+from discreet.synth.tables.graphical import NoisyMarginal
 from discreet.synth.tables.measuring import PrivateTable
-from discreet.synth.tables.shape import Shape, Zeros
+from discreet.synth.tables.shape import TableShape, Zeros
 
 __all__ = ["MEAN_NOISE", "Fineness", "FirstLook", "count_columns", "merge_codes"]
 
@@ -42,7 +42,7 @@ class FirstLook:
 
     table: PrivateTable
     groupings: tuple[Grouping, ...]
-    measured: tuple[Measured, ...]  # the columns, in groups
+    measured: tuple[NoisyMarginal, ...]  # the columns, in groups
     zeros: tuple[Zeros, ...]
 
     @property
@@ -55,13 +55,15 @@ class FirstLook:
         return [column for column, size in enumerate(self.sizes) if size > 1]
 
 
-def count_columns(table: PrivateTable, mu_squared: Fraction) -> list[Measured]:
+def count_columns(table: PrivateTable, mu_squared: Fraction) -> list[NoisyMarginal]:
     """Measure every column by itself, for `mu_squared` in all."""
     columns = range(len(table.sizes))
     return [table.measure((column,), mu_squared / len(columns)) for column in columns]
 
 
-def merge_codes(table: PrivateTable, shape: Shape, counts: Sequence[Measured], fineness: Fineness) -> FirstLook | None:
+def merge_codes(
+    table: PrivateTable, shape: TableShape, counts: Sequence[NoisyMarginal], fineness: Fineness
+) -> FirstLook | None:
     """Merge codes as far as noise would drown them; None if pairs of columns are drowned altogether.
 
     All of it follows from noisy counts and public facts.
@@ -81,8 +83,8 @@ def merge_codes(table: PrivateTable, shape: Shape, counts: Sequence[Measured], f
     return FirstLook(merged, groupings, measured, tuple(shape.zeros(groupings)))
 
 
-def _grouped(counts: Measured, grouping: Grouping) -> Measured:
+def _grouped(counts: NoisyMarginal, grouping: Grouping) -> NoisyMarginal:
     """Add noisy counts within groups; so do the variances of their noise."""
     members = np.bincount(grouping.groups)
     values = np.bincount(grouping.groups, counts.values).astype(np.float64)
-    return Measured(counts.clique, values, float(counts.deviation) * np.sqrt(members))
+    return NoisyMarginal(counts.clique, values, float(counts.deviation) * np.sqrt(members))

@@ -22,11 +22,11 @@ from discreet.exact import positive, positive_integer
 from discreet.mechanisms import Exponential
 from discreet.mechanisms.fields import read_relation, settle
 from discreet.privacy import Relation
-from discreet.synth.tables.account import Account, choice_cost, choice_epsilon
+from discreet.synth.tables.account import RoundAccount, choice_cost, choice_epsilon
 from discreet.synth.tables.counting import Clique, marginal
-from discreet.synth.tables.graphical import Measured
+from discreet.synth.tables.graphical import NoisyMarginal
 
-__all__ = ["STEPS", "Candidate", "PrivateTable", "Reach"]
+__all__ = ["STEPS", "Candidate", "MarginalSensitivity", "PrivateTable"]
 
 STEPS = 64  # What a model expects of a cell is rounded to this part of a row, so that scores are whole numbers.
 _MOST_CELLS = 1 << 22  # Of a candidate.
@@ -47,7 +47,7 @@ class Candidate:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Reach:
+class MarginalSensitivity:
     """How far one unit moves any marginal: a unit of at most `rows` rows."""
 
     relation: Relation
@@ -87,14 +87,14 @@ class PrivateTable:
 
     _codes: NDArray[np.int32]
     sizes: tuple[int, ...]
-    reach: Reach
-    account: Account
+    reach: MarginalSensitivity
+    account: RoundAccount
     _counted: dict[Clique, NDArray[Any]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"PrivateTable of {len(self.sizes)} columns"
 
-    def measure(self, clique: Clique, mu_squared: Fraction) -> Measured:
+    def measure(self, clique: Clique, mu_squared: Fraction) -> NoisyMarginal:
         """Release a marginal with noise.
 
         Guarantee   Gaussian privacy of `mu_squared`, charged before a row is read.
@@ -105,7 +105,7 @@ class PrivateTable:
         variance = self.reach.squared_l2 / cost
         counts = self._counts(clique)
         noisy = counts + noise.rounded_gaussian(size=counts.size, variance=variance)
-        return Measured(clique, noisy.astype(np.float64), math.sqrt(variance + Fraction(1, 12)))
+        return NoisyMarginal(clique, noisy.astype(np.float64), math.sqrt(variance + Fraction(1, 12)))
 
     def choose(self, candidates: Sequence[Candidate], mu_squared: Fraction) -> int:
         """Return the place of a candidate that the model describes badly, by the exponential mechanism.

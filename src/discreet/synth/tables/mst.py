@@ -18,8 +18,8 @@ from discreet.synth.tables.graphical import Graphical, fit, junction_cells
 from discreet.synth.tables.independent import columns_alone
 from discreet.synth.tables.looking import Fineness, FirstLook, count_columns, merge_codes
 from discreet.synth.tables.measuring import Candidate, PrivateTable
-from discreet.synth.tables.planning import Learned, TablePlan, Tell, plan_table
-from discreet.synth.tables.shape import Shape
+from discreet.synth.tables.planning import Learned, TableFitPlan, Tell, plan_table
+from discreet.synth.tables.shape import TableShape
 
 __all__ = ["MST"]
 
@@ -50,7 +50,7 @@ class MST:
     def name(self) -> str:
         return "mst"
 
-    def plan(self, terms: Terms[Domain]) -> TablePlan:
+    def plan(self, terms: Terms[Domain]) -> TableFitPlan:
         columns = len(terms.domain.names)
         words = f"count the values of {columns} columns with noise, choose {columns - 1} pairs of them, count those"
         return plan_table(terms, self, words)
@@ -58,7 +58,7 @@ class MST:
     def steps(self, columns: int) -> int:
         return 4
 
-    def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
+    def learn(self, table: PrivateTable, shape: TableShape, tell: Tell) -> Learned:
         columns, budget = len(shape.sizes), table.account.left
         if columns == 1:
             return columns_alone(table, shape)

@@ -12,14 +12,14 @@ from discreet.privacy.events import GDP
 from discreet.synth.domain import Domain, TableRows
 from discreet.synth.method import Terms
 from discreet.synth.progress import progress_line
-from discreet.synth.tables.account import Account, mu_squared_for
+from discreet.synth.tables.account import RoundAccount, mu_squared_for
 from discreet.synth.tables.compressing import Grouping
 from discreet.synth.tables.graphical import Graphical
-from discreet.synth.tables.measuring import PrivateTable, Reach
+from discreet.synth.tables.measuring import MarginalSensitivity, PrivateTable
 from discreet.synth.tables.model import TableModel
-from discreet.synth.tables.shape import Shape
+from discreet.synth.tables.shape import TableShape
 
-__all__ = ["Learned", "Learner", "TablePlan", "Tell", "plan_table"]
+__all__ = ["Learned", "Learner", "TableFitPlan", "Tell", "plan_table"]
 
 # Of a count on which everything is spent; shares of it have more noise, still below the 2^80 that samplers take.
 _VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 60))
@@ -37,13 +37,13 @@ class Learner(Protocol):
     def steps(self, columns: int) -> int:
         """Return about how often `learn` tells what it does."""
 
-    def learn(self, table: PrivateTable, shape: Shape, tell: Tell) -> Learned:
+    def learn(self, table: PrivateTable, shape: TableShape, tell: Tell) -> Learned:
         """Spend what the table's account allows and return the law."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TablePlan:
+class TableFitPlan:
     """What will be done and what it costs.
 
     Guarantee   Gaussian privacy of `mu_squared` for one unit under the relation of the terms: the account refuses
@@ -65,14 +65,14 @@ class TablePlan:
     def fit(self, rows: TableRows, *, progress: bool) -> TableModel:
         """Read the rows, spend, and return a model that may be published."""
         domain = self.terms.domain
-        reach = Reach(self.terms.relation, self.terms.rows_per_unit)
-        table = PrivateTable(rows.codes(), domain.sizes, reach, Account(self.mu_squared))
-        shape = Shape.of(domain, self.terms.label)
+        reach = MarginalSensitivity(self.terms.relation, self.terms.rows_per_unit)
+        table = PrivateTable(rows.codes(), domain.sizes, reach, RoundAccount(self.mu_squared))
+        shape = TableShape.of(domain, self.terms.label)
         with progress_line(self.learner.name, self.learner.steps(len(shape.sizes)), shown=progress) as tell:
             return TableModel(domain, *self.learner.learn(table, shape, tell))
 
 
-def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
+def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TableFitPlan:
     """Price a fit, or refuse a domain that is not settled."""
     if not terms.domain.is_settled:
         raise InvalidParameter(
@@ -80,11 +80,11 @@ def plan_table(terms: Terms[Domain], learner: Learner, words: str) -> TablePlan:
             "or let dp.synthesize find them privately"
         )
     budget = mu_squared_for(terms.epsilon, terms.delta)
-    variance = Reach(terms.relation, terms.rows_per_unit).squared_l2 / budget
+    variance = MarginalSensitivity(terms.relation, terms.rows_per_unit).squared_l2 / budget
     if not _VARIANCES[0] <= variance <= _VARIANCES[1]:
         # A fit that cannot be done must not be charged.
         raise InvalidParameter(
             "epsilon, delta and rows_per_unit ask for noise of no use, far below a row or above all tables: "
             "take an epsilon between 1/1000 and 100, and fewer rows of a unit"
         )
-    return TablePlan(terms=terms, learner=learner, words=words, mu_squared=budget)
+    return TableFitPlan(terms=terms, learner=learner, words=words, mu_squared=budget)

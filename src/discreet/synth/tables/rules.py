@@ -10,7 +10,7 @@ from discreet.mechanisms.fields import settle
 from discreet.synth.domain import Coder, Domain, Impossible
 from discreet.synth.tables.compressing import Grouping
 from discreet.synth.tables.graphical import fit, junction_cells
-from discreet.synth.tables.shape import Shape
+from discreet.synth.tables.shape import TableShape
 
 __all__ = ["check_rules", "evenly_possible"]
 
@@ -24,7 +24,7 @@ def check_rules(domain: Domain) -> None:
     """
     if not domain.impossible:
         return
-    shape = Shape.of(_named(domain))
+    shape = TableShape.of(_named(domain))
     cells = junction_cells(shape.sizes, [rule.columns for rule in shape.rules])
     if cells > _MOST_CELLS:
         raise InvalidParameter(
@@ -37,7 +37,7 @@ def check_rules(domain: Domain) -> None:
 
 def evenly_possible(domain: Domain, rows: int) -> dict[str, Column]:
     """Draw rows of which every combination that the rules leave is as likely as any other."""
-    shape = Shape.of(domain)
+    shape = TableShape.of(domain)
     groupings = [Grouping.none(size) for size in shape.sizes]
     return Coder(domain).decode(fit(shape.sizes, [], impossible=shape.zeros(groupings)).sample(rows))
 

@@ -13,14 +13,14 @@ from discreet.synth.domain import Domain, Impossible, Numeric
 from discreet.synth.tables.compressing import Grouping
 from discreet.synth.tables.counting import Clique
 
-__all__ = ["Shape", "Zeros"]
+__all__ = ["TableShape", "Zeros"]
 
 Zeros = tuple[Clique, NDArray[np.bool_]]  # columns, and which of their cells cannot be
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class TableShape:
     """The public facts of a domain, column by column."""
 
     sizes: tuple[int, ...]

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, final
 
 from discreet.errors import Refused
-from discreet.learn.torch.checkpoints.ledger_claims import Claim, LedgerClaims, new_token
+from discreet.learn.torch.checkpoints.ledger_claims import LedgerClaims, StepClaim, new_token
 from discreet.ledger.canonical import canonical
 from discreet.ledger.files import private, refuse_network
 from discreet.ledger.placing import place
@@ -48,7 +48,7 @@ class RunFolder:
         _refuse_network(path)
         self._lock = _lock(path / _LOCK)
         self._ledger: LedgerClaims | None = None
-        self._pending: Claim | None = None  # what the ledger may have or not
+        self._pending: StepClaim | None = None  # what the ledger may have or not
         try:
             self.run = self._begin(dict(identity))
             self.claimed, self._tokens = self._claims()
@@ -82,7 +82,7 @@ class RunFolder:
 
     def _claim_in_ledger(self, ledger: LedgerClaims, steps: int) -> None:
         """Note the token, then make the entry: killed in between, the folder still has the token before."""
-        claim = self._pending = self._pending or Claim(ledger.end_of(steps), new_token())
+        claim = self._pending = self._pending or StepClaim(ledger.end_of(steps), new_token())
         self._tokens[ledger.name] = [ledger.last.token, claim.token]
         self._note_claim(claim.steps)
         ledger.add(claim)

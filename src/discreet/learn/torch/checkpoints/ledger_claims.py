@@ -16,17 +16,17 @@ from discreet.errors import Refused
 from discreet.ledger import Charge, Entry, Ledger
 from discreet.ledger.canonical import canonical
 
-__all__ = ["Claim", "LedgerClaims", "new_token"]
+__all__ = ["LedgerClaims", "StepClaim", "new_token"]
 
 
-class Claim(NamedTuple):
+class StepClaim(NamedTuple):
     """All steps before this number, and who claimed them."""
 
     steps: int
     token: str
 
 
-_NOTHING = Claim(0, "")
+_NOTHING = StepClaim(0, "")
 
 
 @final
@@ -48,7 +48,7 @@ class LedgerClaims:
         return self._charge.hash
 
     @property
-    def last(self) -> Claim:
+    def last(self) -> StepClaim:
         """The last claim; no step and no token if there is none."""
         return _read(self._texts[-1]) if self._texts else _NOTHING
 
@@ -56,7 +56,7 @@ class LedgerClaims:
         """Tell which steps a claim of these really takes."""
         return steps if self._is_series else self._steps
 
-    def add(self, claim: Claim) -> None:
+    def add(self, claim: StepClaim) -> None:
         """Commit a claim durably; refuse if somebody else has claimed in the meantime."""
         text, number = canonical({"steps": claim.steps, "token": claim.token}), len(self._texts)
         if self._is_series:
@@ -85,9 +85,9 @@ class LedgerClaims:
         return () if found is None else (found.text,)
 
 
-def _read(text: str) -> Claim:
+def _read(text: str) -> StepClaim:
     stored = json.loads(text)
-    return Claim(stored["steps"], stored["token"])
+    return StepClaim(stored["steps"], stored["token"])
 
 
 def new_token() -> str:

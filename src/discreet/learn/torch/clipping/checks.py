@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.clipping import bounds
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["check_arithmetic", "check_losses", "check_model", "check_rows_apart"]
 
@@ -63,7 +63,7 @@ def _multiplies_precisely() -> bool:
         return False
 
 
-def check_rows_apart(calls: list[Call], of_last_loss: list[tuple[Tensor | None, ...]]) -> None:
+def check_rows_apart(calls: list[LayerCall], of_last_loss: list[tuple[Tensor | None, ...]]) -> None:
     """Refuse a layer where the loss of the last row has a gradient in the place of another row.
 
     So it is if the first dimension counts something else, time say. No number says nothing: it is 0 times infinity.

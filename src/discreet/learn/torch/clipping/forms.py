@@ -10,12 +10,12 @@ from torch import Tensor
 
 from discreet.learn.torch.clipping import adding, bounds, norms
 
-__all__ = ["Form", "Outer", "Pairs", "Rows"]
+__all__ = ["Form", "Outer", "Pairs", "RowGradients"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class RowGradients:
     """The gradient of each row itself. What float32 says here *is* the gradient: its own rounding needs no bound."""
 
     values: Tensor  # (rows, size), float32
@@ -28,9 +28,9 @@ class Rows:
         """Return nothing: these sums do not suffer from terms that cancel."""
         return None
 
-    def without(self, rows: Tensor) -> Rows:
+    def without(self, rows: Tensor) -> RowGradients:
         """Return the same with zeros in the given rows, since 0 times infinity is no number."""
-        return Rows(self.values.masked_fill(rows[:, None], 0.0))
+        return RowGradients(self.values.masked_fill(rows[:, None], 0.0))
 
     def add_to(self, total: Tensor, factors: Tensor) -> None:
         """Add the sum over rows of factor times gradient to a flat float64 total."""
@@ -103,4 +103,4 @@ class Pairs:
         return list(zip(*cut, strict=True))
 
 
-Form: TypeAlias = Rows | Outer | Pairs
+Form: TypeAlias = RowGradients | Outer | Pairs

@@ -8,12 +8,12 @@ from typing import Any
 from torch import Tensor, nn
 
 from discreet.errors import Refused
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["check_used_through_layers"]
 
 
-def check_used_through_layers(losses: Tensor, calls: Iterable[Call], names: dict[nn.Parameter, str]) -> None:
+def check_used_through_layers(losses: Tensor, calls: Iterable[LayerCall], names: dict[nn.Parameter, str]) -> None:
     """Refuse a loss that reaches a parameter by another way than an output of a layer that owns it.
 
     Such a use, `functional.linear(x, other.weight)` say, is on no tape, and its gradient would silently be missing.

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 import torch
 from torch import Tensor
 
-from discreet.learn.torch.clipping.forms import Form, Outer, Pairs, Rows
+from discreet.learn.torch.clipping.forms import Form, Outer, Pairs, RowGradients
 
 __all__ = ["Part", "Picks", "Positions", "combine"]
 
@@ -43,7 +43,7 @@ class Picks:
         return whole.scatter_add_(1, self.picked[:, :, None].expand_as(self.right), self.right).flatten(1)
 
 
-Part: TypeAlias = Rows | Positions | Picks
+Part: TypeAlias = RowGradients | Positions | Picks
 
 
 def combine(parts: list[Part]) -> Form:
@@ -52,8 +52,8 @@ def combine(parts: list[Part]) -> Form:
     Positions of several calls are positions of one longer call; so weights that are used twice, unrolled in time or
     shared by an embedding and a linear layer cost no more than their calls.
     """
-    if any(isinstance(part, Rows) for part in parts):
-        return Rows(_added([_formed(part) for part in parts]))
+    if any(isinstance(part, RowGradients) for part in parts):
+        return RowGradients(_added([_formed(part) for part in parts]))
     dense = [part for part in parts if isinstance(part, Positions)]
     picks = [part for part in parts if isinstance(part, Picks)]
     if not picks:
@@ -66,7 +66,7 @@ def _dense_form(left: Tensor, right: Tensor) -> Form:
     if positions == 1:
         return Outer(left[:, 0], right[:, 0])
     if _forming_is_cheaper(rows, positions, height, right.shape[2]):
-        return Rows(Positions(left, right).formed())
+        return RowGradients(Positions(left, right).formed())
     return Pairs(left, torch.zeros(rows, 0, dtype=torch.int64), right, height)
 
 
@@ -85,7 +85,7 @@ def _picked_form(dense: list[Positions], picks: list[Picks]) -> Pairs:
 
 
 def _formed(part: Part) -> Tensor:
-    return part.values if isinstance(part, Rows) else part.formed()
+    return part.values if isinstance(part, RowGradients) else part.formed()
 
 
 def _joined(tensors: list[Tensor]) -> Tensor:

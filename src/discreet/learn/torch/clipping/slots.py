@@ -16,13 +16,13 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from discreet.errors import Refused
-from discreet.learn.torch.clipping.forms import Form, Rows
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.forms import Form, RowGradients
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["alike", "check_slots"]
 
 
-def alike(calls: list[Call], gradients: list[tuple[Tensor | None, ...]]) -> tuple[list[Call], Any]:
+def alike(calls: list[LayerCall], gradients: list[tuple[Tensor | None, ...]]) -> tuple[list[LayerCall], Any]:
     """Return calls and gradients of the same shapes whose rows are all the same."""
     same = [
         replace(call, args=_same_rows(call.args, call), kwargs=_same_rows(dict(call.kwargs), call)) for call in calls
@@ -30,7 +30,7 @@ def alike(calls: list[Call], gradients: list[tuple[Tensor | None, ...]]) -> tupl
     return same, tree_map_only(Tensor, _pattern, gradients)
 
 
-def _same_rows(tree: Any, call: Call) -> Any:
+def _same_rows(tree: Any, call: LayerCall) -> Any:
     rows = len(call.outputs[0])
     return tree_map_only(Tensor, lambda leaf: _pattern(leaf) if leaf.dim() and len(leaf) == rows else leaf, tree)
 
@@ -49,7 +49,7 @@ def _pattern(like: Tensor) -> Tensor:
 def check_slots(forms: Iterable[Form]) -> None:
     """Refuse a physical batch in which rows that are all the same get different gradients or norms."""
     for form in forms:
-        formed = [form.values] if isinstance(form, Rows) else []
+        formed = [form.values] if isinstance(form, RowGradients) else []
         for values in (*formed, form.squares_up(), form.sizes()):
             if values is not None and not _rows_agree(values):
                 raise _uneven(len(values))

@@ -21,7 +21,7 @@ from discreet.learn.torch.clipping.keeping import keep_memory
 from discreet.learn.torch.clipping.parts import Part, combine
 from discreet.learn.torch.clipping.rules import parts_of
 from discreet.learn.torch.clipping.slots import alike, check_slots
-from discreet.learn.torch.clipping.tape import Call, Tape
+from discreet.learn.torch.clipping.tape import LayerCall, Tape
 from discreet.learn.training.clips import AdaptiveClip, Clip, read_clip
 
 __all__ = ["ClippedSums"]
@@ -96,7 +96,7 @@ class ClippedSums:
         """Take the hooks off the model."""
         self._tape.close()
 
-    def _backward(self, losses: Tensor) -> tuple[list[Call], Gradients]:
+    def _backward(self, losses: Tensor) -> tuple[list[LayerCall], Gradients]:
         """Return the calls that the losses depend on, with the gradients of their outputs."""
         calls = self._tape.calls
         key = (torch.get_num_threads(), *((call.name, *(out.shape for out in call.outputs)) for call in calls))
@@ -113,7 +113,7 @@ class ClippedSums:
             self._checked.add(key)
         return calls, gradients
 
-    def _check(self, losses: Tensor, calls: list[Call], gradients: Gradients) -> None:
+    def _check(self, losses: Tensor, calls: list[LayerCall], gradients: Gradients) -> None:
         """Check what depends on shapes only: rows come first, layers own what they use, slots are alike."""
         for call, found in zip(calls, gradients, strict=True):
             call.check_rows(self.physical_batch, found)
@@ -123,7 +123,7 @@ class ClippedSums:
         check_used_through_layers(losses, calls, self._names)
         check_slots(self._forms(*alike(calls, gradients)).values())
 
-    def _forms(self, calls: list[Call], gradients: Gradients) -> dict[nn.Parameter, Form]:
+    def _forms(self, calls: list[LayerCall], gradients: Gradients) -> dict[nn.Parameter, Form]:
         """Collect by parameter what its calls contribute, and join it."""
         parts: dict[nn.Parameter, list[Part]] = {}
         for call, outer in zip(calls, gradients, strict=True):
@@ -189,7 +189,7 @@ def sum_of(tensors: list[Tensor]) -> Tensor:
     return total
 
 
-def _outer_gradients(losses: Tensor, calls: list[Call], weights: Tensor, *, keep: bool) -> Gradients:
+def _outer_gradients(losses: Tensor, calls: list[LayerCall], weights: Tensor, *, keep: bool) -> Gradients:
     """Differentiate the weighted losses with respect to the outputs of all calls; keep the graph for a second time."""
     outputs = [output for call in calls for output in call.outputs]
     if not outputs or not losses.requires_grad:

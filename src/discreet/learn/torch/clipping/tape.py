@@ -14,12 +14,12 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 
 from discreet.errors import Refused
 
-__all__ = ["Call", "Tape", "owned", "tensors"]
+__all__ = ["LayerCall", "Tape", "owned", "tensors"]
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Call:
+class LayerCall:
     """One call of a layer that owns trainable parameters: what went in and what came out."""
 
     name: str  # of the layer in the model
@@ -62,7 +62,7 @@ class Tape:
     """Calls of all layers that own trainable parameters, in order, while gradients are on."""
 
     def __init__(self, model: nn.Module, rows: int) -> None:
-        self.calls: list[Call] = []
+        self.calls: list[LayerCall] = []
         self._rows = rows
         self._paused = False
         self._autocast = torch.is_autocast_enabled("cpu")
@@ -119,7 +119,7 @@ class Tape:
         if places:
             outputs = tuple(leaves[place] for place in places)
             versions = tuple((tensor, tensor._version) for tensor in (*tensors((args, kwargs)), *outputs))
-            self.calls.append(Call(name, module, trained, args, kwargs, outputs, places, versions))
+            self.calls.append(LayerCall(name, module, trained, args, kwargs, outputs, places, versions))
 
 
 def owned(module: nn.Module) -> dict[str, nn.Parameter]:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from discreet.errors import Refused
 from discreet.learn.torch.layers.even_kernels import MODE
 from discreet.learn.torch.layers.made_up import Tree, tensors
-from discreet.learn.torch.layers.watching import Run, bits
+from discreet.learn.torch.layers.watching import WatchedRun, bits
 
 __all__ = [
     "Finding",
@@ -78,7 +78,7 @@ def _loss_way_out(losses: Tensor, rows: int) -> str:
     return "return losses with one number for each row, rows first"
 
 
-def require_rows(run: Run, rows: int) -> None:
+def require_rows(run: WatchedRun, rows: int) -> None:
     """Each layer works on rows of the batch, and some layer is used at all."""
     for call in run.calls:
         if call.output.dim() == 0 or len(call.output) != rows:
@@ -90,7 +90,7 @@ def require_rows(run: Run, rows: int) -> None:
             )
 
 
-def require_unwritten(run: Run, before: Tree) -> None:
+def require_unwritten(run: WatchedRun, before: Tree) -> None:
     for call in run.calls:
         if call.output._version != call.version:
             raise Refused(
@@ -162,7 +162,7 @@ def rounding(path: str, rows: int) -> Refused:
     )
 
 
-def require_alike(first: Run, second: Run) -> None:
+def require_alike(first: WatchedRun, second: WatchedRun) -> None:
     """Both runs called the same layers on the same shapes."""
     if [(c.path, c.output.shape) for c in first.calls] != [(c.path, c.output.shape) for c in second.calls] or [
         g is None for g in first.gradients

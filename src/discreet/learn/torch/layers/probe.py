@@ -13,7 +13,7 @@ from discreet import noise
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.layers import findings
 from discreet.learn.torch.layers.made_up import KINDS, MadeUp, Tree, mapped
-from discreet.learn.torch.layers.watching import Loss, Run, bits, watch
+from discreet.learn.torch.layers.watching import Loss, WatchedRun, bits, watch
 
 __all__ = ["Probed", "probe"]
 
@@ -59,7 +59,7 @@ def probe(model: nn.Module, loss: Loss, example: Tree, physical_batch: int, *, p
     """
     if physical_batch < 1:
         raise InvalidParameter("physical_batch must be at least 1")
-    trial = _Trial(model, loss, MadeUp(example, public), physical_batch)
+    trial = _ProbeTrial(model, loss, MadeUp(example, public), physical_batch)
     base = trial.first()
     trial.again(base)
     trial.companions(base)
@@ -71,16 +71,16 @@ def probe(model: nn.Module, loss: Loss, example: Tree, physical_batch: int, *, p
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Trial:
+class _ProbeTrial:
     model: nn.Module
     loss: Loss
     made_up: MadeUp
     size: int
 
-    def run(self, batch: Tree, masks: Tensor | None = None) -> Run:
+    def run(self, batch: Tree, masks: Tensor | None = None) -> WatchedRun:
         return watch(self.model, self.loss, batch, torch.ones(self.size) if masks is None else masks)
 
-    def first(self) -> Run:
+    def first(self) -> WatchedRun:
         """One loss a row, one row of each output a row of the batch, and nothing changed by running."""
         batch = self.made_up.rows(self.size)
         before, buffers = mapped(torch.clone, batch), [bits_of(b) for b in self.model.buffers()]
@@ -97,12 +97,12 @@ class _Trial:
             raise findings.buffers_changed(self.model, buffers)
         return run
 
-    def again(self, base: Run) -> None:
+    def again(self, base: WatchedRun) -> None:
         """Other rows in between: nothing may be remembered."""
         self.run(self.made_up.rows(self.size))
         self._same(base, self.run(base.batch), findings.remembers)
 
-    def gradients(self, base: Run) -> None:
+    def gradients(self, base: WatchedRun) -> None:
         targets = [call.output for call in base.calls if call.output.requires_grad]
         paths = [call.path for call in base.calls if call.output.requires_grad]
         for chosen in self._halves():
@@ -111,7 +111,7 @@ class _Trial:
                 if gradient is not None and bool((gradient[~chosen] != 0).any()):
                     raise findings.coupled(path, "its gradient")
 
-    def companions(self, base: Run) -> None:
+    def companions(self, base: WatchedRun) -> None:
         """Other companions, with other masks of dropout."""
         for kind, chosen in enumerate(self._halves_for_all_kinds()):
             others = self.made_up.others(self.size, kind)
@@ -123,7 +123,7 @@ class _Trial:
             slots = chosen.nonzero().flatten()
             self._same(base, run, findings.coupled, slots, slots)
 
-    def slots(self, base: Run) -> None:
+    def slots(self, base: WatchedRun) -> None:
         """The rows in other places, and one row in all places."""
         orders = [
             torch.arange(self.size).flip(0),
@@ -147,7 +147,12 @@ class _Trial:
             yield from (one, ~one)
 
     def _same(
-        self, base: Run, run: Run, refuse: findings.Finding, old: Tensor | None = None, new: Tensor | None = None
+        self,
+        base: WatchedRun,
+        run: WatchedRun,
+        refuse: findings.Finding,
+        old: Tensor | None = None,
+        new: Tensor | None = None,
     ) -> None:
         """The rows `new` of one run are, bit for bit, the rows `old` of the other."""
         findings.require_alike(base, run)

@@ -15,7 +15,7 @@ from torch.nn.utils import parametrize
 from torch.nn.utils.spectral_norm import SpectralNorm
 from torch.nn.utils.weight_norm import WeightNorm
 
-__all__ = ["DROPOUTS", "FUSED", "Trouble", "groups_for", "keeps_buffers", "trouble_of"]
+__all__ = ["DROPOUTS", "FUSED", "LayerTrouble", "groups_for", "keeps_buffers", "trouble_of"]
 
 # One fused function hides what their weights are multiplied by; `prepare` builds them from Linear cells.
 FUSED: tuple[type[nn.Module], ...] = (
@@ -35,14 +35,14 @@ _BY_FIX = "discreet.learn.torch.layers.fix(model) does it"
 
 @final
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class LayerTrouble:
     """Why a layer is refused, and the way out."""
 
     reason: str
     way_out: str
 
 
-def trouble_of(module: nn.Module) -> Trouble | None:
+def trouble_of(module: nn.Module) -> LayerTrouble | None:
     """The first reason why this layer cannot be trained privately, or nothing."""
     return next((found for check in _CHECKS if (found := check(module)) is not None), None)
 
@@ -52,28 +52,28 @@ def groups_for(channels: int) -> int:
     return next(groups for groups in range(min(32, max(1, channels // 4)), 0, -1) if channels % groups == 0)
 
 
-def _lazy(module: nn.Module) -> Trouble | None:
+def _lazy(module: nn.Module) -> LayerTrouble | None:
     if not isinstance(module, LazyModuleMixin) or not module.has_uninitialized_params():
         return None
-    return Trouble(
+    return LayerTrouble(
         "it has no parameters yet", "call the model once on made-up rows of the right shape, then prepare it"
     )
 
 
-def _batch_norm(module: nn.Module) -> Trouble | None:
+def _batch_norm(module: nn.Module) -> LayerTrouble | None:
     if not isinstance(module, _BatchNorm):
         return None
     channels = module.num_features
-    return Trouble(
+    return LayerTrouble(
         "it mixes the rows of a batch: what one row gets depends on all others",
         f"replace {type(module).__name__}({channels}) by GroupNorm({groups_for(channels)}, {channels}): {_BY_FIX}",
     )
 
 
-def _running_instance_norm(module: nn.Module) -> Trouble | None:
+def _running_instance_norm(module: nn.Module) -> LayerTrouble | None:
     if not isinstance(module, _InstanceNorm) or not module.track_running_stats:
         return None
-    return Trouble(
+    return LayerTrouble(
         "it keeps running statistics of the rows it saw, without noise",
         f"make it with track_running_stats=False: {_BY_FIX}",
     )
@@ -84,114 +84,116 @@ def keeps_buffers(module: nn.Module) -> bool:
     return parametrize.is_parametrized(module) and any(True for _ in module.parametrizations.buffers())  # type: ignore[union-attr]
 
 
-def _parametrised(module: nn.Module) -> Trouble | None:
+def _parametrised(module: nn.Module) -> LayerTrouble | None:
     """A parametrisation without buffers goes through the fallback; one with buffers changes them while it runs."""
     old = any(isinstance(hook, WeightNorm | SpectralNorm) for hook in module._forward_pre_hooks.values())
     if not old and not keeps_buffers(module):
         return None
-    return Trouble(
+    return LayerTrouble(
         "its weight is computed before it runs, from what it keeps in buffers or by a hook (spectral_norm, old "
         "weight_norm)",
         f"remove the parametrisation: {_BY_FIX}; build the optimizer after that",
     )
 
 
-def _embedding(module: nn.Module) -> Trouble | None:
+def _embedding(module: nn.Module) -> LayerTrouble | None:
     if not isinstance(module, nn.Embedding | nn.EmbeddingBag):
         return None
     if module.max_norm is not None:
-        return Trouble(
+        return LayerTrouble(
             "max_norm changes its rows while it runs, by which rows were looked up", "make it without max_norm"
         )
     if module.scale_grad_by_freq:
-        return Trouble(
+        return LayerTrouble(
             "scale_grad_by_freq divides by how often an index is in the whole batch",
             "make it with scale_grad_by_freq=False",
         )
     if module.sparse:
-        return Trouble("sparse gradients would show which rows were looked up", "make it with sparse=False")
+        return LayerTrouble("sparse gradients would show which rows were looked up", "make it with sparse=False")
     return None
 
 
-def _routes_rows(module: nn.Module) -> Trouble | None:
+def _routes_rows(module: nn.Module) -> LayerTrouble | None:
     if not isinstance(module, nn.AdaptiveLogSoftmaxWithLoss):
         return None
-    return Trouble(
+    return LayerTrouble(
         "it sends the rows of a batch to parts of different size, by their labels",
         "use a Linear layer and cross_entropy",
     )
 
 
-def _own_fused(module: nn.Module) -> Trouble | None:
+def _own_fused(module: nn.Module) -> LayerTrouble | None:
     """A subclass of a fused layer may compute anything, and its kernel hides the parameters all the same."""
     fused = next((kind for kind in FUSED if isinstance(module, kind)), None)
     if fused is None or type(module) in FUSED:
         return None
-    return Trouble(
+    return LayerTrouble(
         f"it is a kind of {fused.__name__} of your own, whose fused kernel hides what its parameters do",
         f"hold a plain {fused.__name__} inside a module instead of deriving from it",
     )
 
 
-def _hooked(module: nn.Module) -> Trouble | None:
+def _hooked(module: nn.Module) -> LayerTrouble | None:
     if type(module) not in (*FUSED, *DROPOUTS) or not (
         module._forward_hooks or module._forward_pre_hooks or module._backward_hooks
     ):
         return None
-    return Trouble("it is replaced, and hooks on it would be lost", "register hooks after prepare")
+    return LayerTrouble("it is replaced, and hooks on it would be lost", "register hooks after prepare")
 
 
-def _random(module: nn.Module) -> Trouble | None:
+def _random(module: nn.Module) -> LayerTrouble | None:
     if not isinstance(
         module, nn.RReLU | nn.AlphaDropout | nn.FeatureAlphaDropout | nn.FractionalMaxPool2d | nn.FractionalMaxPool3d
     ):
         return None
-    return Trouble(
+    return LayerTrouble(
         "it draws random numbers from torch's generator, which is no secret",
         "use nn.Dropout, or a layer without chance",
     )
 
 
-def _wrapped(module: nn.Module) -> Trouble | None:
+def _wrapped(module: nn.Module) -> LayerTrouble | None:
     if isinstance(module, torch.jit.ScriptModule):
-        return Trouble("a scripted module does not tell what its layers see", "pass the module from before torch.jit")
+        return LayerTrouble(
+            "a scripted module does not tell what its layers see", "pass the module from before torch.jit"
+        )
     if hasattr(module, "_orig_mod"):
-        return Trouble(
+        return LayerTrouble(
             "a compiled module does not tell what its layers see", "pass the model from before torch.compile"
         )
     if isinstance(module, _WRAPPERS):
-        return Trouble(
+        return LayerTrouble(
             "a batch that is spread over devices is summed without clipping", "pass the wrapped .module itself"
         )
     return None
 
 
-def _quantised(module: nn.Module) -> Trouble | None:
+def _quantised(module: nn.Module) -> LayerTrouble | None:
     names = (kind.__module__ for kind in type(module).__mro__)
     if not any(name.startswith(("torch.ao.", "torch.nn.quantized", "torch.nn.qat")) for name in names):
         return None
-    return Trouble("it is quantised, and such layers cannot be trained", "train first, quantise what was trained")
+    return LayerTrouble("it is quantised, and such layers cannot be trained", "train first, quantise what was trained")
 
 
-def _hooked_parameters(module: nn.Module) -> Trouble | None:
+def _hooked_parameters(module: nn.Module) -> LayerTrouble | None:
     if not any(p._backward_hooks or p._post_accumulate_grad_hooks for p in module.parameters(recurse=False)):
         return None
-    return Trouble(
+    return LayerTrouble(
         "hooks on its parameters change or use gradients, and would never run: rows' gradients are not formed there",
         "remove them; what should be done with a noisy gradient belongs into the optimizer",
     )
 
 
-def _numbers(module: nn.Module) -> Trouble | None:
+def _numbers(module: nn.Module) -> LayerTrouble | None:
     own = [p for p in module.parameters(recurse=False) if p.requires_grad]
     if any(p.is_complex() for p in own):
-        return Trouble("it has complex parameters", "hold real and imaginary part as two real parameters")
+        return LayerTrouble("it has complex parameters", "hold real and imaginary part as two real parameters")
     if any(p.layout is not torch.strided or p.is_meta for p in own):
-        return Trouble("its parameters are sparse or have no values yet", "make them ordinary tensors")
+        return LayerTrouble("its parameters are sparse or have no values yet", "make them ordinary tensors")
     return None
 
 
-_CHECKS: tuple[Callable[[nn.Module], Trouble | None], ...] = (
+_CHECKS: tuple[Callable[[nn.Module], LayerTrouble | None], ...] = (
     _lazy,
     _wrapped,
     _quantised,

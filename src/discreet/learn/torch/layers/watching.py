@@ -16,14 +16,14 @@ from discreet.learn.torch.layers.dropout import SecretDropout, known_masks
 from discreet.learn.torch.layers.made_up import Tree
 from discreet.learn.torch.layers.secret_normal import SecretNormal
 
-__all__ = ["Call", "Loss", "Run", "bits", "call_model", "watch"]
+__all__ = ["Loss", "WatchedCall", "WatchedRun", "bits", "call_model", "watch"]
 
 Loss = Callable[[Any, Any], Tensor]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Call:
+class WatchedCall:
     """A layer ran: where it is, the tensors it took, the tensor it gave, and how often that had been written to."""
 
     path: str
@@ -34,12 +34,12 @@ class Call:
 
 @final
 @dataclass(frozen=True, slots=True)
-class Run:
+class WatchedRun:
     """The losses of all rows, the calls of all layers in their order, and the gradient of each output."""
 
     batch: Tree
     losses: Tensor
-    calls: tuple[Call, ...]
+    calls: tuple[WatchedCall, ...]
     gradients: tuple[Tensor | None, ...]
 
     def seen(self) -> Iterator[tuple[str, str, Tensor]]:
@@ -53,7 +53,7 @@ class Run:
                 yield call.path, "the gradient of what comes out of it", gradient
 
 
-def watch(model: nn.Module, loss: Loss, batch: Tree, masks: Tensor) -> Run:
+def watch(model: nn.Module, loss: Loss, batch: Tree, masks: Tensor) -> WatchedRun:
     """Run forward and loss; refuse what draws from torch's generator. Gradients are those of the sum of the losses.
 
     Where dropout would draw a mask for a row, the row is multiplied by the number that `masks` has for its slot; where
@@ -65,7 +65,7 @@ def watch(model: nn.Module, loss: Loss, batch: Tree, masks: Tensor) -> Run:
         _require_tensor(losses)
         ran = tuple(calls)  # A checkpointed part runs again in the backward pass; that is no other call.
         gradients = _gradients(losses, ran)
-    return Run(batch, losses, ran, gradients)
+    return WatchedRun(batch, losses, ran, gradients)
 
 
 def call_model(model: nn.Module, x: Tree) -> Any:
@@ -90,7 +90,7 @@ def _require_tensor(losses: object) -> None:
         )
 
 
-def _gradients(losses: Tensor, calls: tuple[Call, ...]) -> tuple[Tensor | None, ...]:
+def _gradients(losses: Tensor, calls: tuple[WatchedCall, ...]) -> tuple[Tensor | None, ...]:
     outputs = [call.output for call in calls]
     wanted = [output for output in outputs if output.requires_grad]
     if not losses.requires_grad or not wanted:
@@ -100,8 +100,8 @@ def _gradients(losses: Tensor, calls: tuple[Call, ...]) -> tuple[Tensor | None, 
 
 
 @contextmanager
-def _recorded(model: nn.Module) -> Iterator[list[Call]]:
-    calls: list[Call] = []
+def _recorded(model: nn.Module) -> Iterator[list[WatchedCall]]:
+    calls: list[WatchedCall] = []
     with ExitStack() as hooks:
         for path, module in model.named_modules():
             if owned(module) or isinstance(module, SecretDropout | SecretNormal):
@@ -112,10 +112,10 @@ def _recorded(model: nn.Module) -> Iterator[list[Call]]:
         yield calls
 
 
-def _recorder(path: str, calls: list[Call]) -> Callable[..., None]:
+def _recorder(path: str, calls: list[WatchedCall]) -> Callable[..., None]:
     def record(_module: nn.Module, given: tuple[Any, ...], named: dict[str, Any], output: Any) -> None:
         inputs = tuple(part for part in _tensors((given, named)))
-        calls.extend(Call(path, inputs, part, part._version) for part in _tensors(output))
+        calls.extend(WatchedCall(path, inputs, part, part._version) for part in _tensors(output))
 
     return record
 

@@ -34,7 +34,9 @@ class ConvolutionalNetwork(nn.Module):
         self.into = _conv(1, channels, 3)
         self.down, kept = _going_down(channels, factors, blocks, told)
         at = kept[-1]
-        self.middle = nn.ModuleList([_Block(at, at, told), _Attention(at), _Block(at, at, told)])
+        self.middle = nn.ModuleList(
+            [_ConvolutionalBlock(at, at, told), _Attention(at), _ConvolutionalBlock(at, at, told)]
+        )
         self.up = _going_up(channels, factors, blocks, told, kept)
         self.out = _conv(channels * factors[0], 1, 3)
         nn.init.zeros_(self.out.weight)
@@ -65,7 +67,7 @@ def _going_down(channels: int, factors: tuple[int, ...], blocks: int, told: int)
         for turn in range(blocks + (place > 0)):
             size = "halve" if place and turn == 0 else ""
             after = kept[-1] if size else channels * factor
-            found.append(_Block(kept[-1], after, told, size))
+            found.append(_ConvolutionalBlock(kept[-1], after, told, size))
             kept.append(after)
     return found, kept
 
@@ -75,15 +77,15 @@ def _going_up(channels: int, factors: tuple[int, ...], blocks: int, told: int, k
     found, at, left = nn.ModuleList(), kept[-1], list(kept)
     for place, factor in reversed(list(enumerate(factors))):
         for _ in range(blocks + 1):
-            found.append(_Block(at + left.pop(), channels * factor, told))
+            found.append(_ConvolutionalBlock(at + left.pop(), channels * factor, told))
             at = channels * factor
         if place:
-            found.append(_Block(at, at, told, "double"))
+            found.append(_ConvolutionalBlock(at, at, told, "double"))
     return found
 
 
 @final
-class _Block(nn.Module):
+class _ConvolutionalBlock(nn.Module):
     """Two convolutions, the second scaled and shifted by what is told, added to what came in. [KAAL22]"""
 
     def __init__(self, before: int, after: int, told: int, size: str = "") -> None:

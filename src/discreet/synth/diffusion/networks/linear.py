@@ -20,7 +20,7 @@ class LinearNetwork(nn.Module):
         super().__init__()
         self.waves = Waves(waves)
         self.into = nn.Linear(places + classes + waves, hidden)
-        self.blocks = nn.ModuleList(_Block(hidden) for _ in range(blocks))
+        self.blocks = nn.ModuleList(_LinearBlock(hidden) for _ in range(blocks))
         self.out = nn.Linear(hidden, places)
         nn.init.zeros_(self.out.weight)
         nn.init.zeros_(self.out.bias)
@@ -35,7 +35,7 @@ class LinearNetwork(nn.Module):
 
 
 @final
-class _Block(nn.Module):
+class _LinearBlock(nn.Module):
     """What two layers make of a hidden state, added to it."""
 
     def __init__(self, hidden: int) -> None:

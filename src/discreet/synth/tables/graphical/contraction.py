@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from discreet.synth.tables.graphical.junction import Clique
 
-__all__ = ["Floats", "Plan", "Product", "Step", "Sum", "plan"]
+__all__ = ["ContractionPlan", "Floats", "Product", "Step", "SumOut", "plan"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
+class SumOut:
     """Sum one table over some of its axes."""
 
     source: int
@@ -77,11 +77,11 @@ class Product:
         )
 
 
-Step: TypeAlias = Sum | Product
+Step: TypeAlias = SumOut | Product
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ContractionPlan:
     """Steps from given tables to one result; tables are numbered as given, and results after them."""
 
     steps: tuple[Step, ...]
@@ -121,7 +121,7 @@ def _inverse(order: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1 << 14)
-def plan(sizes: tuple[int, ...], scopes: tuple[Clique, ...], wanted: frozenset[int]) -> Plan:
+def plan(sizes: tuple[int, ...], scopes: tuple[Clique, ...], wanted: frozenset[int]) -> ContractionPlan:
     """Plan the product of tables with these scopes, summed to the wanted columns, by the greedy rule.
 
     Wanted columns that no table has are left out of the result.
@@ -140,7 +140,7 @@ def plan(sizes: tuple[int, ...], scopes: tuple[Clique, ...], wanted: frozenset[i
         del alive[left], alive[right]
         alive[len(scopes) + len(steps) - 1] = steps[-1].scope
     ((result, scope),) = alive.items()
-    return Plan(tuple(steps), result, scope)
+    return ContractionPlan(tuple(steps), result, scope)
 
 
 def _kept(alive: dict[int, Clique], pair: tuple[int, int], wanted: frozenset[int]) -> set[int]:
@@ -161,10 +161,10 @@ def _score(
     return grown, _count(sizes, set(left) | set(right)), *pair
 
 
-def _sum(sizes: Sequence[int], table: int, scope: Clique, others: frozenset[int]) -> Sum:
+def _sum(sizes: Sequence[int], table: int, scope: Clique, others: frozenset[int]) -> SumOut:
     axes = tuple(axis for axis, column in enumerate(scope) if column not in others)
     shape = tuple(sizes[column] for column in scope)
-    return Sum(table, shape, axes, tuple(column for column in scope if column in others))
+    return SumOut(table, shape, axes, tuple(column for column in scope if column in others))
 
 
 def _product(sizes: Sequence[int], alive: dict[int, Clique], left: int, right: int, wanted: frozenset[int]) -> Product:

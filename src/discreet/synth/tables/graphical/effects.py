@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.junction import Clique
-from discreet.synth.tables.graphical.linear import Block, Linear, places
+from discreet.synth.tables.graphical.linear import SparseMap, SparseRows, places
 
 __all__ = ["Cells", "Effects", "effects_within"]
 
@@ -58,9 +58,9 @@ class Effects:
 
     spans: dict[Clique, slice]
     length: int
-    carried: Linear  # From effects to potentials of cells: each effect is added to the first clique that has it.
-    shared: Linear  # From effects to counts of cells: those of the clique whose marginals have these effects.
-    _subsets: Linear  # From sums over the subsets of each effect's columns back to the effect's entries.
+    carried: SparseMap  # From effects to potentials of cells: each effect is added to the first clique that has it.
+    shared: SparseMap  # From effects to counts of cells: those of the clique whose marginals have these effects.
+    _subsets: SparseMap  # From sums over the subsets of each effect's columns back to the effect's entries.
     _signs: Floats  # Of those sums.
 
     @staticmethod
@@ -74,8 +74,10 @@ class Effects:
             for effect in own[-1]:
                 spans[effect] = slice(length, length + math.prod(sizes[column] for column in effect))
                 length = spans[effect].stop
-        carried = Linear.of([_block(sizes, c, e, spans, even=False) for c, e in zip(cliques, own, strict=True)], length)
-        shared = Linear.of([_block(sizes, c, effects_within(c), spans, even=True) for c in cliques], length)
+        carried = SparseMap.of(
+            [_block(sizes, c, e, spans, even=False) for c, e in zip(cliques, own, strict=True)], length
+        )
+        shared = SparseMap.of([_block(sizes, c, effects_within(c), spans, even=True) for c in cliques], length)
         return Effects(spans, length, carried, shared, *_subsets(sizes, spans))
 
     def centred(self, vector: Floats) -> Floats:
@@ -86,22 +88,22 @@ class Effects:
         """Return the effects of counts, given for the cells of all cliques and read where each effect is carried."""
         return self.centred(self.carried.transposed(cells))
 
-    def shared_by(self, sizes: Sequence[int], cliques: Sequence[Clique]) -> Linear:
+    def shared_by(self, sizes: Sequence[int], cliques: Sequence[Clique]) -> SparseMap:
         """Return the map from effects to counts of the cells of other cliques, all of whose effects are here."""
-        return Linear.of([_block(sizes, c, effects_within(c), self.spans, even=True) for c in cliques], self.length)
+        return SparseMap.of([_block(sizes, c, effects_within(c), self.spans, even=True) for c in cliques], self.length)
 
 
 def _block(
     sizes: Sequence[int], clique: Clique, effects: list[Clique], spans: dict[Clique, slice], *, even: bool
-) -> Block:
+) -> SparseRows:
     """List where a clique's cells find effects; if even, with their share of each entry."""
     cells = math.prod(sizes[column] for column in clique)
     found = [places(sizes, clique, effect, spans[effect].start) for effect in effects]
     entries = [spans[effect].stop - spans[effect].start for effect in effects]
-    return Block(cells, found, [count / cells if even else 1.0 for count in entries])
+    return SparseRows(cells, found, [count / cells if even else 1.0 for count in entries])
 
 
-def _subsets(sizes: Sequence[int], spans: dict[Clique, slice]) -> tuple[Linear, Floats]:
+def _subsets(sizes: Sequence[int], spans: dict[Clique, slice]) -> tuple[SparseMap, Floats]:
     """Describe the projection on effects: with all sums over the columns left out, of alternating sign. [XHZK23]"""
     blocks, signs, width = [], [np.empty(0)], 0
     for effect, span in spans.items():
@@ -111,5 +113,5 @@ def _subsets(sizes: Sequence[int], spans: dict[Clique, slice]) -> tuple[Linear, 
             entries = math.prod(sizes[column] for column in subset)
             signs.append(np.full(entries, (-1.0) ** (len(effect) - len(subset)) * entries / rows))
             width += entries
-        blocks.append(Block(rows, found, [1.0] * len(found)))
-    return Linear.of(blocks, width), np.concatenate(signs)
+        blocks.append(SparseRows(rows, found, [1.0] * len(found)))
+    return SparseMap.of(blocks, width), np.concatenate(signs)

@@ -18,10 +18,10 @@ from discreet.synth.tables.graphical.effects import Cells, Effects, effects_with
 from discreet.synth.tables.graphical.forest import Forest
 from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of, maximal
 from discreet.synth.tables.graphical.knowledge import Knowledge
-from discreet.synth.tables.graphical.measured import Measured, checked, estimated_total
+from discreet.synth.tables.graphical.measured import NoisyMarginal, checked, estimated_total
 from discreet.synth.tables.graphical.model import Graphical
-from discreet.synth.tables.graphical.network import HALF_NEVER, NEVER, Network
-from discreet.synth.tables.graphical.problem import Point, Problem
+from discreet.synth.tables.graphical.network import HALF_NEVER, NEVER, FactorNetwork
+from discreet.synth.tables.graphical.problem import Point, ProximalStep
 
 __all__ = ["Impossible", "fit"]
 
@@ -34,7 +34,7 @@ _EASE = 0.1  # Of a step, for noise of deviation one: by about so many deviation
 
 def fit(
     sizes: Sequence[int],
-    measured: Sequence[Measured],
+    measured: Sequence[NoisyMarginal],
     *,
     total: float | None = None,
     start: Graphical | None = None,
@@ -98,9 +98,9 @@ class _Varied:
         """Return the same table without the axes of the other columns."""
         return self.clique(clique), table.reshape([self.sizes[column] for column in clique if self.sizes[column] > 1])
 
-    def measured(self, one: Measured) -> Measured:
+    def measured(self, one: NoisyMarginal) -> NoisyMarginal:
         """Return the same measurement without the other columns."""
-        return Measured(*self.table(one.clique, one.values), one.deviation)
+        return NoisyMarginal(*self.table(one.clique, one.values), one.deviation)
 
     def model(self, tables: Iterable[tuple[Clique, Floats]], rows: float) -> Graphical:
         """Return a model of all columns, from potentials over these."""
@@ -110,7 +110,7 @@ class _Varied:
         return Graphical(self.sizes, tuple(held), rows, tuple(held.values()))
 
 
-def _possible(problem: Problem, rules: list[Impossible]) -> Floats:
+def _possible(problem: ProximalStep, rules: list[Impossible]) -> Floats:
     """Return potentials to begin with: independent columns within the rules, or what is possible, evenly."""
     first = _laid_out(problem, _independent(problem))
     _forbid(problem, first, rules)
@@ -125,7 +125,7 @@ def _evenly(potentials: Floats) -> Floats:
     return np.where(potentials < HALF_NEVER, NEVER, 0.0)
 
 
-def _drawable(varied: _Varied, problem: Problem, first: Floats, last: Floats) -> Graphical:
+def _drawable(varied: _Varied, problem: ProximalStep, first: Floats, last: Floats) -> Graphical:
     """Return the model of the last potentials, or the nearest on the way back to the first that rows can be drawn from.
 
     Messages are products of floats. Where measurements say that only impossible rows exist, potentials grow until all
@@ -140,16 +140,16 @@ def _drawable(varied: _Varied, problem: Problem, first: Floats, last: Floats) ->
     return varied.model(zip(problem.network.scopes, tables, strict=True), problem.total)
 
 
-def _problem(sizes: tuple[int, ...], given: Sequence[Measured], others: list[Clique], rows: float) -> Problem:
+def _problem(sizes: tuple[int, ...], given: Sequence[NoisyMarginal], others: list[Clique], rows: float) -> ProximalStep:
     cliques = [one.clique for one in given] + others
     masks = [mask_of(clique) for clique in cliques] + [1 << column for column in range(len(sizes))]
     scopes = sorted(columns_of(mask) for mask in maximal(masks))
     effects = Effects.of(sizes, scopes)
     known = Knowledge.of(sizes, effects, given, rows)
-    return Problem(Network.of(sizes, scopes), Cells.of(sizes, scopes), effects, known, rows)
+    return ProximalStep(FactorNetwork.of(sizes, scopes), Cells.of(sizes, scopes), effects, known, rows)
 
 
-def _guessed(problem: Problem, base: Floats, known: Sequence[tuple[Clique, Floats]]) -> Floats:
+def _guessed(problem: ProximalStep, base: Floats, known: Sequence[tuple[Clique, Floats]]) -> Floats:
     """Return the change from the base to the potentials of an earlier model, as effects."""
     if not known:
         return np.zeros(problem.effects.length)
@@ -159,7 +159,7 @@ def _guessed(problem: Problem, base: Floats, known: Sequence[tuple[Clique, Float
     return np.where(problem.known.precision > 0, guess, 0.0)
 
 
-def _laid_out(problem: Problem, tables: Iterable[tuple[Clique, Floats]]) -> Floats:
+def _laid_out(problem: ProximalStep, tables: Iterable[tuple[Clique, Floats]]) -> Floats:
     """Add tables of potentials to the first factors that have their columns; what no factor has is left out."""
     potentials = np.zeros(int(problem.cells.starts[-1]))
     for clique, table in tables:
@@ -169,7 +169,7 @@ def _laid_out(problem: Problem, tables: Iterable[tuple[Clique, Floats]]) -> Floa
     return potentials
 
 
-def _independent(problem: Problem) -> list[tuple[Clique, Floats]]:
+def _independent(problem: ProximalStep) -> list[tuple[Clique, Floats]]:
     tables: list[tuple[Clique, Floats]] = []
     for column, size in enumerate(problem.network.sizes):
         span = problem.effects.spans[(column,)]
@@ -178,7 +178,7 @@ def _independent(problem: Problem) -> list[tuple[Clique, Floats]]:
     return tables
 
 
-def _home(problem: Problem, base: Floats, clique: Clique) -> tuple[Floats, tuple[int, ...]] | None:
+def _home(problem: ProximalStep, base: Floats, clique: Clique) -> tuple[Floats, tuple[int, ...]] | None:
     """Find the table of the first factor with all columns of a clique, and the clique's shape as a part of it."""
     for scope, table in zip(problem.cells.cliques, problem.cells.tables(base), strict=True):
         if set(clique) <= set(scope):
@@ -186,7 +186,7 @@ def _home(problem: Problem, base: Floats, clique: Clique) -> tuple[Floats, tuple
     return None
 
 
-def _forbid(problem: Problem, base: Floats, never: list[Impossible]) -> None:
+def _forbid(problem: ProximalStep, base: Floats, never: list[Impossible]) -> None:
     """Set the potentials of impossible cells."""
     for clique, cells in never:
         order = sorted(range(len(clique)), key=clique.__getitem__)
@@ -203,7 +203,7 @@ class _Limits:
     small: float  # An improvement of the loss that is not worth another step.
 
 
-def _descended(problem: Problem, base: Floats, guess: Floats, limits: _Limits) -> Floats:
+def _descended(problem: ProximalStep, base: Floats, guess: Floats, limits: _Limits) -> Floats:
     """Take proximal steps until the loss no longer falls."""
     forest = Forest.of(problem.network.sizes, problem.cells, problem.effects)
     ease, left, before = _EASE / _noise(problem), limits.iterations, math.inf
@@ -230,7 +230,7 @@ def _measured_only(forest: Forest, measured: NDArray[np.bool_], curvature: Float
     return np.where(measured, forest.scaled(slope, curvature), 0.0)
 
 
-def _noise(problem: Problem) -> float:
+def _noise(problem: ProximalStep) -> float:
     """Return the usual deviation of a measured cell."""
     variance = problem.known.variance
     return math.sqrt(float(np.median(variance[variance > 0])))
@@ -244,7 +244,7 @@ class _Curvature:
     ridge: Floats
 
     @staticmethod
-    def of(problem: Problem, ease: float) -> _Curvature:
+    def of(problem: ProximalStep, ease: float) -> _Curvature:
         """Prepare for one proximal step."""
         sizes = np.diff(problem.cells.starts)
         goal = problem.effects.shared.times(problem.known.value) + problem.cells.spread(problem.total / sizes)
@@ -269,5 +269,5 @@ class _Curvature:
         return here.cells * ratio + self.ridge
 
 
-def _variance(problem: Problem, effect: Clique) -> float:
+def _variance(problem: ProximalStep, effect: Clique) -> float:
     return float(problem.known.variance[problem.effects.spans[effect]].max())

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.effects import Cells, Effects
 from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of
-from discreet.synth.tables.graphical.linear import Linear, Places, places
+from discreet.synth.tables.graphical.linear import Places, SparseMap, places
 
 __all__ = ["Forest", "Link"]
 
@@ -34,7 +34,7 @@ class Forest:
 
     effects: Effects
     links: tuple[Link, ...]
-    separators: Linear  # From effects to counts of the cells of what is shared.
+    separators: SparseMap  # From effects to counts of the cells of what is shared.
     homes: Places  # For the cells of all factors: the cell of what is shared, or one after the last.
 
     @staticmethod

@@ -13,14 +13,14 @@ from functools import lru_cache
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Clique", "Tree", "columns_of", "junction_cells", "junction_tree", "mask_of", "maximal"]
+__all__ = ["Clique", "JunctionTree", "columns_of", "junction_cells", "junction_tree", "mask_of", "maximal"]
 
 Clique = tuple[int, ...]
 _Key = Callable[[int, list[int]], tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class JunctionTree:
     """The cliques of a junction tree, a parent before its children; the first is the root and its own parent."""
 
     cliques: tuple[Clique, ...]
@@ -126,7 +126,7 @@ def junction_cells(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> in
     return sum(_cells(shape, bag) for bag in bags)
 
 
-def junction_tree(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> Tree:
+def junction_tree(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> JunctionTree:
     """Build a junction tree whose root is the largest table.
 
     Theorem     A spanning tree of the cliques of a chordal graph whose separators are as large as can be is a
@@ -143,4 +143,4 @@ def junction_tree(sizes: Sequence[int], cliques: Iterable[Sequence[int]]) -> Tre
         for other, (shared, _) in best.items():
             if (other & bag).bit_count() > shared:
                 best[other] = ((other & bag).bit_count(), len(order) - 1)
-    return Tree(tuple(columns_of(bag) for bag in order), tuple(parents))
+    return JunctionTree(tuple(columns_of(bag) for bag in order), tuple(parents))

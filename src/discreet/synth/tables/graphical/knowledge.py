@@ -20,7 +20,7 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.effects import Effects, effects_within
 from discreet.synth.tables.graphical.linear import places
-from discreet.synth.tables.graphical.measured import Measured
+from discreet.synth.tables.graphical.measured import NoisyMarginal
 
 __all__ = ["Knowledge"]
 
@@ -45,7 +45,7 @@ class Knowledge:
     unavoidable: float
 
     @staticmethod
-    def of(sizes: Sequence[int], effects: Effects, measured: Sequence[Measured], total: float) -> Knowledge:
+    def of(sizes: Sequence[int], effects: Effects, measured: Sequence[NoisyMarginal], total: float) -> Knowledge:
         """Join all measurements."""
         value, precision = np.zeros(effects.length), np.zeros(effects.length)
         matrices: dict[tuple[int, int], Floats] = {}
@@ -84,7 +84,7 @@ class Knowledge:
 def _join(
     sizes: Sequence[int],
     effects: Effects,
-    one: Measured,
+    one: NoisyMarginal,
     total: float,
     value: Floats,
     precision: Floats,
@@ -117,5 +117,5 @@ def _matrix(span: slice, weights: Floats, precision: Floats) -> _Uneven:
     return _Uneven(span, whole, np.linalg.inv(whole + level / size) - 1 / (size * level))
 
 
-def _squares(one: Measured, total: float) -> float:
+def _squares(one: NoisyMarginal, total: float) -> float:
     return float(np.sum(((one.values - total / one.values.size) / np.asarray(one.deviation)) ** 2))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.junction import Clique
 
-__all__ = ["Block", "Linear", "Places", "places"]
+__all__ = ["Places", "SparseMap", "SparseRows", "places"]
 
 Places: TypeAlias = NDArray[np.int32]
 
@@ -26,7 +26,7 @@ def places(sizes: Sequence[int], clique: Clique, part: Clique, start: int = 0) -
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SparseRows:
     """Some rows of a map: for each entry of a row, where it is, by row, and how large, for all rows."""
 
     rows: int
@@ -35,7 +35,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class SparseMap:
     """A sparse matrix, held in both directions."""
 
     height: int
@@ -43,7 +43,7 @@ class Linear:
     _back: Any
 
     @staticmethod
-    def of(blocks: Sequence[Block], width: int) -> Linear:
+    def of(blocks: Sequence[SparseRows], width: int) -> SparseMap:
         """Build it from blocks of rows."""
         from scipy.sparse import csr_array
 
@@ -53,7 +53,7 @@ class Linear:
         data = [np.tile(np.asarray(block.weights, dtype=np.float64), block.rows) for block in full]
         entries = np.concatenate([np.empty(0), *data]), np.concatenate([np.empty(0, dtype=np.int32), *indices])
         forth = csr_array((*entries, np.concatenate([[0], np.cumsum(counts)])), shape=(len(counts), width))
-        return Linear(len(counts), forth, forth.T.tocsr())
+        return SparseMap(len(counts), forth, forth.T.tocsr())
 
     def times(self, vector: Floats) -> Floats:
         """Apply the map."""

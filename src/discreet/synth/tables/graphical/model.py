@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.junction import Clique
-from discreet.synth.tables.graphical.network import HALF_NEVER, Network
+from discreet.synth.tables.graphical.network import HALF_NEVER, FactorNetwork
 from discreet.synth.tables.graphical.querying import Queries
 from discreet.synth.tables.graphical.sampling import draw
 
@@ -70,7 +70,7 @@ class Graphical:
         if min(float(table.max()) for table in self.potentials) < HALF_NEVER:
             raise InvalidParameter("the potentials of a model exclude every row")
         factors = [np.exp(table - table.max()) for table in self.potentials]
-        queries = Queries.of(Network.of(self.sizes, self.cliques), factors)
+        queries = Queries.of(FactorNetwork.of(self.sizes, self.cliques), factors)
         if not math.isfinite(queries.beliefs.log_sum):
             raise InvalidParameter("the potentials of a model exclude every row")
         return queries

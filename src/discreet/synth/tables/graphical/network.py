@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.synth.tables.graphical.contraction import Floats, Plan, plan
-from discreet.synth.tables.graphical.junction import Clique, Tree, junction_tree
+from discreet.synth.tables.graphical.contraction import ContractionPlan, Floats, plan
+from discreet.synth.tables.graphical.junction import Clique, JunctionTree, junction_tree
 
-__all__ = ["HALF_NEVER", "NEVER", "Beliefs", "Network", "Node", "normal"]
+__all__ = ["HALF_NEVER", "NEVER", "Beliefs", "FactorNetwork", "Node", "normal"]
 
 # The potential of an impossible cell: finite, so that no sum or difference is NaN, and zero as an exponential. What is
 # added to it by the way is far less than half of it.
@@ -35,7 +35,7 @@ class Node:
     factors: tuple[int, ...]
     children: tuple[int, ...]
     bare: tuple[int, ...]
-    program: Plan
+    program: ContractionPlan
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +48,16 @@ class Beliefs:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class FactorNetwork:
     """A product of factors over cliques of columns, compiled. Every column must be in some factor."""
 
     sizes: tuple[int, ...]
     scopes: tuple[Clique, ...]
-    tree: Tree
+    tree: JunctionTree
     nodes: tuple[Node, ...]
 
     @staticmethod
-    def of(sizes: Sequence[int], scopes: Sequence[Clique]) -> Network:
+    def of(sizes: Sequence[int], scopes: Sequence[Clique]) -> FactorNetwork:
         """Compile for factors with these scopes."""
         shape, tree = tuple(sizes), junction_tree(sizes, scopes)
         held = _held(shape, tree, scopes)
@@ -68,7 +68,7 @@ class Network:
             bare = tuple(sorted(set(tree.cliques[node]).difference(*given)))
             program = plan(shape, given + tuple((column,) for column in bare), frozenset(tree.separator(node)))
             nodes[node] = Node(held[node], children, bare, program)
-        return Network(shape, tuple(scopes), tree, tuple(nodes[node] for node in range(len(nodes))))
+        return FactorNetwork(shape, tuple(scopes), tree, tuple(nodes[node] for node in range(len(nodes))))
 
     def run(self, factors: Sequence[Floats]) -> tuple[float, list[Floats]]:
         """Return the log of the sum of all products, and the marginal of each factor's columns, summing to one.
@@ -112,7 +112,7 @@ class Network:
         return down
 
 
-def _held(sizes: tuple[int, ...], tree: Tree, scopes: Sequence[Clique]) -> list[tuple[int, ...]]:
+def _held(sizes: tuple[int, ...], tree: JunctionTree, scopes: Sequence[Clique]) -> list[tuple[int, ...]]:
     """Give each factor to the smallest clique that has all its columns."""
     cells = [math.prod(sizes[column] for column in clique) for clique in tree.cliques]
     held: list[list[int]] = [[] for _ in tree.cliques]

@@ -16,9 +16,9 @@ import numpy as np
 from discreet.synth.tables.graphical.contraction import Floats
 from discreet.synth.tables.graphical.effects import Cells, Effects
 from discreet.synth.tables.graphical.knowledge import Knowledge
-from discreet.synth.tables.graphical.network import HALF_NEVER, Network
+from discreet.synth.tables.graphical.network import HALF_NEVER, FactorNetwork
 
-__all__ = ["Point", "Problem"]
+__all__ = ["Point", "ProximalStep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ProximalStep:
     """A network of factors, and what is known of the effects of their cliques."""
 
-    network: Network
+    network: FactorNetwork
     cells: Cells
     effects: Effects
     known: Knowledge

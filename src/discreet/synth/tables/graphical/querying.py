@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.synth.tables.graphical.contraction import Floats, plan
 from discreet.synth.tables.graphical.junction import Clique, columns_of, mask_of
-from discreet.synth.tables.graphical.network import Beliefs, Network, normal
+from discreet.synth.tables.graphical.network import Beliefs, FactorNetwork, normal
 
 __all__ = ["Queries"]
 
@@ -46,7 +46,7 @@ class Queries:
     All tables sum to one, but where every product of factors is too small for a float: there they are zero.
     """
 
-    network: Network
+    network: FactorNetwork
     factors: Sequence[Floats]
     beliefs: Beliefs
     within: tuple[int, ...]  # By node: its columns, as bits,
@@ -55,7 +55,7 @@ class Queries:
     given: _Shelf = field(default_factory=_Shelf)
 
     @staticmethod
-    def of(network: Network, factors: Sequence[Floats]) -> Queries:
+    def of(network: FactorNetwork, factors: Sequence[Floats]) -> Queries:
         """Run the messages in both directions."""
         within = tuple(mask_of(clique) for clique in network.tree.cliques)
         below = list(within)
@@ -93,7 +93,7 @@ class Queries:
     def _afresh(self, clique: Clique) -> Floats:
         """Build a tree that has the clique: dearer than a look into this one, unless this one is wide."""
         rising = tuple(sorted(clique))
-        network = Network.of(self.network.sizes, [*self.network.scopes, rising])
+        network = FactorNetwork.of(self.network.sizes, [*self.network.scopes, rising])
         ones = np.ones([self.network.sizes[column] for column in rising])
         return network.run([*self.factors, ones])[1][-1].transpose([rising.index(column) for column in clique])
 

@@ -14,11 +14,11 @@ from discreet.learn.torch.clipping.rules.embedding import embedding
 from discreet.learn.torch.clipping.rules.fallback import fallback
 from discreet.learn.torch.clipping.rules.linear import linear
 from discreet.learn.torch.clipping.rules.normalisation import group_norm, instance_norm, layer_norm, rms_norm
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["has_rule", "parts_of"]
 
-Rule: TypeAlias = Callable[[Call, Tensor], dict[str, Part]]
+Rule: TypeAlias = Callable[[LayerCall, Tensor], dict[str, Part]]
 
 _RULES: dict[type[nn.Module], Rule] = {
     nn.Linear: linear,
@@ -40,7 +40,7 @@ def has_rule(module: nn.Module) -> bool:
     return _rule(module) is not None
 
 
-def parts_of(call: Call, gradients: tuple[Tensor | None, ...]) -> dict[str, Part]:
+def parts_of(call: LayerCall, gradients: tuple[Tensor | None, ...]) -> dict[str, Part]:
     """Return what a call contributes to each parameter of its layer, given the gradients of its outputs."""
     rule = _rule(call.module)
     only = gradients[0] if len(gradients) == 1 else None

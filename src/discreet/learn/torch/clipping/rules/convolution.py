@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.modules.conv import _ConvNd
 
-from discreet.learn.torch.clipping.forms import Rows
+from discreet.learn.torch.clipping.forms import RowGradients
 from discreet.learn.torch.clipping.parts import Part, Positions
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["convolution"]
 
 
-def convolution(call: Call, gradient: Tensor) -> dict[str, Part]:
+def convolution(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Unfold the input into patches, (rows, groups, patch, places), and pair them with the output's gradient."""
     module = cast(_ConvNd, call.module)
     groups = module.groups
@@ -27,7 +27,7 @@ def convolution(call: Call, gradient: Tensor) -> dict[str, Part]:
         right = _unfolded(module, call.input.float()).reshape(len(gradient), groups, -1, left.shape[3])
         parts["weight"] = _weight(left, right)
     if "bias" in call.trained:
-        parts["bias"] = Rows(left.sum(3).flatten(1))
+        parts["bias"] = RowGradients(left.sum(3).flatten(1))
     return parts
 
 
@@ -36,7 +36,7 @@ def _weight(left: Tensor, right: Tensor) -> Part:
         return Positions(left[:, 0].transpose(1, 2), right[:, 0].transpose(1, 2))
     # One group's outputs never meet another group's inputs, so groups are rows of their own while products form.
     formed = torch.bmm(left.flatten(0, 1), right.flatten(0, 1).transpose(1, 2))
-    return Rows(formed.reshape(len(left), -1))
+    return RowGradients(formed.reshape(len(left), -1))
 
 
 def _unfolded(module: _ConvNd, values: Tensor) -> Tensor:

@@ -8,12 +8,12 @@ from torch import Tensor, nn
 
 from discreet.errors import Refused
 from discreet.learn.torch.clipping.parts import Part, Picks
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["embedding"]
 
 
-def embedding(call: Call, gradient: Tensor) -> dict[str, Part]:
+def embedding(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Pair each position's index with its gradient; the padding index gets none."""
     module = cast(nn.Embedding, call.module)
     if module.scale_grad_by_freq or module.max_norm is not None:

@@ -10,16 +10,16 @@ from torch.func import functional_call, grad, vmap
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from discreet.errors import Refused
-from discreet.learn.torch.clipping.forms import Rows
+from discreet.learn.torch.clipping.forms import RowGradients
 from discreet.learn.torch.clipping.parts import Part
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["fallback"]
 
 _ROOM = 1 << 25  # numbers that the gradients of one chunk of rows may take
 
 
-def fallback(call: Call, gradients: tuple[Tensor | None, ...]) -> dict[str, Part]:
+def fallback(call: LayerCall, gradients: tuple[Tensor | None, ...]) -> dict[str, Part]:
     """Form each row's gradient: that of the sum of outputs times their gradients, for one row at a time.
 
     The whole layer runs again, its children included; children are constants here, since the tape has them too.
@@ -40,7 +40,7 @@ def fallback(call: Call, gradients: tuple[Tensor | None, ...]) -> dict[str, Part
         formed = _for_all_rows(of_row, own, row_leaves, known, rows)
     except RuntimeError:  # torch.func met chance, a write in place or control flow that looks at data.
         raise _unusable(call) from None
-    return {name: Rows(value.float().reshape(rows, -1)) for name, value in formed.items()}
+    return {name: RowGradients(value.float().reshape(rows, -1)) for name, value in formed.items()}
 
 
 def _for_all_rows(of_row: Any, own: dict[str, Tensor], inputs: Any, outer: Any, rows: int) -> dict[str, Tensor]:
@@ -51,7 +51,7 @@ def _for_all_rows(of_row: Any, own: dict[str, Tensor], inputs: Any, outer: Any, 
     return formed
 
 
-def _matched(call: Call, values: dict[str, Tensor], inputs: Any, outer: list[Tensor]) -> Tensor:
+def _matched(call: LayerCall, values: dict[str, Tensor], inputs: Any, outer: list[Tensor]) -> Tensor:
     args, kwargs = inputs
     named = {f"layer.{name}": value for name, value in values.items()}
     # Not tied: where a child owns the same parameter, the child's calls are on the tape themselves.
@@ -70,7 +70,7 @@ class _Forward(nn.Module):
         return self.layer.forward(*args, **kwargs)
 
 
-def _moves(call: Call, leaf: Any, rows: int) -> bool:
+def _moves(call: LayerCall, leaf: Any, rows: int) -> bool:
     """Whether an input has a row for each record; what has none must not hold several records at once."""
     if not isinstance(leaf, Tensor) or not leaf.dim():
         return False
@@ -85,7 +85,7 @@ def _or_zero(gradient: Tensor | None, output: Tensor) -> Tensor:
     return torch.zeros_like(output) if gradient is None else gradient
 
 
-def _unusable(call: Call) -> Refused:
+def _unusable(call: LayerCall) -> Refused:
     return Refused(
         f"the layer {call.name!r} ({type(call.module).__name__}) cannot be run row by row",
         reason="it has no rule of its own, so `torch.func` must be able to run it for one record: batch first in all "

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from discreet.learn.torch.clipping.forms import Rows
+from discreet.learn.torch.clipping.forms import RowGradients
 from discreet.learn.torch.clipping.parts import Part, Positions
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["linear"]
 
 
-def linear(call: Call, gradient: Tensor) -> dict[str, Part]:
+def linear(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Flatten all dimensions between the first and the last into positions; one position if there are none."""
     left, right = _positions(gradient), _positions(call.input)
     parts: dict[str, Part] = {}
     if "weight" in call.trained:
         parts["weight"] = Positions(left, right)
     if "bias" in call.trained:
-        parts["bias"] = Rows(left[:, 0] if left.shape[1] == 1 else left.sum(1))
+        parts["bias"] = RowGradients(left[:, 0] if left.shape[1] == 1 else left.sum(1))
     return parts
 
 

@@ -9,34 +9,34 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from discreet.errors import Refused
-from discreet.learn.torch.clipping.forms import Rows
+from discreet.learn.torch.clipping.forms import RowGradients
 from discreet.learn.torch.clipping.parts import Part
-from discreet.learn.torch.clipping.tape import Call
+from discreet.learn.torch.clipping.tape import LayerCall
 
 __all__ = ["group_norm", "instance_norm", "layer_norm", "rms_norm"]
 
 
-def layer_norm(call: Call, gradient: Tensor) -> dict[str, Part]:
+def layer_norm(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Normalise the input again without scale and shift, and sum over all but the normalised dimensions."""
     module = cast(nn.LayerNorm, call.module)
     shape = list(module.normalized_shape)
     return _trailing(call, functional.layer_norm(call.input, shape, eps=module.eps), gradient, len(shape))
 
 
-def rms_norm(call: Call, gradient: Tensor) -> dict[str, Part]:
+def rms_norm(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Normalise the input again without scale, and sum over all but the normalised dimensions."""
     module = cast(nn.RMSNorm, call.module)
     shape = list(module.normalized_shape)
     return _trailing(call, functional.rms_norm(call.input, shape, eps=module.eps), gradient, len(shape))
 
 
-def group_norm(call: Call, gradient: Tensor) -> dict[str, Part]:
+def group_norm(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Normalise the input again without scale and shift, and sum over the places of each channel."""
     module = cast(nn.GroupNorm, call.module)
     return _channels(call, functional.group_norm(call.input, module.num_groups, eps=module.eps), gradient)
 
 
-def instance_norm(call: Call, gradient: Tensor) -> dict[str, Part]:
+def instance_norm(call: LayerCall, gradient: Tensor) -> dict[str, Part]:
     """Normalise the input again without scale and shift, and sum over the places of each channel."""
     module = cast(nn.InstanceNorm2d, call.module)
     if module.track_running_stats:
@@ -48,18 +48,18 @@ def instance_norm(call: Call, gradient: Tensor) -> dict[str, Part]:
     return _channels(call, functional.instance_norm(call.input, eps=module.eps), gradient)
 
 
-def _trailing(call: Call, normal: Tensor, gradient: Tensor, axes: int) -> dict[str, Part]:
+def _trailing(call: LayerCall, normal: Tensor, gradient: Tensor, axes: int) -> dict[str, Part]:
     """Sum over positions: (rows, positions, size) -> (rows, size)."""
     size = gradient.shape[gradient.dim() - axes :].numel()
     return _parts(call, *(each.float().reshape(len(gradient), -1, size) for each in (normal, gradient)), axis=1)
 
 
-def _channels(call: Call, normal: Tensor, gradient: Tensor) -> dict[str, Part]:
+def _channels(call: LayerCall, normal: Tensor, gradient: Tensor) -> dict[str, Part]:
     """Sum over places: (rows, channels, places) -> (rows, channels)."""
     channels = gradient.shape[1]
     return _parts(call, *(each.float().reshape(len(gradient), channels, -1) for each in (normal, gradient)), axis=2)
 
 
-def _parts(call: Call, normal: Tensor, gradient: Tensor, *, axis: int) -> dict[str, Part]:
+def _parts(call: LayerCall, normal: Tensor, gradient: Tensor, *, axis: int) -> dict[str, Part]:
     sums = {"weight": lambda: torch.mul(normal, gradient).sum(axis), "bias": lambda: gradient.sum(axis)}
-    return {name: Rows(sums[name]()) for name in call.trained}
+    return {name: RowGradients(sums[name]()) for name in call.trained}
