@@ -12,9 +12,9 @@ from discreet import attacks, data, plots, privacy, robust
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
 from discreet.plots import Curves
 from discreet.release import Level
-from discreet.release.running.choosing import errors_by_day, least_error, strategies
-from discreet.release.tidy.column import RawColumn, estimate, tidy_column
-from discreet.release.tidy.layout import lay_out
+from discreet.release.cumulative.strategies import errors_by_day, least_error, strategies
+from discreet.release.tidy.cell_layout import lay_out
+from discreet.release.tidy.consistent_tables import RawColumn, estimate, tidy_column
 
 PICTURES = Path(__file__).parent / "pictures"
 EVENTS = {

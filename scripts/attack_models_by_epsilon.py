@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet import attacks, data, noise
-from discreet.attacks.encoding import encoder, numbered
-from discreet.attacks.softmax import softmax
+from discreet.attacks.lab_tables import encoder, numbered
+from discreet.attacks.membership import softmax
 from discreet.privacy import Gaussian, Repeated, epsilon, gaussian_sigma
 
 DELTA, STEPS, FINE = 1e-6, 40, 2**16

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from discreet import attacks, data
-from discreet.attacks import Sticky, textbook
-from discreet.privacy.meaning_words import percent_up
+from discreet.attacks import Sticky, textbook_noise
+from discreet.privacy.meaning import percent_up
 
 KNOWN = ["district", "sex", "birth_date", "nights"]
 PAIRS = ((0.0, 1.0), (0.0, 2.0**-30), (1 / 3, 4 / 3), (1000.0, 1001.0))
@@ -51,7 +51,11 @@ def digit_rows() -> Iterator[str]:
     """Yield one row for each noise and pair of inputs."""
     yield "| noise | inputs | last digits: ε at least | impossible for the other input |"
     yield "|---|---|---|---|"
-    kinds = {"NumPy's Laplace": numpy_laplace, "textbook Gaussian": textbook.gaussian, "grid": textbook.grid_laplace}
+    kinds = {
+        "NumPy's Laplace": numpy_laplace,
+        "textbook Gaussian": textbook_noise.gaussian,
+        "grid": textbook_noise.grid_laplace,
+    }
     for name, noise in kinds.items():
         for inputs in PAIRS:
             plain = attacks.floating_point(noise, epsilon=1, delta="1e-6", inputs=inputs)

@@ -17,15 +17,14 @@ from torch import Tensor, nn
 import discreet as dp
 from discreet import privacy
 from discreet.attacks.differencing import Differencing, Isolation
-from discreet.attacks.item_counts import ItemCounts
 from discreet.attacks.linkage import Linkage
-from discreet.attacks.lone_cells import LoneCells
-from discreet.attacks.scoreboard import Scoreboard, ScoreboardTrial
-from discreet.audit.own.report import Row
-from discreet.audit.training import TrainingAudit
+from discreet.attacks.scoreboard import ItemCounts, Scoreboard, ScoreboardTrial
+from discreet.attacks.uniqueness_search import LoneCells
+from discreet.audit.self_audit.audit_run import Row
+from discreet.audit.training_audit import TrainingAudit
 from discreet.cli.schemas import ANSWERS, schema_of
 from discreet.learn.torch import PrivateTraining, make_private
-from discreet.learn.torch.layers.report import Layer
+from discreet.learn.torch.layers.layer_report import Layer
 from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, StreamPlan, TrainingPlan
 from discreet.ledger import Account, Ledger, Quota, ReadClaim
 from discreet.query import Session, Unit, between, boolean, categories, policy_schema, public, text

@@ -12,10 +12,10 @@ from recorded import replayed
 import discreet as dp
 from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.planning.drawing import exact_numbers
-from discreet.query.reading import read
-from discreet.query.session.catalogue_building import build_catalogue
+from discreet.query.execute import exact_numbers
+from discreet.query.parse import read
+from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.session.catalogue_builder import build_catalogue
 
 __all__ = ["ROW", "Counted", "counted", "planned"]
 

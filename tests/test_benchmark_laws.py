@@ -19,7 +19,7 @@ from discreet.adaptive import SmoothSensitivityMechanism, gaussian, laplace, med
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.balls import ball, precision
 from discreet.mechanisms import Mean, Quantile
-from discreet.mechanisms.budget import LaplaceNoise
+from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile_among import QuantileAmong
 

@@ -37,13 +37,13 @@ from discreet.errors import InvalidParameter
 from discreet.learn import sklearn
 from discreet.learn.sklearn.base import PrivateEstimator
 from discreet.learn.torch import load_weights
-from discreet.learn.training import StreamPlan, TrainingPlan, writing
+from discreet.learn.training import StreamPlan, TrainingPlan, training_plan
 from discreet.ledger import Ledger, look
 from discreet.privacy import events as events_module
 from discreet.query import ReleaseTable
-from discreet.query.planning import fingerprint
-from discreet.query.planning.noises import Noising
-from discreet.query.question import Query
+from discreet.query.ast import Query
+from discreet.query.plan import fingerprint
+from discreet.query.plan.noise_plan import Noising
 from discreet.release import verify_bundle
 from discreet.stored_names import stored_definitions, stored_names
 
@@ -270,7 +270,7 @@ class TestTables:
         assert ours <= fingerprint._NAMES.keys() | fingerprint._of_selection().keys()
 
     def test_nothing_that_is_stored_follows_a_class_that_is_renamed(self):
-        kinds = [*fingerprint._NAMES, *fingerprint._of_selection(), *events_module._NAMES, *writing._RULES]
+        kinds = [*fingerprint._NAMES, *fingerprint._of_selection(), *events_module._NAMES, *training_plan._RULES]
         kinds += [TrainingPlan, StreamPlan, *KINDS, *(getattr(sklearn, name) for name in sklearn.__all__)]
         with session() as by_unit, session(unit="row") as by_row, renamed(kinds):
             TestEvents().test_every_event_is_written_as_it_was()

@@ -18,6 +18,7 @@ FLOORS = {
     "stored_names": 0,
     "data": 1,
     "kernel_rules": 1,
+    "schema": 1,
     "balls": 1,
     "noise": 2,
     "plots": 2,

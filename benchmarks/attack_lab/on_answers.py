@@ -13,7 +13,7 @@ import discreet as dp
 from benchmarks.attack_lab import worlds
 from benchmarks.attack_lab.contests import DELTA, Attack, Outcome, Setting, added
 from discreet import attacks, noise
-from discreet.attacks import textbook
+from discreet.attacks import textbook_noise
 from discreet.attacks.averaging import averaging as asked_again
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, PureDP, Relation
@@ -125,7 +125,7 @@ def _stuck(epsilon: Fraction | None, setting: Setting) -> list[attacks.Sticky]:
 def floating_point(epsilon: Fraction | None, setting: Setting) -> Outcome:
     """Tell two inputs apart by the last digits of the output."""
     price = Fraction(1) if epsilon is None else epsilon
-    law = textbook.laplace if epsilon is None else _on_grid(epsilon)
+    law = textbook_noise.laplace if epsilon is None else _on_grid(epsilon)
     found = attacks.floating_point(law, epsilon=price, samples=max(2_000, setting.times(200_000)))
     seldom, often = sorted(found.seen, key=lambda one: one.share)
     event = None if epsilon is None else DiscreteLaplace(scale=_STEPS / epsilon, sensitivity=_STEPS)

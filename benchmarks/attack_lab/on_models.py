@@ -11,9 +11,8 @@ import numpy as np
 from benchmarks.attack_lab import worlds
 from benchmarks.attack_lab.contests import DELTA, Outcome, Setting, added
 from discreet import attacks, noise
-from discreet.attacks.encoding import Columns
-from discreet.attacks.shadows import Game, play
-from discreet.attacks.softmax import softmax
+from discreet.attacks.lab_tables import Columns
+from discreet.attacks.membership import Game, play, softmax
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, Relation
 

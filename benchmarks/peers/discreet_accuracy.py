@@ -21,17 +21,17 @@ from benchmarks.peers.arrays import Floats, exponential_maximum, values
 from benchmarks.peers.discreet_draws import draw, fits, stable
 from benchmarks.peers.protocol import answers, within
 from discreet import adaptive
-from discreet.adaptive.recipe import Recipe
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.adaptive.noise_recipes import Recipe
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.design import Design
-from discreet.robust.noisy_statistics import NoisyStatistics
-from discreet.robust.refined import RefinedRegression
+from discreet.robust.least_squares import NoisyStatistics
+from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.tukey_em import TukeyRegression
-from discreet.statistics.choosing import AUTO, Method, applicable, best, mean_methods, rank_methods
+from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.expected import Expected
-from discreet.statistics.facts import ChooserInputs
+from discreet.statistics.method_choice import AUTO, Method, applicable, best, mean_methods, rank_methods
 from discreet.statistics.regressions import _automatic
 
 Answers = Iterator[tuple[str, Floats]]

@@ -12,7 +12,7 @@ from benchmarks.corpus.policies import Dataset
 from benchmarks.corpus.queries import Query
 from benchmarks.peers.asking import Ask, ask_all, world
 from benchmarks.peers.discreet_session import opened
-from discreet.query.planning import spend
+from discreet.query.plan import spend
 
 
 def start(dataset: Dataset, trial: Trial) -> Ask:

@@ -19,17 +19,17 @@ from benchmarks.peers.arrays import Floats, exponential_maximum, values
 from discreet import noise
 from discreet.adaptive import NoAnswer, ProposeTestRelease, SmoothSensitivityMechanism, StableMode
 from discreet.adaptive.clipped_mean import ClippedMean
-from discreet.adaptive.mode import mode_distance
-from discreet.adaptive.real_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
-from discreet.adaptive.smooth import computed_beta, noise_scale
+from discreet.adaptive.smooth_mechanisms import computed_beta, noise_scale
+from discreet.adaptive.smooth_noise_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
+from discreet.adaptive.stable_mode import mode_distance
 from discreet.balls import precision
 from discreet.mechanisms import Mean, Quantile
-from discreet.mechanisms.budget import LaplaceNoise
+from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.quantile_among import QuantileAmong
-from discreet.mechanisms.ranked import Ranked
 from discreet.robust.design import RegressionColumns
-from discreet.robust.refined import RefinedRegression
+from discreet.robust.refined_regression import RefinedRegression
 from discreet.statistics.regressions import Regression
 
 __all__ = ["draw", "fits", "stable"]

@@ -23,12 +23,12 @@ from benchmarks.release_plan.adding_up import adds_up, is_tidy
 from benchmarks.release_plan.preparing import prepared
 from discreet import release
 from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.planning.answers import ReleasedNumbers
-from discreet.query.planning.drawing import exact_numbers
-from discreet.query.planning.outputs import columns_of
+from discreet.query.execute import exact_numbers
+from discreet.query.plan.answers import ReleasedNumbers
+from discreet.query.plan.output_columns import columns_of
 from discreet.release import PricedRelease, PricedTable, PublishedTable, ReleasePlan
-from discreet.release.tidy.column import estimate
-from discreet.release.tidy.tables import family_layout, raw_column
+from discreet.release.tidy.consistent_tables import estimate
+from discreet.release.tidy.tidying import family_layout, raw_column
 
 Floats: TypeAlias = NDArray[np.float64]
 

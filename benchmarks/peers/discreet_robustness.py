@@ -24,7 +24,7 @@ from benchmarks.robust_jobs import (
     ROBUST_SIZES,
     ROBUST_X_BOUND,
 )
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
 from discreet.robust import (
@@ -39,7 +39,7 @@ from discreet.robust import (
     location_fit,
     regression_fit,
 )
-from discreet.robust.schedules import Newton
+from discreet.robust.location_queries import Newton
 
 Floats = NDArray[np.float64]
 PSIS: dict[str, Psi] = {"Huber": Huber(), "median": Quantile(), "Tukey": Tukey()}

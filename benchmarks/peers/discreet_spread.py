@@ -21,11 +21,10 @@ from benchmarks.peers.discreet_session import opened
 from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.spread_names import ASKED, CONFIDENCE, DELTA, EPSILON, LIMITS, Z
 from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.planning import PricedQuery
-from discreet.query.planning.answers import ReleasedNumbers
-from discreet.query.planning.drawing import exact_numbers
-from discreet.query.planning.outputs import columns_of
-from discreet.query.planning.predicted import predicted
+from discreet.query.execute import exact_numbers
+from discreet.query.plan import PricedQuery
+from discreet.query.plan.answers import ReleasedNumbers, predicted
+from discreet.query.plan.output_columns import columns_of
 
 RUNS = 2_000
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from discreet.statistics.comparing import Comparison
-from discreet.statistics.comparing_fits import FitComparison
+from discreet.statistics.comparison import Comparison, FitComparison
 
 if TYPE_CHECKING:
     import altair as alt

@@ -7,7 +7,7 @@ from fractions import Fraction
 import discreet as dp
 from discreet import adaptive, plots
 from discreet.balls import precision
-from discreet.statistics.comparing import ModeComparison
+from discreet.statistics.comparison import ModeComparison
 from docs.exhibits.exhibit import Exhibit
 
 _ADD, _REPLACE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE

@@ -15,7 +15,7 @@ from discreet.adaptive import BoundedSmoothSensitivity, Recipe, best_recipe
 from discreet.balls import precision
 from discreet.mechanisms import Grid, QuantileAmong
 from discreet.noise import DiscreteLaplaceLaw
-from discreet.statistics.comparing import Comparison
+from discreet.statistics.comparison import Comparison
 from discreet.statistics.expected import Floats
 from docs.exhibits.exhibit import Exhibit, usual_errors
 

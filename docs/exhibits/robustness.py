@@ -7,7 +7,7 @@ import numpy as np
 import discreet as dp
 from discreet import plots, robust
 from discreet.mechanisms import Grid
-from discreet.robust.robustness import Effect
+from discreet.robust.robustness_report import Effect
 from docs.exhibits.exhibit import Exhibit
 
 _BOUNDS = (0, 120)

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from discreet.learn.torch import make_private
     from discreet.ledger import Budget, Quota
     from discreet.mechanisms.release import Release
-    from discreet.privacy.notprivate import NotPrivate
+    from discreet.privacy.not_private import NotPrivate
     from discreet.privacy.relation import Relation
     from discreet.query import (
         Plan,
@@ -195,7 +195,7 @@ _HOMES = {
     "MissingLibrary": "errors",
     "NoiseOverflow": "errors",
     "NotAuthorised": "errors",
-    "NotPrivate": "privacy.notprivate",
+    "NotPrivate": "privacy.not_private",
     "Plan": "query",
     "Quota": "ledger",
     "Refused": "errors",

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.adaptive import order_statistics
-from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
-from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
+from discreet.adaptive import order_queries
+from discreet.adaptive.noise_recipes import Recipe
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, SmoothlyBoundedQuery
 from discreet.mechanisms import Grid
-from discreet.mechanisms.ranked import Ranked
+from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy.relation import Relation
 from discreet.verify import Worlds, worlds
 
@@ -42,8 +41,8 @@ class LowerMedian:
     def smooth_bound(self, data: Any, beta: Fraction) -> Peak:
         sample = Ranked(np.array(self.grid.indices(list(data))), self.grid.first, self.grid.last)
         if self.relation is ADD_REMOVE:
-            return order_statistics.lower_median_add_remove(sample, beta)
-        return order_statistics.rank(sample, (sample.size + 1) // 2, beta)
+            return order_queries.lower_median_add_remove(sample, beta)
+        return order_queries.rank(sample, (sample.size + 1) // 2, beta)
 
 
 def local_sensitivity(data: Any, distance: int, grid: Grid = GRID) -> Fraction:

@@ -24,8 +24,7 @@ from threshold_worlds import (
 
 from discreet import verify
 from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
-from discreet.adaptive.exponential_maximum import Peak
-from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
+from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError
 from discreet.mechanisms import Grid

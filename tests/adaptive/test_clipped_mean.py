@@ -11,7 +11,7 @@ import pytest
 from discreet import adaptive, verify
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid, Mean
-from discreet.mechanisms.budget import LaplaceNoise
+from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.privacy import epsilon
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation

@@ -18,12 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import adaptive, verify
-from discreet.adaptive import DegreeHistogram, Graph, StarQuery, TriangleQuery, check_smoothness, graph_pairs
-from discreet.adaptive.exponential_maximum import Peak
-from discreet.adaptive.graph_pairs import Staircase, common_pairs, heavy_pairs, ordered, triangle_count
+from discreet.adaptive import DegreeHistogram, Graph, StarQuery, TriangleQuery, check_smoothness, graph_queries
+from discreet.adaptive.graph_queries import Staircase, common_pairs, heavy_pairs, ordered, triangle_count
+from discreet.adaptive.smooth_query import Peak
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.budget import LaplaceNoise
+from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.privacy.relation import Relation
 
 QUERIES = [
@@ -120,7 +120,7 @@ def test_the_search_finds_the_pairs_that_matter_for_all_graphs(limits: Any, grap
     with pytest.MonkeyPatch.context() as patch:
         if limits is not None:
             for name, value in zip(("_FIRST_BLOCK", "_BLOCK", "_MANY"), limits, strict=True):
-                patch.setattr(graph_pairs, name, value)
+                patch.setattr(graph_queries, name, value)
         common, heavy = pairs_by_definition(graph)
         inner = ordered(graph)
         # The search may know the largest c with a smaller a: what matters is never beyond it.

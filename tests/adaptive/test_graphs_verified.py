@@ -25,10 +25,10 @@ from discreet.adaptive import (
     laplace,
     polynomial,
 )
-from discreet.adaptive.exponential_maximum import Peak
+from discreet.adaptive.smooth_query import Peak
 from discreet.balls import precision
 from discreet.errors import BudgetExceeded, Refused
-from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Sensitivity
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Sensitivity
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.privacy.events import Event, PureDP
 from discreet.privacy.outcomes import Outcomes

@@ -24,11 +24,10 @@ import pytest
 from threshold_worlds import ADD_REMOVE, Unreadable
 
 from discreet import kernel_rules
-from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, confinement, isolation
-from discreet.adaptive.blocks import rows_of
-from discreet.adaptive.excerpt import excerpt, undefined
+from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, isolation
+from discreet.adaptive.block_programs import excerpt, undefined
 from discreet.adaptive.isolation import FAILED, BlockRows, probe, run_blocks
-from discreet.adaptive.subsample_aggregate import _answer_here
+from discreet.adaptive.subsample_aggregate import _answer_here, rows_of
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 
@@ -458,7 +457,7 @@ def judged(rules: bytes, architecture: int, number: int, second: int = 0) -> int
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
-    rules, known = confinement.kernel_filter(), NUMBERS[machine]
+    rules, known = isolation.kernel_filter(), NUMBERS[machine]
     architecture, calls = known["architecture"], known["calls"]
     named = {number: name for name, number in calls.items()}
     assert len(named) == len(calls) > 250
@@ -476,4 +475,4 @@ def test_machines_without_a_lock_are_refused(machine: str, system: str, monkeypa
     monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
     monkeypatch.setattr(kernel_rules, "sys", SimpleNamespace(platform=system))
     with pytest.raises(Refused, match="trusted=True"):
-        confinement.kernel_filter()
+        isolation.kernel_filter()

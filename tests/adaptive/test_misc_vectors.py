@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from discreet.adaptive import classical_gaussian
-from discreet.adaptive.real_laws import LaplaceLaw, quantile_up
+from discreet.adaptive.smooth_noise_laws import LaplaceLaw, quantile_up
 
 READ = json.loads((Path(__file__).parents[1] / "vectors" / "misc.json").read_text())["vectors"]
 VECTORS = {vector["id"]: vector for vector in READ}

@@ -24,11 +24,11 @@ from sensitivity_worlds import (
     winsorised,
 )
 
-from discreet.adaptive import order_statistics as exact
-from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak, highest
-from discreet.adaptive.winsorised import local_winsorised_mean, winsorised_mean
+from discreet.adaptive import order_queries as exact
+from discreet.adaptive.order_queries import local_winsorised_mean, winsorised_mean
+from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, highest
 from discreet.balls import ball, precision
-from discreet.mechanisms.ranked import Ranked
+from discreet.mechanisms.order_statistics import Ranked
 
 LOG_TWO = Fraction("0.693147180559945309417232")
 BETAS = (Fraction(1, 20), Fraction(1, 3), Fraction(3, 2))

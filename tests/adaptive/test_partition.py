@@ -13,8 +13,8 @@ from statistical import clopper_pearson, fits, rejects
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, assert_pays_first, assert_refuses, small
 
 from discreet import verify
-from discreet.adaptive.memberships import Memberships
-from discreet.adaptive.partition import OptimalPartitionSelection, partition_probability
+from discreet.adaptive.bounded_memberships import Memberships
+from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError
 from discreet.privacy.events import ApproxDP

@@ -26,7 +26,7 @@ from threshold_worlds import (
 )
 
 from discreet import verify
-from discreet.adaptive.no_answer import NO_ANSWER
+from discreet.adaptive.paid_release import NO_ANSWER
 from discreet.adaptive.proposals import (
     CentralMean,
     LowerMedian,

@@ -23,8 +23,8 @@ from threshold_worlds import (
 )
 
 from discreet import verify
-from discreet.adaptive.interquartile import LogScale, QuartileDistance, propose_interquartile_range
-from discreet.adaptive.no_answer import NO_ANSWER
+from discreet.adaptive.paid_release import NO_ANSWER
+from discreet.adaptive.proposals import LogScale, QuartileDistance, propose_interquartile_range
 from discreet.errors import DiscreetError
 from discreet.mechanisms import Grid
 from discreet.privacy.events import ApproxDP, PureDP

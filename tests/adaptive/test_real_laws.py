@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from statistical import expected_p_value, fits, rejects
 
-from discreet.adaptive.listing import rounded_outcomes
-from discreet.adaptive.log_normal import LaplaceLogNormalLaw
-from discreet.adaptive.real_laws import (
+from discreet.adaptive.smooth_mechanisms import rounded_outcomes
+from discreet.adaptive.smooth_noise_laws import (
     AdmissibleLaw,
     GaussianLaw,
     LaplaceLaw,
+    LaplaceLogNormalLaw,
     PolynomialLaw,
     PowerLaw,
     StudentLaw,
@@ -28,7 +28,7 @@ from discreet.adaptive.real_laws import (
 )
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
-from discreet.noise.ideal import round_ideal
+from discreet.noise.rounding import round_ideal
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(96)
 

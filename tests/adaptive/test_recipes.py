@@ -14,14 +14,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.adaptive.admissibility import largest_loss
-from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
-from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
-from discreet.adaptive.dilation import gaussian_delta, laplace_delta, laplace_dilation_delta
-from discreet.adaptive.pure_recipes import polynomial, power, student
-from discreet.adaptive.real_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, PowerLaw
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.tuning import best_recipe, evenly_spaced
+from discreet.adaptive.approximate_recipes import (
+    gaussian,
+    gaussian_delta,
+    laplace,
+    laplace_delta,
+    laplace_dilation_delta,
+    laplace_log_normal,
+)
+from discreet.adaptive.noise_recipes import (
+    Recipe,
+    best_recipe,
+    classical_gaussian,
+    classical_laplace,
+    evenly_spaced,
+    polynomial,
+    power,
+    student,
+)
+from discreet.adaptive.smooth_noise_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, PowerLaw
+from discreet.adaptive.smoothness_check import largest_loss
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import ZCDP, ApproxDP, PureDP

@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from sensitivity_worlds import ADD_REMOVE, HIGH, LOW, REPLACE_ONE, VALUES, at_distances, data_sets, midpoint, order
 
-from discreet.adaptive import order_statistics
+from discreet.adaptive import order_queries
+from discreet.adaptive.bounded_local import local_sensitivity, smooth_sensitivity
+from discreet.adaptive.noise_recipes import polynomial
 from discreet.adaptive.order_queries import (
     AddRemoveQuantileQuery,
     CentralMeanQuery,
@@ -24,15 +26,13 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
-from discreet.adaptive.pure_recipes import polynomial
-from discreet.adaptive.sensitivity import local_sensitivity, smooth_sensitivity
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
-from discreet.adaptive.smoothness import check_smoothness
+from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid
-from discreet.mechanisms.ranked import Ranked
-from discreet.privacy.notprivate import NotPrivate
+from discreet.mechanisms.order_statistics import Ranked
+from discreet.privacy.not_private import NotPrivate
 from discreet.verify import check, worlds
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "smooth_sensitivity.json").read_text())["vectors"]
@@ -156,7 +156,7 @@ def test_values_are_clamped_before_they_are_ranked() -> None:
     asked = {"rank": 3, "bounds": (0, 10), "relation": REPLACE_ONE, "beta": HALF}
     right = smooth_sensitivity([*wild[:4], float("inf")], **asked).value
     assert right == smooth_sensitivity(clamped, **asked).value <= 10
-    mutant = order_statistics.rank(Ranked(np.array(wild), 0, 10), 3, HALF).approximate(0.5)
+    mutant = order_queries.rank(Ranked(np.array(wild), 0, 10), 3, HALF).approximate(0.5)
     assert mutant > 10
 
 

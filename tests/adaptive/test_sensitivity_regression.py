@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sensitivity_worlds import ADD_REMOVE, REPLACE_ONE
 
-from discreet.adaptive.eigenvalue import EigenvalueBound, least_eigenvalue
+from discreet.adaptive.eigenvalue_bound import EigenvalueBound, least_eigenvalue
 from discreet.errors import InvalidParameter
 
 POINTS = [(x, y) for x in (-1.0, 0.0, 0.25, 0.5, 1.0) for y in (-1.0, 1.0)]

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from sensitivity_worlds import ADD_REMOVE, HIGH, LOW, REPLACE_ONE, data_sets
 
-from discreet.adaptive.sensitivity import local_sensitivity, smooth_sensitivity
-from discreet.adaptive.variance_sensitivity import global_variance, local_variance
+from discreet.adaptive.bounded_local import global_variance, local_sensitivity, local_variance, smooth_sensitivity
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.ranked import Ranked
+from discreet.mechanisms.order_statistics import Ranked
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "smooth_sensitivity.json").read_text())["vectors"]
 BY_NAME = {vector["id"].partition("/")[2]: vector for vector in VECTORS}

@@ -23,14 +23,17 @@ from smooth_worlds import (
 from statistical import expected_p_value, fits, rejects
 
 from discreet import verify
-from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
-from discreet.adaptive.exponential_maximum import Peak
-from discreet.adaptive.pure_recipes import polynomial, power, student
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth import SmoothSensitivityMechanism, computed_beta, noise_scale
-from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
-from discreet.adaptive.smoothness import check_smoothness
-from discreet.adaptive.vector_smooth import SmoothlyBoundedVectorQuery, VectorSmoothSensitivityMechanism
+from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
+from discreet.adaptive.noise_recipes import Recipe, polynomial, power, student
+from discreet.adaptive.smooth_mechanisms import (
+    SmoothlyBoundedVectorQuery,
+    SmoothSensitivityMechanism,
+    VectorSmoothSensitivityMechanism,
+    computed_beta,
+    noise_scale,
+)
+from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
+from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.balls import ball, precision
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.privacy.events import ZCDP, Event, PureDP

@@ -12,14 +12,16 @@ import pytest
 from smooth_worlds import GRID, REPLACE_ONE, VALUES, LowerMedian, Table, bounded, local_sensitivity, steps, worst_pair
 
 from discreet import verify
-from discreet.adaptive.delta_recipes import laplace
-from discreet.adaptive.exponential_maximum import Peak
-from discreet.adaptive.pure_recipes import polynomial, power
-from discreet.adaptive.real_laws import LaplaceLaw, PowerLaw
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth import SmoothSensitivityMechanism, noise_scale
-from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
-from discreet.adaptive.vector_smooth import SmoothlyBoundedVectorQuery, VectorSmoothSensitivityMechanism
+from discreet.adaptive.approximate_recipes import laplace
+from discreet.adaptive.noise_recipes import Recipe, polynomial, power
+from discreet.adaptive.smooth_mechanisms import (
+    SmoothlyBoundedVectorQuery,
+    SmoothSensitivityMechanism,
+    VectorSmoothSensitivityMechanism,
+    noise_scale,
+)
+from discreet.adaptive.smooth_noise_laws import LaplaceLaw, PowerLaw
+from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.balls import ball, ball_down
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Event, PureDP

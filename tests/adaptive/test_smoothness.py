@@ -11,11 +11,10 @@ import pytest
 from smooth_worlds import ADD_REMOVE, GRID, HALVES, REPLACE_ONE, VALUES, LowerMedian, bounded, local_sensitivity
 
 from discreet import verify
-from discreet.adaptive.exponential_maximum import Peak
-from discreet.adaptive.pure_recipes import polynomial
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
-from discreet.adaptive.smooth_query import DistanceQuery, Highest
-from discreet.adaptive.smoothness import check_smoothness
+from discreet.adaptive.noise_recipes import polynomial
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_query import DistanceQuery, Highest, Peak
+from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid

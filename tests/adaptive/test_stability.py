@@ -25,10 +25,9 @@ from threshold_worlds import (
 )
 
 from discreet import verify
-from discreet.adaptive.mode import StableMode, mode_distance
-from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
+from discreet.adaptive.paid_release import NO_ANSWER, NoAnswer
 from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableQuery
-from discreet.adaptive.stable_selection import StableSelection
+from discreet.adaptive.stable_mode import StableMode, StableSelection, mode_distance
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError, Refused
 from discreet.noise.laws import DiscreteLaplaceLaw

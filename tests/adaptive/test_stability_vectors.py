@@ -17,11 +17,11 @@ from threshold_worlds import ADD_REMOVE, BOTH, GRID, REPLACE_ONE, small
 
 from discreet import verify
 from discreet.adaptive.bounded_local import BoundedSmoothSensitivity
-from discreet.adaptive.mode import mode_distance
-from discreet.adaptive.partition import partition_probability
+from discreet.adaptive.partition_selection import partition_probability
 from discreet.adaptive.propose_test_release import total_event
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
 from discreet.adaptive.stability import DistanceTest
+from discreet.adaptive.stable_mode import mode_distance
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import precision
 from discreet.noise.laws import DiscreteLaplaceLaw

@@ -38,16 +38,16 @@ from discreet.adaptive import (
     polynomial,
 )
 from discreet.adaptive.block_worker import unpacked
-from discreet.adaptive.blocks import all_assignments, assign, read_records, rows_of
 from discreet.adaptive.isolation import FAILED
-from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.adaptive.order_queries import LowerMedianQuery
+from discreet.adaptive.paid_release import NO_ANSWER
+from discreet.adaptive.subsample_aggregate import all_assignments, assign, read_records, rows_of
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.mechanisms import Grid
 from discreet.privacy import outcomes
+from discreet.privacy.event_tree import grouped
 from discreet.privacy.events import ApproxDP, Composed, Grouped, PureDP
-from discreet.privacy.leaves import grouped
 from discreet.privacy.outcomes import Outcomes
 
 GRID = Grid(low=Fraction(0), high=Fraction(4), step=Fraction(1), default=Fraction(2))

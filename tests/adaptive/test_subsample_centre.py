@@ -15,7 +15,7 @@ from threshold_worlds import REPLACE_ONE, assert_pays_first, assert_refuses
 from discreet import verify
 from discreet.adaptive import CentreOfAttentionQuery, VectorSmoothSensitivityMechanism, gaussian, laplace, polynomial
 from discreet.adaptive.centre_of_attention import Radii
-from discreet.adaptive.recipe import Norm
+from discreet.adaptive.noise_recipes import Norm
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.mechanisms import Grid

@@ -13,7 +13,7 @@ from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, enclosed, s
 
 from discreet import verify
 from discreet.adaptive import BlockMode, SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
-from discreet.adaptive.no_answer import NO_ANSWER
+from discreet.adaptive.paid_release import NO_ANSWER
 from discreet.errors import DiscreetError
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "subsample_aggregate.json").read_text())["vectors"]

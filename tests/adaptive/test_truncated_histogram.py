@@ -23,8 +23,8 @@ from threshold_worlds import (
 )
 
 from discreet import privacy, verify
-from discreet.adaptive.memberships import Memberships
-from discreet.adaptive.thresholds import least_excess
+from discreet.adaptive.bounded_memberships import Memberships
+from discreet.adaptive.stability import least_excess
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import ball, precision
 from discreet.mechanisms import GaussianNoise, LaplaceNoise, Sensitivity

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statistical import fits, rejects
 
-from discreet.adaptive.keys import identity, labels, shown
-from discreet.adaptive.memberships import Memberships, bounded_totals, selections
+from discreet.adaptive.bounded_memberships import Memberships, bounded_totals, identity, labels, selections, shown
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Column
 

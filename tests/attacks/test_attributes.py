@@ -22,7 +22,7 @@ from discreet.attacks import (
     through_model,
     through_table,
 )
-from discreet.attacks.encoding import Columns, encoder
+from discreet.attacks.lab_tables import Columns, encoder
 from discreet.errors import InvalidParameter
 from discreet.privacy import DiscreteLaplace, NotPrivate, PureDP
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.attacks.axes import ALL, AxisLevel, condition_axis, value_axis
-from discreet.attacks.counts import CountNoise, CountTable, tabulate
-from discreet.attacks.cube import Cube, axes_of, fill
+from discreet.attacks.count_cube import ALL, AxisLevel, Cube, axes_of, condition_axis, fill, value_axis
+from discreet.attacks.count_tables import CountNoise, CountTable, tabulate
 from discreet.errors import InvalidParameter
 
 ROW = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from("pq"), st.integers(0, 3))

@@ -11,8 +11,8 @@ import pytest
 
 import discreet as dp
 from discreet import attacks, plots
-from discreet.attacks import reachable, textbook
-from discreet.attacks.floating_point import _places
+from discreet.attacks import floating_point_attack, textbook_noise
+from discreet.attacks.floating_point_attack import _places
 from discreet.errors import InvalidParameter, Refused
 
 NUMPY = np.random.default_rng()
@@ -35,7 +35,7 @@ def one_by_one(value: float) -> float:
     return value + float(NUMPY.laplace())
 
 
-@pytest.mark.parametrize("noise", [numpy_laplace, numpy_centred, textbook.laplace, one_by_one])
+@pytest.mark.parametrize("noise", [numpy_laplace, numpy_centred, textbook_noise.laplace, one_by_one])
 def test_laplace_noise_on_doubles_falls(noise):
     """More than a quarter of the outputs of 0 are finer than any output of 1 can be."""
     found = attacks.floating_point(noise, epsilon=1, samples=SIZE, error=1e-9)
@@ -45,7 +45,7 @@ def test_laplace_noise_on_doubles_falls(noise):
     assert found.baseline < max(one.share for one in found.seen)
 
 
-@pytest.mark.parametrize("noise", [numpy_normal, textbook.gaussian])
+@pytest.mark.parametrize("noise", [numpy_normal, textbook_noise.gaussian])
 def test_normal_noise_on_doubles_falls(noise):
     assert attacks.floating_point(noise, epsilon=1, delta="1e-6", samples=SIZE, error=1e-9).broken
 
@@ -66,7 +66,7 @@ def test_the_last_digits_alone_do_not_see_a_tiny_step():
 
 @pytest.mark.parametrize("inputs", [(0.0, 1.0), (1 / 3, 4 / 3), (0.0, 2.0**-10)])
 def test_noise_on_a_grid_stands(inputs):
-    found = attacks.floating_point(textbook.grid_laplace, epsilon=1, inputs=inputs, samples=SIZE, error=1e-9)
+    found = attacks.floating_point(textbook_noise.grid_laplace, epsilon=1, inputs=inputs, samples=SIZE, error=1e-9)
     assert not found.broken
     assert "not refuted" in str(found)
     assert all(places.max() <= 10 for places in found.places)  # A public grid of 1/1024.
@@ -93,14 +93,14 @@ def test_too_little_noise_on_a_grid_is_seen_where_it_shows_in_digits():
 
 def test_reachable_outputs_agree_with_brute_force(monkeypatch):
     """On a grid of 2^12 uniforms everything can be listed."""
-    monkeypatch.setattr(reachable, "_GRID", 2.0**12)
-    sizes = textbook.log(np.arange(1, 2**12 + 1) / 2**12)
+    monkeypatch.setattr(floating_point_attack, "_GRID", 2.0**12)
+    sizes = textbook_noise.log(np.arange(1, 2**12 + 1) / 2**12)
     for here, there in [(0.0, 1.0), (0.25, 0.25 + 2.0**-40), (3.0, 5.0)]:
         outputs = np.concatenate([here + sizes, here - sizes])
         possible = set((there + sizes).tolist()) | set((there - sizes).tolist())
-        assert reachable.laplace_reaches(outputs, here, 1.0).all()
+        assert floating_point_attack.laplace_reaches(outputs, here, 1.0).all()
         expected = [value in possible for value in outputs.tolist()]
-        assert reachable.laplace_reaches(outputs, there, 1.0).tolist() == expected
+        assert floating_point_attack.laplace_reaches(outputs, there, 1.0).tolist() == expected
         assert not all(expected)
 
 

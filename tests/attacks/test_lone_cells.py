@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.attacks import LoneCells, lone_cells
-from discreet.attacks.lone_cells import _seen
+from discreet.attacks.uniqueness_search import _seen
 from discreet.errors import InvalidParameter
 from discreet.privacy import PureDP, Relation, best_tpr
 

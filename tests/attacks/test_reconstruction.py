@@ -24,8 +24,7 @@ from discreet.attacks import (
     marginal_reconstruction,
     reconstruction,
 )
-from discreet.attacks.marginal_fitting import certain, fitted, nearest
-from discreet.attacks.marginals import marginals
+from discreet.attacks.marginal_reconstruction import certain, fitted, marginals, nearest
 from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Event, NotPrivate, PureDP, Relation

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.attacks import ItemCounts, Rule, Scoreboard, Success, item_counts, scoreboard
-from discreet.attacks.item_counts import _said
+from discreet.attacks.scoreboard import _said
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import NotPrivate, PureDP, Relation, best_tpr
 

@@ -10,12 +10,9 @@ import pyarrow as pa
 import pytest
 
 from discreet import attacks, plots
-from discreet.attacks.results import Success
-from discreet.attacks.sticky_guesses import METHODS, guess
-from discreet.attacks.sticky_model import StickyModel
-from discreet.attacks.sticky_ours import PrivateCounts, SessionCounts
-from discreet.attacks.sticky_questions import SECRET, CodedPeople, Condition
-from discreet.attacks.sticky_targets import pairs_of, read_rows, singled_out
+from discreet.attacks.sticky_noise import METHODS, guess, pairs_of, read_rows, singled_out
+from discreet.attacks.sticky_systems import SECRET, CodedPeople, Condition, PrivateCounts, SessionCounts, StickyModel
+from discreet.attacks.success_rates import Success
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import Composed, DiscreteLaplace
 

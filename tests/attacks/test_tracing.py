@@ -25,7 +25,7 @@ from discreet.attacks import (
     tracing,
     tracing_power,
 )
-from discreet.attacks.tracing_scores import points, score_all
+from discreet.attacks.tracing import points, score_all
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Gaussian, NotPrivate, Relation, epsilon, gdp_mu

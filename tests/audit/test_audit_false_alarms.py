@@ -9,7 +9,7 @@ from planted import PLANTED
 from planted_tools import LETTERS, ONES, REPLACE_ONE, counting
 
 from discreet.audit import audit
-from discreet.audit.limits import at_least
+from discreet.audit.confidence_limits import at_least
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation

@@ -11,8 +11,8 @@ from planted_tools import uniform
 from scipy.special import ndtri
 
 from discreet.audit import Guesses, epsilon_from_guesses, epsilon_from_guesses_gdp, guess
-from discreet.audit.limits import at_least
-from discreet.audit.one_run import guesses_p_value
+from discreet.audit.confidence_limits import at_least
+from discreet.audit.training_audit import guesses_p_value
 from discreet.errors import InvalidParameter
 from discreet.privacy import Gaussian, Relation, epsilon
 

@@ -9,12 +9,9 @@ from fractions import Fraction
 import pytest
 
 from discreet import adaptive, mechanisms
-from discreet.audit.outputs import outputs_of
-from discreet.audit.own import BlackBox, ListedSubject, SelfAudit, self_audit
-from discreet.audit.own.catalogue import catalogue
-from discreet.audit.own.measured import of_sessions, of_statistics
-from discreet.audit.own.of_adaptive import of_adaptive
-from discreet.audit.own.of_mechanisms import of_mechanisms
+from discreet.audit.output_features import outputs_of
+from discreet.audit.self_audit import BlackBox, ListedSubject, SelfAudit, self_audit
+from discreet.audit.self_audit.subjects import catalogue, of_adaptive, of_mechanisms, of_sessions, of_statistics
 from discreet.privacy.events import PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from discreet.audit.claimed import read_claim
-from discreet.audit.encoding import encoder_of
-from discreet.audit.limits import at_least, at_most
-from discreet.audit.outputs import alike, outputs_of
-from discreet.audit.search import suspicions
+from discreet.audit.black_box import suspicions
+from discreet.audit.confidence_limits import at_least, at_most, read_claim
+from discreet.audit.output_features import alike, encoder_of, outputs_of
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import LaplaceNoise
 from discreet.privacy import Gaussian, PureDP, Relation

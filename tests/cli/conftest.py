@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_folder import Ran, prepare
 
-from discreet.cli.running import run
+from discreet.cli.command_runner import run
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli.running import run
+from discreet.cli.command_runner import run
 
 ROWS = "sex,town\n" + "\n".join(f"{'fm'[i % 2]},{'abc'[i % 3]}" for i in range(40)) + "\n"
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 from cli_folder import Ran
 
-from discreet.cli.loading import function_named
-from discreet.cli.running import run
+from discreet.cli.command_runner import run
+from discreet.cli.options import function_named
 from discreet.errors import InvalidParameter
 
 

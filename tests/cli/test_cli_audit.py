@@ -6,9 +6,15 @@ import json
 
 import pytest
 
-from discreet.cli.running import run
+from discreet.cli.command_runner import run
 
-WRONG = ["audit", "mechanism", "discreet.audit.example:half_the_noise", "--pairs", "discreet.audit.example:pairs"]
+WRONG = [
+    "audit",
+    "mechanism",
+    "discreet.audit.example_mechanisms:half_the_noise",
+    "--pairs",
+    "discreet.audit.example_mechanisms:pairs",
+]
 
 
 @pytest.mark.statistical
@@ -42,7 +48,7 @@ def test_a_users_own_module_is_found_in_this_folder(tmp_path, monkeypatch, capsy
         [*WRONG, "--epsilon", "1", "--relation", "friends"],
         [*WRONG, "--epsilon", "-1"],
         [*WRONG, "--epsilon", "1", "--runs", "3"],
-        [*WRONG[:4], "discreet.audit.example:noisy_count", "--epsilon", "1"],
+        [*WRONG[:4], "discreet.audit.example_mechanisms:noisy_count", "--epsilon", "1"],
         ["audit", "self", "--size", "huge"],
         ["audit", "self", "--only", "nothing like this"],
         ["audit", "self", "--only", "Laplace", "--out", "report.pdf"],

@@ -14,7 +14,7 @@ from cli_folder import Ran
 from cli_tree import commands, examples_in, read_commands
 from jsonschema import Draft202012Validator, validate
 
-from discreet.cli.running import run
+from discreet.cli.command_runner import run
 from discreet.cli.schemas import ANSWERS, schema_of
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from cli_folder import Ran
 
-from discreet.cli.identifying import calculations, numbers, pairs
+from discreet.cli.attack.identity_attacks import calculations, numbers, pairs
 from discreet.errors import InvalidParameter
 
 Discreet = Callable[..., Ran]

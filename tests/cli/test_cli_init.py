@@ -53,7 +53,7 @@ def test_on_a_terminal_each_proposal_is_asked_and_the_whole_confirmed(folder):
 
 
 def test_what_is_not_confirmed_is_not_written(discreet, monkeypatch):
-    monkeypatch.setattr("discreet.cli.drafting.can_ask", lambda: True)
+    monkeypatch.setattr("discreet.cli.draft_support.can_ask", lambda: True)
     ran = discreet(*INIT, "--epsilon", "1", "--lifetime-epsilon", "2", given="!\nn\n")
     assert ran.code == 3
     assert "nothing was written" in ran.err

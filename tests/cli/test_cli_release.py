@@ -9,7 +9,7 @@ import pytest
 from cli_folder import PLAN
 
 from discreet.errors import InvalidParameter
-from discreet.release.profiling import plan as planning
+from discreet.release.profiling import profile_plan as planning
 
 MONTHLY = '[schedule]\nevery = "month"\nfirst = 2026-01-01\n'
 RELEASE = ("release", "plan.toml", "--max-epsilon", "1")
@@ -55,7 +55,7 @@ def test_a_plan_that_changed_after_its_release_is_refused(discreet, folder):
 
 
 def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monkeypatch):
-    monkeypatch.setattr("discreet.cli.releasing._today", lambda: date(2026, 4, 2))
+    monkeypatch.setattr("discreet.cli.release_support._today", lambda: date(2026, 4, 2))
     (folder / "plan.toml").write_text(PLAN.replace("[output]", f"{MONTHLY}\n[output]"))
     status = discreet("plan", "status", "plan.toml", "--json").json
     assert (status["due"], status["next"]) == (["2026-01", "2026-02", "2026-03"], "2026-01")
@@ -143,7 +143,7 @@ rho = 0.01
 
 def test_the_price_that_is_agreed_to_has_the_series_that_begin_in_it(discreet, folder, monkeypatch):
     """Paid once for all its days: the next period costs less."""
-    monkeypatch.setattr("discreet.cli.releasing._today", lambda: date(2026, 3, 2))
+    monkeypatch.setattr("discreet.cli.release_support._today", lambda: date(2026, 3, 2))
     head, *rows = (folder / "visits.csv").read_text().splitlines()
     (folder / "visits.csv").write_text("\n".join([f"{head},day", *(f"{row},2026-01-05" for row in rows)]))
     plan = PLAN.replace("epsilon = 4", "epsilon = 9\ndelta = 1e-5").replace("epsilon = 3", "epsilon = 9\ndelta = 1e-5")

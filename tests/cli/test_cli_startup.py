@@ -14,7 +14,7 @@ HEAVY = {"numpy", "scipy", "duckdb", "sqlglot", "altair", "pyarrow", "flint", "c
 @pytest.mark.parametrize("arguments", [["--help"], ["version"], ["query", "--help"], ["release", "--help"]])
 def test_help_and_version_load_nothing_heavy(arguments):
     code = (
-        "import sys, time; from discreet.cli.running import run; code = run(sys.argv[1:]); "
+        "import sys, time; from discreet.cli.command_runner import run; code = run(sys.argv[1:]); "
         "print('\\n', *sys.modules); print(code, time.process_time())"
     )
     done = subprocess.run(

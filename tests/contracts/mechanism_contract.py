@@ -145,8 +145,8 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
 
 
 def _turned_back(mechanism: Any, value: tuple[Fraction, ...]) -> tuple[int, ...]:
-    from discreet.mechanisms import matrices
+    from discreet.mechanisms import correlated_gaussian
 
-    lower, _ = matrices.factor(mechanism.covariance)
-    turned = matrices.solve(lower, value)
+    lower, _ = correlated_gaussian.factor(mechanism.covariance)
+    turned = correlated_gaussian.solve(lower, value)
     return tuple(int(part / step) for part, step in zip(turned, mechanism.steps, strict=True))

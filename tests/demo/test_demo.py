@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from discreet import data, demo
-from discreet.demo.page import attack_page
+from discreet.demo.demo_page import attack_page
 from discreet.errors import Refused
 from discreet.ledger import look
 from discreet.release import verify_bundle
@@ -99,7 +99,7 @@ def test_the_story_needs_no_word_that_is_not_explained_and_fits_a_screen_or_two(
 
 
 def test_colours_are_left_out_where_they_are_not_wanted(monkeypatch):
-    from discreet.demo.telling import Teller
+    from discreet.demo.narration import Teller
 
     monkeypatch.setenv("NO_COLOR", "1")
     plain = Console(file=io.StringIO(), force_terminal=True)

@@ -12,11 +12,11 @@ from evaluation_world import DELTA, DOMAIN, independent, promise, ward
 
 from discreet.errors import AnswerFailed, BudgetExceeded, InvalidParameter
 from discreet.evaluation import evaluate_for_a_price
-from discreet.evaluation.priced import mechanism_for, noisy_distances
+from discreet.evaluation.noisy_distances import mechanism_for, noisy_distances
 from discreet.ledger import Account, Budget, Ledger
 from discreet.privacy import Relation, epsilon
-from discreet.privacy.notprivate import HEADING
-from discreet.synth.tables.counting import marginal
+from discreet.privacy.not_private import HEADING
+from discreet.synth.tables.marginals import marginal
 
 
 class Watched(dict):

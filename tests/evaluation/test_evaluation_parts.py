@@ -12,14 +12,13 @@ from evaluation_world import DOMAIN, copied, promise, ward
 
 from discreet.attacks import through_table
 from discreet.evaluation import evaluate
-from discreet.evaluation.associations import cramers_v
-from discreet.evaluation.downstream import downstream
-from discreet.evaluation.images import evaluate_images
-from discreet.evaluation.nearest import closest, secrets_of_closest
-from discreet.evaluation.page.pictures import png
-from discreet.evaluation.promised import ceiling
-from discreet.evaluation.rows import layout_of, read_rows
-from discreet.evaluation.workload import direct_error, workload
+from discreet.evaluation.closest_records import closest, secrets_of_closest
+from discreet.evaluation.image_report import evaluate_images
+from discreet.evaluation.likeness import cramers_v
+from discreet.evaluation.page.evaluation_page import png
+from discreet.evaluation.promised_limits import ceiling
+from discreet.evaluation.table_rows import layout_of, read_rows
+from discreet.evaluation.usefulness import direct_error, downstream, workload
 from discreet.plots import heatmap, overlaid_bars, overlaid_steps, page_lines
 from discreet.privacy import Relation, best_tpr, events, gaussian_sigma
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric

@@ -120,9 +120,9 @@ def _rebuilt() -> Any:
 
 
 def _on_noise() -> Iterator[_Case]:
-    from discreet.attacks import textbook
+    from discreet.attacks import textbook_noise
 
-    yield "floating point", lambda: _A.floating_point(textbook.grid_laplace, epsilon=1, samples=3000)
+    yield "floating point", lambda: _A.floating_point(textbook_noise.grid_laplace, epsilon=1, samples=3000)
     yield "sticky", lambda: _A.sticky(_people(), known=["age", "city"], secret="country", victims=5, clones=3)
 
 

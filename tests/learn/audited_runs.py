@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet.learn.torch import make_private
-from discreet.learn.torch.clipping import sums as clipping
+from discreet.learn.torch.clipping import clipped_sums as clipping
 from discreet.learn.training import TrainingPlan
 from discreet.learn.training.sampling import cut
 

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from discreet.learn.torch.clipping import ClippedSums, sums
-from discreet.learn.torch.clipping.grouping import grouped
-from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, PerLayer
+from discreet.learn.torch.clipping import ClippedSums, clipped_sums
+from discreet.learn.torch.clipping.clipped_sums import grouped
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, PerLayer
 
 GRID = Fraction(1, 1 << 30)
 Loss = Callable[[Any, Tensor], Tensor]
@@ -61,14 +61,14 @@ def factor(clip: Clip, norm: Tensor, groups: int) -> Tensor:
 def norms_seen() -> Iterator[list[Tensor]]:
     """Collect the norms that clipping uses."""
     seen: list[Tensor] = []
-    real = sums.factors_down
+    real = clipped_sums.factors_down
 
     def watched(clip: Clip, threshold: float, share: float, squares: Tensor, sizes: Tensor) -> Tensor:
         seen.append(squares.sqrt())
         return real(clip, threshold, share, squares, sizes)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sums, "factors_down", watched)
+        patch.setattr(clipped_sums, "factors_down", watched)
         yield seen
 
 

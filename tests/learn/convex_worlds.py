@@ -9,7 +9,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.learn.convex.curve import PIECE, TOP, VALUES
+from discreet.learn.convex.logistic_gradient import PIECE, TOP, VALUES
 
 Floats = NDArray[np.float64]
 World = tuple[tuple[float, int], ...]  # rows on one axis, with their labels

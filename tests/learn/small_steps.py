@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.learn.training.grids import sensitivity_up
+from discreet.learn.training.training_plan import sensitivity_up
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import Event, Gaussian, PoissonSampled, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes

@@ -13,7 +13,7 @@ import torch
 
 from discreet.errors import Refused
 from discreet.learn.torch.checkpoints import RunFolder, pack, unpack
-from discreet.ledger.placing import place
+from discreet.ledger.private_files import place
 
 RUN = {"plan": "a plan", "model": [["weight", [2, 3]]], "name": "people"}
 

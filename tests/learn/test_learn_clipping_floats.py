@@ -11,11 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from discreet.learn.torch.clipping import ClippedSums, adding, bounds, factors, norms
-from discreet.learn.torch.clipping.factors import factors_down
-from discreet.learn.torch.clipping.forms import Form, Outer, Pairs, RowGradients
-from discreet.learn.torch.clipping.parts import Positions, combine
-from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat
+from discreet.learn.torch.clipping import ClippedSums, float_bounds, gradient_forms
+from discreet.learn.torch.clipping.float_bounds import factors_down
+from discreet.learn.torch.clipping.gradient_forms import Form, Outer, Pairs, Positions, RowGradients, combine
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat
 
 ROWS, CLIP = 96, Fraction(1, 10)
 RULES: list[Clip] = [Flat(CLIP), Automatic(CLIP), AdaptiveClip("0.03")]
@@ -87,7 +86,7 @@ def _inner(left: list[int], right: list[int]) -> int:
 def _largest_excess(form: Form, clip: Clip) -> Fraction:
     """Return the largest (factor times exact norm / bound)^2 - 1 over all rows, and check that bad rows get zero."""
     squares, sizes = form.squares_up(), form.sizes()
-    share = factors.share_down(clip, 1)
+    share = float_bounds.share_down(clip, 1)
     threshold = float(clip.initial) if isinstance(clip, AdaptiveClip) else share
     scale = factors_down(clip, threshold, share, squares, torch.zeros_like(squares) if sizes is None else sizes)
     excess = Fraction(-1)
@@ -114,33 +113,33 @@ def _swallowed() -> RowGradients:
     return RowGradients(values)
 
 
-@pytest.mark.parametrize("size", [1, 3, 63, bounds.CHUNK, bounds.CHUNK + 1, 5 * bounds.CHUNK])
+@pytest.mark.parametrize("size", [1, 3, 63, float_bounds.CHUNK, float_bounds.CHUNK + 1, 5 * float_bounds.CHUNK])
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-22])
 def test_squared_norms_are_never_below_the_true_ones(size: int, scale: float) -> None:
     """In exact arithmetic, row by row; squares below the range of float32 are there, too."""
     values = torch.randn(ROWS, size) * scale
-    found = norms.squares_up(values).tolist()
+    found = gradient_forms.squares_up(values).tolist()
     exact = [sum((Fraction(one) ** 2 for one in row), Fraction(0)) for row in values.tolist()]
     assert all(Fraction(above) >= true for above, true in zip(found, exact, strict=True))
 
 
 def test_norms_without_their_own_error_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _largest_excess(_swallowed(), Flat(CLIP)) <= 0
-    monkeypatch.setattr(norms, "_up", lambda length: 1.0)
-    monkeypatch.setattr(bounds, "CHUNK", 4096)
+    monkeypatch.setattr(gradient_forms, "_up", lambda length: 1.0)
+    monkeypatch.setattr(float_bounds, "CHUNK", 4096)
     assert _largest_excess(_swallowed(), Flat(CLIP)) > 0
 
 
 def test_factors_rounded_to_nearest_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "SHRINK", 1.0)
-    monkeypatch.setattr(norms, "_up", lambda length: 1.0)
-    monkeypatch.setattr(bounds, "CHUNK", 1)
+    monkeypatch.setattr(float_bounds, "SHRINK", 1.0)
+    monkeypatch.setattr(gradient_forms, "_up", lambda length: 1.0)
+    monkeypatch.setattr(float_bounds, "CHUNK", 1)
     assert _largest_excess(_forms()["rows"], Flat(CLIP)) > 0
 
 
 def test_inner_products_in_float32_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "double", Tensor.float)
-    monkeypatch.setattr(bounds, "DOUBLE", Fraction(0))
+    monkeypatch.setattr(float_bounds, "DOUBLE", Fraction(0))
     assert _largest_excess(_forms()["pairs"], Flat(CLIP)) > 0
 
 
@@ -206,26 +205,26 @@ def test_one_record_changes_a_sum_by_no_more_than_clip_and_slack(slot: int) -> N
         records = torch.randn(100, *positions, 24), torch.randn(100, *positions, 20)
         record = torch.randn(*positions, 24) * 100, torch.randn(*positions, 20)
         for clip in (Flat("0.001"), Automatic(1)):
-            assert _change(records, record, slot, 64, clip) <= float(bounds.slack_of(64))
+            assert _change(records, record, slot, 64, clip) <= float(float_bounds.slack_of(64))
 
 
 def test_one_record_that_lifts_a_sum_over_a_power_of_two_stays_inside_the_slack() -> None:
     records = _near_a_power_of_two(32, 16)
     record = torch.full((4,), 0.25), torch.full((4,), 0.5)
-    assert 0 < _change(records, record, 0, 32, Flat("0.500003")) <= float(bounds.slack_of(32))
+    assert 0 < _change(records, record, 0, 32, Flat("0.500003")) <= float(float_bounds.slack_of(32))
 
 
 def test_longer_float_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     records = _near_a_power_of_two(1024, 512)
     record = torch.full((4,), 0.25), torch.full((4,), 0.5)
     honest = _change(records, record, 0, 1024, Flat("0.500003"))
-    monkeypatch.setattr(bounds, "BLOCK", 1024)
+    monkeypatch.setattr(float_bounds, "BLOCK", 1024)
     assert honest <= float(Fraction(3, 10_000)) < _change(records, record, 0, 1024, Flat("0.500003"))
 
 
 def test_slack_leaves_half_of_a_thousandth_for_the_grid() -> None:
-    for physical in (1, 32, 256, bounds.LARGEST_BATCH):
-        assert bounds.slack_of(physical) <= Fraction(1, 2000)
+    for physical in (1, 32, 256, float_bounds.LARGEST_BATCH):
+        assert float_bounds.slack_of(physical) <= Fraction(1, 2000)
 
 
 def _break(values: Tensor, at: int, special: float) -> Tensor:
@@ -254,19 +253,19 @@ def test_pairs_that_cancel_beyond_the_ratio_are_lowered_and_kept_inside() -> Non
     sizes = form.sizes()
     assert sizes is not None
     scale = factors_down(Flat(1), 1.0, 1.0, form.squares_up(), sizes).double()
-    assert float((scale * sizes.sqrt()).max()) <= bounds.RATIO
+    assert float((scale * sizes.sqrt()).max()) <= float_bounds.RATIO
 
 
 @pytest.mark.parametrize("small", [1, 1 << 15])
 def test_sums_over_rows_agree_with_float64_for_blocks_of_any_length(
     monkeypatch: pytest.MonkeyPatch, small: int
 ) -> None:
-    monkeypatch.setattr(adding, "_SMALL", small)
+    monkeypatch.setattr(gradient_forms, "_SMALL", small)
     for rows in (1, 31, 56, 57, 100, 113):
         left, right = torch.randn(rows, 5), torch.randn(rows, 7)
         outer, weighted = torch.ones(35, dtype=torch.float64), torch.ones(7, dtype=torch.float64)
-        adding.add_outer(outer, left, right)
-        adding.add_rows(weighted, right, left[:, 0])
+        gradient_forms.add_outer(outer, left, right)
+        gradient_forms.add_rows(weighted, right, left[:, 0])
         assert torch.allclose(outer, 1 + (left.double().T @ right.double()).flatten(), rtol=1e-5, atol=1e-4)
         assert torch.allclose(weighted, 1 + left.double()[:, 0] @ right.double(), rtol=1e-5, atol=1e-4)
 
@@ -274,7 +273,7 @@ def test_sums_over_rows_agree_with_float64_for_blocks_of_any_length(
 def test_block_error_dominates_brute_force_over_all_trees() -> None:
     for leaves in range(1, 13):
         most = max(sum((depth + 2) ** 2 for depth in tree) for tree in _trees(leaves))
-        assert bounds.block_error(leaves) >= Fraction(isqrt(leaves * most)) * bounds.SINGLE
+        assert float_bounds.block_error(leaves) >= Fraction(isqrt(leaves * most)) * float_bounds.SINGLE
 
 
 @cache

@@ -7,7 +7,7 @@ import torch
 from clipped_models import MODELS, squares
 from clipped_reference import clipped, our_sum, row_gradients
 
-from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat, PerLayer
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer
 
 ROWS = 40
 

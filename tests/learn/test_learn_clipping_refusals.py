@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.clipping import ClippedSums, has_rule
-from discreet.learn.training.clips import AdaptiveClip
+from discreet.learn.training.clip_rules import AdaptiveClip
 
 GRID = Fraction(1, 1 << 24)
 ALL = torch.ones(8, dtype=torch.bool)

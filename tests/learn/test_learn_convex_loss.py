@@ -9,9 +9,18 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.learn.convex import LogisticCurvature, LogisticScores, ObjectivePerturbation
-from discreet.learn.convex.curve import PIECE, STEEPEST, TOP, VALUES
-from discreet.learn.convex.gradient import FINE, RADIUS, Labelled, gradient, gradient_slowly
-from discreet.learn.convex.minimum import UNIT, LogisticProblem, minimum
+from discreet.learn.convex.logistic_gradient import (
+    FINE,
+    PIECE,
+    RADIUS,
+    STEEPEST,
+    TOP,
+    VALUES,
+    Labelled,
+    gradient,
+    gradient_slowly,
+)
+from discreet.learn.convex.objective_perturbation import UNIT, LogisticProblem, minimum
 from discreet.privacy.relation import Relation
 
 BOTH = [Relation.ADD_REMOVE, Relation.REPLACE_ONE]

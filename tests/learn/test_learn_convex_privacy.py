@@ -12,9 +12,9 @@ from convex_worlds import POINTS, Minimum, PlaneMinimum, added, hockey, replaced
 
 from discreet.errors import InvalidParameter
 from discreet.learn.convex import Calibration, delta_bound
-from discreet.learn.convex.calibrated import ridge_for
-from discreet.learn.convex.curve import STEEPEST
-from discreet.privacy.gdp import gaussian_sigma
+from discreet.learn.convex.calibration import ridge_for
+from discreet.learn.convex.logistic_gradient import STEEPEST
+from discreet.privacy.gaussian import gaussian_sigma
 from discreet.privacy.relation import Relation
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.features import StrokeFeatures, drawings, scattered, strokes
+from discreet.learn.torch import features
+from discreet.learn.torch.features import StrokeFeatures, drawings, scattered
 
 FEATURES = StrokeFeatures(size=16, channels=20, places=10)
 
@@ -38,11 +39,11 @@ def test_rows_that_depend_on_their_place_are_refused(monkeypatch: pytest.MonkeyP
     def leaning(pictures: torch.Tensor) -> torch.Tensor:
         return plain(pictures) * (1 + 1e-6 * torch.arange(len(pictures)).reshape(-1, 1, 1, 1))
 
-    strokes._check_slots.cache_clear()
-    monkeypatch.setattr(strokes, "scattered", leaning)
+    features._check_slots.cache_clear()
+    monkeypatch.setattr(features, "scattered", leaning)
     with pytest.raises(Refused, match="set_num_threads"):
         FEATURES(torch.zeros(1, 16, 16))
-    strokes._check_slots.cache_clear()
+    features._check_slots.cache_clear()
 
 
 def test_rows_have_length_one_whatever_the_picture(pictures: torch.Tensor) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from discreet.learn.torch.clipping.rules.choosing import _RULES
+from discreet.learn.torch.clipping.layer_rules import _RULES
 from discreet.learn.torch.layers import LayerReport
-from discreet.learn.torch.layers.troubles import DROPOUTS, FUSED
+from discreet.learn.torch.layers.layer_report import DROPOUTS, FUSED
 
 PAGE = (Path(__file__).parents[2] / "docs" / "learn" / "layers.md").read_text()
 HANDLINGS = "book-keeping|fallback|replaced|changed"

@@ -15,7 +15,14 @@ import pytest
 from statistical import fits
 
 from discreet.errors import InvalidParameter, NoiseOverflow
-from discreet.learn.training import AdaptiveClip, FollowedClip, NoiseAhead, TrainingPlan, ahead, plan_training
+from discreet.learn.training import (
+    AdaptiveClip,
+    FollowedClip,
+    NoiseAhead,
+    TrainingPlan,
+    plan_training,
+    prefetched_noise,
+)
 from discreet.noise.laws import RoundedGaussianLaw
 
 
@@ -67,7 +74,7 @@ def test_no_vector_is_handed_out_twice() -> None:
 
 def test_no_more_wait_than_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[int] = []
-    monkeypatch.setattr(ahead, "draw", lambda plan: drawn.append(1) or np.zeros(plan.parameters, np.int64))
+    monkeypatch.setattr(prefetched_noise, "draw", lambda plan: drawn.append(1) or np.zeros(plan.parameters, np.int64))
     with NoiseAhead(small_plan(), ahead=2) as noise:
         noise.next()
         assert soon(lambda: len(drawn) == 4)  # One was taken, two wait, and one is in hand.
@@ -108,7 +115,7 @@ def test_what_fails_in_the_thread_is_raised_where_noise_is_asked_for(monkeypatch
     def fail(plan: TrainingPlan) -> Any:
         raise NoiseOverflow("planted")
 
-    monkeypatch.setattr(ahead, "draw", fail)
+    monkeypatch.setattr(prefetched_noise, "draw", fail)
     with NoiseAhead(small_plan(), ahead=1) as noise:
         for _ in range(2):
             with pytest.raises(NoiseOverflow, match="planted"):

@@ -9,9 +9,8 @@ import torch
 from torch import nn
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.adam import DPAdamBC
-from discreet.learn.torch.averaging import WeightAverage
-from discreet.learn.torch.projections import Box, L2Ball
+from discreet.learn.torch.noisy_step import Box, L2Ball, WeightAverage
+from discreet.learn.torch.optimizers import DPAdamBC
 
 
 def test_an_average_warms_up_to_its_decay():

@@ -15,8 +15,8 @@ from statistical import fits
 from discreet import verify
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.learn.training import AdaptiveClip, Stream, StreamPlan, plan_stream
-from discreet.learn.training import streams as module
-from discreet.learn.training.bands import UNIT, Unbanding, growth, whole_weights
+from discreet.learn.training import sampling as module
+from discreet.learn.training.stream_plan import UNIT, Unbanding, growth, whole_weights
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import Event, Gaussian, PureDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes

@@ -20,7 +20,7 @@ from torch.func import functional_call, grad, vmap
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch import Box, DPAdamBC, L2Ball, load_weights, make_private
-from discreet.learn.torch.noisy import gradient_noise
+from discreet.learn.torch.noisy_step import gradient_noise
 from discreet.learn.training import AdaptiveClip, Automatic, PerLayer
 
 

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.rows import ItemRows, TensorRows, read_rows
+from discreet.learn.torch.batches import ItemRows, TensorRows, read_rows
 
 X = torch.arange(12.0).reshape(6, 2)
 Y = torch.arange(6)

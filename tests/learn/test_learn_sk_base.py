@@ -18,7 +18,7 @@ import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import BoundedArray, declared_bounds, read_bounds
-from discreet.learn.sklearn.classes import class_codes, read_classes
+from discreet.learn.sklearn.validation import class_codes, read_classes
 from discreet.privacy import PureDP, Relation
 
 

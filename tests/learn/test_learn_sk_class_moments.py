@@ -11,7 +11,7 @@ import pytest
 from statistical import fits, rejects
 
 from discreet.errors import InvalidParameter
-from discreet.learn.sklearn.class_moments import ClassMoments, coarser
+from discreet.learn.sklearn.moments import ClassMoments, coarser
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 from discreet.robust.design import HALF

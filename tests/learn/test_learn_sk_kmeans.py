@@ -16,10 +16,16 @@ from statistical import fits, rejects
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.learn.sklearn.cell_counts import CellCounts
-from discreet.learn.sklearn.cluster_sums import ClusterSums, nearest
-from discreet.learn.sklearn.kmeans import KMeans, _about
-from discreet.learn.sklearn.starting import StartGrid, grid_shape, spread_points
+from discreet.learn.sklearn.kmeans import (
+    CellCounts,
+    ClusterSums,
+    KMeans,
+    StartGrid,
+    _about,
+    grid_shape,
+    nearest,
+    spread_points,
+)
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 from discreet.verify.small_worlds import neighbours, worlds

@@ -15,13 +15,12 @@ from sklearn.linear_model import LogisticRegression as Plain
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.convex import delta_bound
-from discreet.learn.convex.gradient import RADIUS
+from discreet.learn.convex.logistic_gradient import RADIUS
 from discreet.learn.sklearn import LogisticRegression
 from discreet.learn.sklearn.bounds import read_bounds
-from discreet.learn.sklearn.class_moments import ClassMoments
-from discreet.learn.sklearn.logistic_coordinates import ColumnScales, LogisticCoordinates
-from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.learn.sklearn.logistic_plan import ColumnScales, LogisticCoordinates, NewtonPlan, ObjectivePlan
+from discreet.learn.sklearn.moments import ClassMoments
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy.events import GDP, ApproxDP
 from discreet.privacy.relation import Relation
 from discreet.robust.design import HALF

@@ -11,8 +11,7 @@ from sklearn.naive_bayes import GaussianNB as Plain
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.sklearn.class_laws import class_laws
-from discreet.learn.sklearn.class_moments import ClassSums
+from discreet.learn.sklearn.moments import ClassSums, class_laws
 from discreet.learn.sklearn.naive_bayes import GaussianNB
 
 MADE = np.random.default_rng(11)

@@ -17,7 +17,7 @@ from torch import nn
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.neural import DPClassifier, DPRegressor
-from discreet.learn.sklearn.scaler import MinMaxScaler
+from discreet.learn.sklearn.scalers import MinMaxScaler
 from discreet.learn.sklearn.search import PrivateSearch
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation

@@ -14,9 +14,8 @@ from sklearn.pipeline import make_pipeline
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.learn.sklearn.bounds import declared_bounds
-from discreet.learn.sklearn.centring import Centring
 from discreet.learn.sklearn.naive_bayes import GaussianNB
-from discreet.learn.sklearn.pca import PCA
+from discreet.learn.sklearn.pca import PCA, Centring
 from discreet.privacy import Relation
 
 MADE = np.random.default_rng(3)

@@ -10,7 +10,7 @@ import pytest
 from statistical import fits, rejects
 
 from discreet.errors import InvalidParameter
-from discreet.learn.sklearn.row_moments import RowMoments, RowSums, covariance, covariance_error
+from discreet.learn.sklearn.pca import RowMoments, RowSums, covariance, covariance_error
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 from discreet.verify.small_worlds import neighbours, worlds

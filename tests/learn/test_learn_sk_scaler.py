@@ -16,8 +16,8 @@ from discreet import verify
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, read_bounds
 from discreet.learn.sklearn.naive_bayes import GaussianNB
-from discreet.learn.sklearn.private_ranges import PrivateRanges
-from discreet.learn.sklearn.scaler import MinMaxScaler, StandardScaler
+from discreet.learn.sklearn.scalers import MinMaxScaler, StandardScaler
+from discreet.learn.sklearn.transformers import PrivateRanges
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import GDP, BoundedRange, Composed, Repeated

@@ -19,12 +19,10 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.pca import PCA
-from discreet.learn.sklearn.quotes import Prepaid, prepared, quote
-from discreet.learn.sklearn.rows_alone import combined, keeps_rows_alone
-from discreet.learn.sklearn.scaler import MinMaxScaler, StandardScaler
-from discreet.learn.sklearn.search import PrivateSearch
-from discreet.learn.sklearn.validation import BEST, floats, nearness, rightness
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.learn.sklearn.scalers import MinMaxScaler, StandardScaler
+from discreet.learn.sklearn.search import Prepaid, PrivateSearch, prepared, quote
+from discreet.learn.sklearn.validation import BEST, combined, floats, keeps_rows_alone, nearness, rightness
+from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import Composed, Parallel, PureDP
 

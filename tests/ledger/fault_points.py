@@ -22,9 +22,9 @@ from functools import partial
 from pathlib import Path
 
 from discreet.errors import AnswerFailed, DiscreetError
-from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, connecting, open_files, sqlite_store
-from discreet.ledger.rows import SqliteRows
+from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, sqlite_connection, sqlite_store
 from discreet.ledger.sqlite_store import FileStore
+from discreet.ledger.sqlite_tables import SqliteRows
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 
@@ -42,7 +42,7 @@ KINDS = {
     "power off, some lost": (6, 1),
     "power off, others lost": (6, 2),
 }
-connecting._CHECKPOINT = 3  # So that checkpoints are among the points.
+sqlite_connection._CHECKPOINT = 3  # So that checkpoints are among the points.
 
 
 def life(path: Path, outlet: int) -> None:
@@ -104,7 +104,7 @@ def drawn_and_told(outlet: int, index: int) -> str:
 def anchored_first(self: FileStore) -> Iterator[SqliteRows]:
     """Wrong: the anchor runs ahead of the ledger."""
     files = self._files()
-    with files.locked(), connecting.begun(files.connection, "IMMEDIATE"):
+    with files.locked(), sqlite_connection.begun(files.connection, "IMMEDIATE"):
         rows = SqliteRows(files.connection)
         files.check(rows)
         yield rows
@@ -119,7 +119,7 @@ def not_begun(connection: sqlite3.Connection, how: str) -> Iterator[None]:
 
 def connected_lazily(location: str) -> sqlite3.Connection:
     """Wrong: commit without forcing anything to disk."""
-    connection = connecting.connect(location)
+    connection = sqlite_connection.connect(location)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 
@@ -136,7 +136,7 @@ def go_wrong(how: str) -> None:
         globals()["claimed"] = claimed_after_reading
         globals()["read"] = lambda outlet, claim: None
     elif how == "does not flush":
-        open_files.connect = connected_lazily
+        sqlite_store.connect = connected_lazily
     else:
         raise ValueError(how)
     for kind in KINDS.keys() - {"killed before", "power off, all lost"}:

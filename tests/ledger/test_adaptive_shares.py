@@ -14,10 +14,10 @@ from adaptive_trees import Mechanism, gaussian, response, revealing, worst_delta
 from discreet.errors import BudgetExceeded, LedgerDamaged, UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger, Quota, restore
 from discreet.ledger.budget import EXPECTED
+from discreet.ledger.delta_shares import Shares, caps, choose_shares
+from discreet.ledger.exact_sums import UNIT, Sums, on_grid
 from discreet.ledger.filters import MixedFilter, filter_for, fitting, held
-from discreet.ledger.pricing import split_price
-from discreet.ledger.shares import Shares, caps, choose_shares
-from discreet.ledger.sums import UNIT, Sums, on_grid
+from discreet.ledger.prices import split_price
 from discreet.privacy import (
     GDP,
     ApproxDP,
@@ -31,7 +31,7 @@ from discreet.privacy import (
     Repeated,
     epsilon,
 )
-from discreet.privacy.gdp import largest_mu_squared
+from discreet.privacy.gaussian import largest_mu_squared
 from discreet.privacy.relation import Relation
 
 ADD = Relation.ADD_REMOVE

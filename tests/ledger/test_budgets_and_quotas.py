@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
-from discreet.ledger import Account, Budget, Ledger, Quota, recording
-from discreet.ledger.quota import EACH
-from discreet.ledger.shares import choose_shares
+from discreet.ledger import Account, Budget, Ledger, Quota, transactions
+from discreet.ledger.budget import EACH
+from discreet.ledger.delta_shares import choose_shares
 from discreet.privacy import ZCDP, ApproxDP, Gaussian, PureDP
 from discreet.privacy.relation import Relation
 
@@ -41,7 +41,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock(datetime(2030, 5, 6, 12, tzinfo=UTC))  # a Monday
-    monkeypatch.setattr(recording, "time", made)
+    monkeypatch.setattr(transactions, "time", made)
     return made
 
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import BudgetExceeded, Refused
 from discreet.ledger import Account, Budget, Ledger, Quota, look, restore
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.entry import Head
+from discreet.ledger.charge_record import Head
 from discreet.privacy import ApproxDP, Event, Gaussian, Laplace, PoissonSampled, PureDP
 from discreet.privacy.relation import Relation
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerUnavailable, Refused
-from discreet.ledger import Account, Budget, Ledger, files, lease, restore, schema
+from discreet.ledger import Account, Budget, Ledger, lease, private_files, restore, sqlite_tables
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.canonical import canonical, digest
-from discreet.ledger.entry import Head
+from discreet.ledger.budget import canonical, digest
+from discreet.ledger.charge_record import Head
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 
@@ -318,15 +318,17 @@ def test_a_restored_approximate_ledger_is_one_event_of_the_whole_budget(tmp_path
 
 
 def test_a_newer_format_is_refused_and_an_older_one_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, after = schema.FORMAT, schema.FORMAT + 1
-    monkeypatch.setattr(schema, "FORMAT", after)
-    monkeypatch.setitem(schema.STEPS, now, lambda connection: connection.execute("CREATE TABLE more (x)") and None)
+    now, after = sqlite_tables.FORMAT, sqlite_tables.FORMAT + 1
+    monkeypatch.setattr(sqlite_tables, "FORMAT", after)
+    monkeypatch.setitem(
+        sqlite_tables.STEPS, now, lambda connection: connection.execute("CREATE TABLE more (x)") and None
+    )
     entries = len(history(path))
     assert len(history(path)) == entries
     with Ledger.open(path, ACCOUNT) as book:
         book.verify()
     assert kinds(path)[-1] == "format"
-    monkeypatch.setattr(schema, "FORMAT", now)
+    monkeypatch.setattr(sqlite_tables, "FORMAT", now)
     with pytest.raises(LedgerDamaged, match=f"format {after}, this release knows {now}"):
         Ledger.open(path, ACCOUNT)
 
@@ -352,13 +354,13 @@ def test_files_are_private(path: Path) -> None:
 
 
 def test_a_network_file_system_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "_kind_of_mount", lambda folder: "nfs4")
+    monkeypatch.setattr(private_files, "_kind_of_mount", lambda folder: "nfs4")
     with pytest.raises(Refused, match="network file system"):
         Ledger.open(path, ACCOUNT)
 
 
 def test_the_kind_of_a_mount_is_read_from_the_system() -> None:
-    assert files._kind_of_mount(Path("/proc/self")) == "proc"
+    assert private_files._kind_of_mount(Path("/proc/self")) == "proc"
 
 
 def other_machine() -> dict[str, str]:

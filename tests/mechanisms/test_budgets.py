@@ -24,10 +24,10 @@ from discreet.mechanisms import (
     Sum,
     Variance,
 )
-from discreet.mechanisms.cost import pure_epsilon
-from discreet.mechanisms.fields import small_delta
+from discreet.mechanisms.parameters import small_delta
+from discreet.mechanisms.release import pure_epsilon
+from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
-from discreet.privacy.leaves import leaves
 
 EPSILONS = st.fractions(min_value="1/1000", max_value=50, max_denominator=1000)
 

@@ -26,7 +26,7 @@ from discreet.mechanisms import (
     ReportNoisyMax,
     VectorLaplace,
 )
-from discreet.mechanisms.local import SharesAccuracy
+from discreet.mechanisms.local_protocol import SharesAccuracy
 from discreet.privacy.events import Laplace
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "mechanisms.json").read_text())["vectors"]

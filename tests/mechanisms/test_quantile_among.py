@@ -12,7 +12,7 @@ from subjects import BOTH
 from discreet import verify
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid, QuantileAmong
-from discreet.mechanisms.ranked import Ranked
+from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation
 from discreet.verify import worlds

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from statistical import fits, rejects
 
 from discreet.mechanisms import Grid, Quantile, quantile
-from discreet.mechanisms.ranked import Ranked
-from discreet.mechanisms.selection import sorted_run
+from discreet.mechanisms.order_statistics import Ranked, sorted_run
 from discreet.privacy.relation import Relation
 
 GRID = Grid(low=Fraction(0), high=Fraction(15), step=Fraction(1), default=Fraction(7))

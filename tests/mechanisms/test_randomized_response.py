@@ -16,8 +16,7 @@ from discreet import privacy
 from discreet.balls import ball, precision
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
 from discreet.mechanisms import RandomizedResponse, Respondent, estimate
-from discreet.mechanisms.binomial import rate_interval
-from discreet.mechanisms.local import SharesAccuracy
+from discreet.mechanisms.local_protocol import SharesAccuracy, rate_interval
 
 EPSILONS = ("1e-9", "1e-6", "0.001", "0.1", "1", "ln3", "4", "10", "30", "60")
 

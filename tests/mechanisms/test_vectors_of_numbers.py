@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from subjects import ADD_REMOVE, BOTH, correlated, laplace
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import CorrelatedGaussian, GaussianNoise, VectorMean, matrices
+from discreet.mechanisms import CorrelatedGaussian, GaussianNoise, VectorMean, correlated_gaussian
 from discreet.mechanisms.correlated_gaussian import _normal_quantile_up, _root_down, _root_up
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy.events import Gaussian
@@ -91,12 +91,12 @@ def test_a_covariance_is_factored_exactly_for_all_matrices(rows: list[list[int]]
         tuple(Fraction(sum(a * b for a, b in zip(x, y, strict=True)) + (i == j)) for j, y in enumerate(rows))
         for i, x in enumerate(rows)
     )
-    lower, variances = matrices.factor(matrices.read_covariance(covariance))
+    lower, variances = correlated_gaussian.factor(correlated_gaussian.read_covariance(covariance))
     for i in range(size):
         for j in range(size):
             assert sum(lower[i][k] * lower[j][k] * variances[k] for k in range(size)) == covariance[i][j]
     vector = tuple(Fraction(value) for value in range(size))
-    assert matrices.times(lower, matrices.solve(lower, vector)) == vector
+    assert correlated_gaussian.times(lower, correlated_gaussian.solve(lower, vector)) == vector
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_the_shift_of_turned_answers_dominates_brute_force_at_low_fineness(covar
     mechanism = CorrelatedGaussian(
         covariance=covariance, squared_sensitivity=squared, relation=ADD_REMOVE, fineness=fineness
     )
-    _, variances = matrices.factor(mechanism.covariance)
+    _, variances = correlated_gaussian.factor(mechanism.covariance)
     answers = list(product(range(-8, 9), repeat=2))
     turned = {answer: mechanism.turned(answer) for answer in answers}
     shifts = [
@@ -193,7 +193,7 @@ def test_the_shift_of_turned_answers_dominates_brute_force_at_low_fineness(covar
 def test_leaving_out_the_cross_term_of_rounding_is_caught():
     covariance = ((1, Fraction(1, 2)), (Fraction(1, 2), Fraction(5, 4)))
     mechanism = CorrelatedGaussian(covariance=covariance, squared_sensitivity=1, relation=ADD_REMOVE, fineness=0)
-    _, variances = matrices.factor(mechanism.covariance)
+    _, variances = correlated_gaussian.factor(mechanism.covariance)
     rounding = sum(step**2 / variance for step, variance in zip(mechanism.steps, variances, strict=True))
     wrong = mechanism.squared_sensitivity + rounding
     answers = list(product(range(-8, 9), repeat=2))

@@ -21,7 +21,9 @@ from discreet.noise import (
     Law,
     RoundedGaussianLaw,
     RoundedLaplaceLaw,
-    sums,
+)
+from discreet.noise import (
+    laws as sums,
 )
 
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from discreet import noise
 from discreet.errors import DiscreetError, NoiseOverflow
 from discreet.noise import samplers, source
 from discreet.noise.blocks import BlockSampler
-from discreet.noise.ladder import FEW, FLAG
+from discreet.noise.inversion import FEW, FLAG
 
 LARGEST_SCALE = Fraction(1 << 50)
 
@@ -83,7 +83,7 @@ def test_rounded_laplace_refuses_what_its_geometric_part_refuses(monkeypatch: py
     def refuses(scale: Any, size: Any = None) -> Any:
         raise NoiseOverflow("a noise value does not fit 64 bits; nothing was released")
 
-    monkeypatch.setattr("discreet.noise.sample.geometric", refuses)
+    monkeypatch.setattr("discreet.noise.samplers.geometric", refuses)
     with pytest.raises(NoiseOverflow):
         noise.rounded_laplace(LARGEST_SCALE, 10)
 
@@ -112,7 +112,7 @@ def test_six_thousand_ones_make_an_array_refuse_and_a_single_draw_exact(
     draw: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Through the public functions: 2^62 is 4096 scales, or 5910 bits, away."""
-    monkeypatch.setattr("discreet.noise.ladder.extend", reveal_much)
+    monkeypatch.setattr("discreet.noise.inversion.extend", reveal_much)
     ones = bytes([255]) * (8 + 3 * 256)
     with replayed("after", ones):
         value = draw(LARGEST_SCALE)

@@ -22,8 +22,7 @@ from discreet import noise
 from discreet.balls import precision
 from discreet.errors import Refused
 from discreet.noise import source
-from discreet.noise.ladder import FEW, Inversion
-from discreet.noise.ladders import laplace
+from discreet.noise.inversion import FEW, Inversion, laplace
 from discreet.noise.source import Keystream, _replaced, hold
 
 CHILDREN, THREADS, DRAWS, SIZE = 8, 32, 1000, 16

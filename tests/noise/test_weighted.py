@@ -16,7 +16,7 @@ from series import exp_minus
 from statistical import fits, rejects
 
 from discreet import noise
-from discreet.noise import weighted
+from discreet.noise import selection
 
 ONES = 2**64 - 1
 FLIPS_TOGETHER = 4096
@@ -252,16 +252,16 @@ def test_floats_are_less_wrong_than_they_are_taken_to_be(count: int, factor: str
     """The cumulated weights in floats differ from exact ones by a small part of the doubt they are given."""
     gaps = (np.arange(count, dtype=np.uint64) * np.uint64(7919)) % np.uint64(997)
     many = np.ones(count)
-    weights = many * np.exp(np.maximum(gaps * -weighted._rate(Fraction(factor)), weighted._LOWEST))
-    sums = np.add.reduceat(weights, np.arange(0, count, weighted._BLOCK))
+    weights = many * np.exp(np.maximum(gaps * -selection._rate(Fraction(factor)), selection._LOWEST))
+    sums = np.add.reduceat(weights, np.arange(0, count, selection._BLOCK))
     tops = np.cumsum(sums)
     terms = {int(gap): exp_minus(Fraction(factor) * int(gap), 160)[0] for gap in np.unique(gaps)}
     for block in {0, len(sums) // 2, len(sums) - 1}:
-        end = min((block + 1) * weighted._BLOCK, count)
+        end = min((block + 1) * selection._BLOCK, count)
         which, times = np.unique(gaps[:end], return_counts=True)
         exact = Fraction(sum(int(n) * terms[int(gap)] for gap, n in zip(which, times, strict=True)), 2**160)
         error = abs(Fraction(float(tops[block])) - exact) / Fraction(float(tops[-1]))
-        assert error < Fraction(weighted._relative_error(count)) / 8
+        assert error < Fraction(selection._relative_error(count)) / 8
 
 
 @pytest.mark.parametrize("factor", ["1/1000000", "1"])

@@ -9,10 +9,9 @@ from chart_reading import layers, lines, points, spec
 
 from discreet import plots
 from discreet.errors import InvalidParameter
-from discreet.plots import theme
+from discreet.plots import chart_files
+from discreet.plots.charts import ChartAxis, ChartFrame, place
 from discreet.plots.curves import MOST
-from discreet.plots.frame import ChartAxis, ChartFrame
-from discreet.plots.labels import place
 
 EPSILONS = np.linspace(0, 3, 40)
 PROFILES = {
@@ -164,7 +163,7 @@ def contrast_with_white(colour: str) -> float:
     return 1.05 / (0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05)
 
 
-@pytest.mark.parametrize("ink", [*theme.INKS, theme.QUIET])
+@pytest.mark.parametrize("ink", [*chart_files.INKS, chart_files.QUIET])
 def test_letters_are_dark_enough_to_read(ink):
     assert contrast_with_white(ink) >= 3
 

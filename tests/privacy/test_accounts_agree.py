@@ -29,9 +29,9 @@ from discreet.privacy import (
     epsilon_bounds,
     pld,
 )
+from discreet.privacy.event_tree import spent
 from discreet.privacy.guarantee import curve
-from discreet.privacy.renyi_curve import renyi_curve
-from discreet.privacy.spent import spent
+from discreet.privacy.renyi_bounds import renyi_curve
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 

@@ -39,7 +39,7 @@ from discreet.privacy import (
     epsilon_bounds,
     renyi,
 )
-from discreet.privacy.leaves import grouped
+from discreet.privacy.event_tree import grouped
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 

@@ -22,9 +22,9 @@ from discreet.privacy import (
     Relation,
     Repeated,
 )
-from discreet.privacy.along import deltas
+from discreet.privacy.curves import deltas
 from discreet.privacy.guarantee import curve
-from discreet.privacy.pld import account, profile
+from discreet.privacy.pld import loss_profile, profile
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 
@@ -66,8 +66,8 @@ def test_a_hundred_points_take_few_compositions(
     event: Event, relation: Relation, last: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[float] = []
-    right = account.at_epsilon
-    monkeypatch.setattr(account, "at_epsilon", lambda *given: calls.append(given[1]) or right(*given))
+    right = loss_profile.at_epsilon
+    monkeypatch.setattr(loss_profile, "at_epsilon", lambda *given: calls.append(given[1]) or right(*given))
     deltas(curve(event, relation), levels(last, 100))
     assert 1 <= len(calls) <= 8
 

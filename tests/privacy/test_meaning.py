@@ -21,7 +21,7 @@ from discreet.privacy import (
     explain,
     explain_epsilon,
 )
-from discreet.privacy.meaning_words import chance, compared_rows, percent_up
+from discreet.privacy.meaning import chance, compared_rows, percent_up
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.15", "1", "3", "14"])

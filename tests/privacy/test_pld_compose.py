@@ -31,9 +31,8 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
 )
 from discreet.privacy.pld import LossProfile, profile
-from discreet.privacy.pld.compose import compose
-from discreet.privacy.pld.grid import GridLoss
-from discreet.privacy.pld.plan import Aim, CompositionPlan
+from discreet.privacy.pld.convolution import Aim, CompositionPlan, compose
+from discreet.privacy.pld.losses import GridLoss
 from discreet.privacy.relation import Relation
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -110,7 +109,7 @@ def test_a_good_window_is_tight_to_ten_digits() -> None:
 @pytest.mark.parametrize("extended", [False, True])
 @pytest.mark.parametrize("times", [1, 50, 700])
 def test_the_noise_of_a_transform_stays_below_its_bound(times: int, extended: bool) -> None:
-    from discreet.privacy.pld.compose import _convolve
+    from discreet.privacy.pld.convolution import _convolve
 
     loss = loss_of(list(np.random.default_rng(5).dirichlet(np.ones(40))), 0, 0.1)
     plan = CompositionPlan(0.0, 0.0, 0.1, 0, 40960, 1.0, rise=1.0, fall=1.0, extended=extended)

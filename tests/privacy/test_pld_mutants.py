@@ -14,7 +14,7 @@ from pld_oracles import compose as enumerate_all
 from pld_oracles import delta, discrete_laplace, poisson, precision, product, randomized_response
 
 from discreet.balls import ball
-from discreet.privacy import closed
+from discreet.privacy import closed_forms
 from discreet.privacy.events import (
     GDP,
     ApproxDP,
@@ -26,8 +26,9 @@ from discreet.privacy.events import (
     PureDP,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import account, compose, divergence, grid, inner, pair, profile, sampling, terms
-from discreet.privacy.pld.plan import Aim
+from discreet.privacy.pld import convolution, divergence, loss_profile, losses, profile, sampled_pairs
+from discreet.privacy.pld import pairs as pair
+from discreet.privacy.pld.convolution import Aim
 from discreet.privacy.relation import Relation
 
 Patch = pytest.MonkeyPatch
@@ -72,7 +73,7 @@ def lower_of_cells_holds() -> bool:
 def large_lower_holds() -> bool:
     """At epsilons of a hundred thousand a grid step is some nats; the closed form of Gaussian noise knows the truth."""
     for times, target in ((1000, Fraction(1, 10**3)), (100_000, Fraction(1, 10**7))):
-        truth = closed.curve(GDP(mu_squared=4 * times)).upper(target)
+        truth = closed_forms.curve(GDP(mu_squared=4 * times)).upper(target)
         if profile(Counter({Gaussian("0.5"): times}), None).epsilon_lower(target) > truth:
             return False
     return True
@@ -120,21 +121,21 @@ def nested_holds() -> bool:
 def rounded_to_nearest(patch: Patch) -> None:
     coarse(patch)
 
-    def wrong(atoms: pair.DominatingPair, step: float) -> grid.GridLoss:
+    def wrong(atoms: pair.DominatingPair, step: float) -> losses.GridLoss:
         nearest = dataclasses.replace(atoms, loss=np.rint(atoms.loss / step) * step)
-        return dataclasses.replace(grid.on_grid(nearest, step), slip=0.0)
+        return dataclasses.replace(losses.on_grid(nearest, step), slip=0.0)
 
-    patch.setattr(account, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
+    patch.setattr(loss_profile, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
 
 
 def rounded_up_for_the_lower_bound(patch: Patch) -> None:
     """All mass goes up, and the lower bound does not know."""
     coarse(patch)
 
-    def wrong(atoms: pair.DominatingPair, step: float) -> grid.GridLoss:
-        return grid.on_grid(dataclasses.replace(atoms, loss=np.ceil(atoms.loss / step) * step), step)
+    def wrong(atoms: pair.DominatingPair, step: float) -> losses.GridLoss:
+        return losses.on_grid(dataclasses.replace(atoms, loss=np.ceil(atoms.loss / step) * step), step)
 
-    patch.setattr(account, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
+    patch.setattr(loss_profile, "all_on_grid", lambda pairs, step: [wrong(atoms, step) for atoms in pairs])
 
 
 def nothing_given_away_for_the_grid(patch: Patch) -> None:
@@ -148,42 +149,46 @@ def nothing_given_away_for_a_large_epsilon(patch: Patch) -> None:
 
 def cells_taken_for_atoms(patch: Patch) -> None:
     """What a continuous law lost when it was cut into cells is forgotten where their ends are grid points."""
-    right = grid.all_on_grid
+    right = losses.all_on_grid
     atoms = dataclasses.replace
-    patch.setattr(account, "all_on_grid", lambda pairs, step: right([atoms(each, cut=False) for each in pairs], step))
+    patch.setattr(
+        loss_profile, "all_on_grid", lambda pairs, step: right([atoms(each, cut=False) for each in pairs], step)
+    )
 
 
 def counted_once(patch: Patch) -> None:
-    right = account._directions
-    patch.setattr(account, "_directions", lambda *given: [[(p, 1) for p, _ in pairs] for pairs in right(*given)])
+    right = loss_profile._directions
+    patch.setattr(loss_profile, "_directions", lambda *given: [[(p, 1) for p, _ in pairs] for pairs in right(*given)])
 
 
 def counted_once_in_a_sample(patch: Patch) -> None:
-    right = inner.composed
-    patch.setattr(terms, "composed", lambda build: right(lambda ticks: build(ticks)[:1]))
+    right = sampled_pairs.composed
+    patch.setattr(sampled_pairs, "composed", lambda build: right(lambda ticks: build(ticks)[:1]))
 
 
 def only_the_absent_direction(patch: Patch) -> None:
-    right = terms.SampledTerm.pairs
-    patch.setattr(terms.SampledTerm, "pairs", lambda self, ticks, tail: right(self, ticks, tail)[1:])
+    right = sampled_pairs.SampledTerm.pairs
+    patch.setattr(sampled_pairs.SampledTerm, "pairs", lambda self, ticks, tail: right(self, ticks, tail)[1:])
 
 
 def infinite_losses_forgotten(patch: Patch) -> None:
-    patch.setattr(compose, "ever", lambda chances: 0.0)
+    patch.setattr(convolution, "ever", lambda chances: 0.0)
 
 
 def vanishing_mass_forgotten(patch: Patch) -> None:
-    right = sampling.poisson
+    right = sampled_pairs.poisson
 
-    def wrong(atoms: pair.DominatingPair, rate: sampling.Rate) -> pair.DominatingPair:
+    def wrong(atoms: pair.DominatingPair, rate: sampled_pairs.Rate) -> pair.DominatingPair:
         return right(dataclasses.replace(atoms, vanishing=0.0), rate)
 
-    patch.setattr(terms, "poisson", wrong)
+    patch.setattr(sampled_pairs, "poisson", wrong)
 
 
 def no_mirror_images(patch: Patch) -> None:
-    def wrong(atoms: pair.DominatingPair, rate: sampling.Rate) -> pair.DominatingPair:
-        right = sampling.fixed_size(atoms, rate)
+    fixed_size = sampled_pairs.fixed_size
+
+    def wrong(atoms: pair.DominatingPair, rate: sampled_pairs.Rate) -> pair.DominatingPair:
+        right = fixed_size(atoms, rate)
         positive = right.loss > 0
         rest = 1 - right.p[positive].sum()
         return dataclasses.replace(
@@ -193,12 +198,14 @@ def no_mirror_images(patch: Patch) -> None:
             q=np.append(right.q[positive], rest),
         )
 
-    patch.setattr(terms, "fixed_size", wrong)
+    patch.setattr(sampled_pairs, "fixed_size", wrong)
 
 
 def sampling_rate_squared(patch: Patch) -> None:
-    right = sampling.poisson
-    patch.setattr(terms, "poisson", lambda atoms, rate: right(atoms, sampling.Rate(rate.drawn**2, 1 - rate.drawn**2)))
+    right = sampled_pairs.poisson
+    patch.setattr(
+        sampled_pairs, "poisson", lambda atoms, rate: right(atoms, sampled_pairs.Rate(rate.drawn**2, 1 - rate.drawn**2))
+    )
 
 
 MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], bool]]] = [

@@ -26,11 +26,9 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
 )
 from discreet.privacy.pld import profile
-from discreet.privacy.pld.basic import dominating_pair, laplace_pairs
-from discreet.privacy.pld.grid import all_on_grid, multiples, on_grid
-from discreet.privacy.pld.normal import _split, gaussian
-from discreet.privacy.pld.pair import DominatingPair, few
-from discreet.privacy.pld.sampling import Rate, fixed_size, poisson, poisson_reversed, poisson_ticks
+from discreet.privacy.pld.losses import all_on_grid, multiples, on_grid
+from discreet.privacy.pld.pairs import DominatingPair, _split, dominating_pair, few, gaussian, laplace_pairs
+from discreet.privacy.pld.sampled_pairs import Rate, fixed_size, poisson, poisson_reversed, poisson_ticks
 from discreet.privacy.relation import Relation
 
 TAIL = 1e-20

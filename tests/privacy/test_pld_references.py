@@ -14,7 +14,7 @@ from pld_oracles import event, sampled_gaussian_delta
 
 from discreet.privacy.events import Gaussian, Laplace, PoissonSampled
 from discreet.privacy.pld import profile
-from discreet.privacy.pld.plan import Aim
+from discreet.privacy.pld.convolution import Aim
 from discreet.privacy.relation import Relation
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "pld.json").read_text())
@@ -89,10 +89,10 @@ def test_the_inversion_integral_is_what_the_vectors_say(known: dict[str, Any]) -
 
 
 def test_the_absent_direction_follows_the_inversion_integral() -> None:
-    from discreet.privacy.pld import account, plan
+    from discreet.privacy.pld import convolution, loss_profile
 
     found = profile(Counter({PoissonSampled(Gaussian(1), "0.3"): 30}), Relation.ADD_REMOVE)
-    present, absent = account.at_epsilon(found.terms, 4.0, plan.UPPER)
+    present, absent = loss_profile.at_epsilon(found.terms, 4.0, convolution.UPPER)
     assert sampled_gaussian_delta(1, 0.3, 30, 4.0) == pytest.approx(present.upper(4.0), rel=3e-3)
     assert sampled_gaussian_delta(1, 0.3, 30, 4.0, absent=True) == pytest.approx(absent.upper(4.0), rel=3e-3)
 

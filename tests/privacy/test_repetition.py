@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from discreet.errors import UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger
+from discreet.ledger.delta_shares import Shares, choose_shares
 from discreet.ledger.filters import filter_for
-from discreet.ledger.shares import Shares, choose_shares
 from discreet.privacy import (
     GDP,
     ZCDP,

@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 from recorded import replayed
 
 import discreet as dp
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
 from discreet.query.bounding import secret
 from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.planning.draft import ModePick
-from discreet.query.planning.drawing import exact_numbers
-from discreet.query.planning.picking import mode_scores, quantile_of
-from discreet.query.reading import read
-from discreet.query.session.catalogue_building import build_catalogue
+from discreet.query.execute import exact_numbers
+from discreet.query.parse import read
+from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.plan.choices import mode_scores, quantile_of
+from discreet.query.plan.draft import ModePick
+from discreet.query.session.catalogue_builder import build_catalogue
 
 __all__ = ["SPENDS", "Loss", "NeighbourWorld", "exceeded", "loss_between", "price_of"]
 

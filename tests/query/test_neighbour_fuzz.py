@@ -10,7 +10,7 @@ from neighbour_grammar import Grammar
 from neighbours import SPENDS, NeighbourWorld, exceeded, price_of
 
 import discreet as dp
-from discreet.query.planning import PricedQuery, Spend
+from discreet.query.plan import PricedQuery, Spend
 
 
 def survey(seed: str, queries: int) -> tuple[int, int, int]:

@@ -17,10 +17,10 @@ import discreet as dp
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.planning.drawing import exact_numbers
-from discreet.query.reading import read
-from discreet.query.session.catalogue_building import build_catalogue
+from discreet.query.execute import exact_numbers
+from discreet.query.parse import read
+from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.session.catalogue_builder import build_catalogue
 
 LIMITS = dp.Unit("id", 2, 2)
 Key = tuple[Hashable, ...]

@@ -55,7 +55,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
         seen.append(process.start_worker())
         return seen[-1]
 
-    monkeypatch.setattr("discreet.query.workers.engine.start_worker", started)
+    monkeypatch.setattr("discreet.query.workers.worker_engine.start_worker", started)
     return seen
 
 

@@ -18,8 +18,8 @@ from row_work_bombs import ALICE, BOMBS, LARGEST, concat, copied, likes, replace
 import discreet as dp
 from discreet.query.engine import Deadline
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.stages import write_stage
-from discreet.query.engines.writing import Writer
+from discreet.query.engines.sql_queries import write_stage
+from discreet.query.engines.sql_writer import Writer
 
 MUCH = 160 << 10  # kB: what one row more may take, with all the memory that allocators keep
 LONG = 20  # seconds of computing time; a tenth of one is usual, and the machine may be busy

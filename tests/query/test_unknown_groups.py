@@ -15,10 +15,10 @@ import discreet as dp
 from discreet.balls import bounds, precision
 from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.reading import read
+from discreet.query.parse import read
+from discreet.query.plan import PricedQuery, Spend, plan
 from discreet.query.results import ReleaseTable
-from discreet.query.session.catalogue_building import build_catalogue
+from discreet.query.session.catalogue_builder import build_catalogue
 
 RARE = "RARE-7f3a"
 DELTA = Fraction(1, 10**6)

@@ -13,12 +13,12 @@ from plan_texts import plan_in
 from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of, stays, world
 
 import discreet as dp
-from discreet.cli import claiming
+from discreet.cli import ledger_support
 from discreet.ledger import Ledger
-from discreet.query.planning import PricedQuery
+from discreet.query.plan import PricedQuery
 from discreet.query.workers import WorkerEngine
-from discreet.release import Period, price, publish, publishing, verify_bundle
-from discreet.release.publishing import STEPS
+from discreet.release import Period, price, publication, publish, verify_bundle
+from discreet.release.publication import STEPS
 
 FEBRUARY = Period(label="2026-02", first=date(2026, 2, 1), end=date(2026, 3, 1))
 PURE = (
@@ -179,7 +179,7 @@ def test_what_was_not_announced_is_not_charged(tmp_path, monkeypatch):
     announced = price(plan, JANUARY)
     first, second, *rest = announced.tables
     other = replace(announced, tables=(replace(first, priced=second.priced), second, *rest))
-    monkeypatch.setattr(publishing, "price", lambda *given, **named: other)
+    monkeypatch.setattr(publication, "price", lambda *given, **named: other)
     with pytest.raises(dp.Refused, match="table 'by_sex' has another price or other noise"):
         publish(plan, principal="ana", period=JANUARY)
     assert entries(plan) == []
@@ -201,8 +201,8 @@ def test_a_failure_after_the_charge_is_made_up_for_without_a_charge_once_it_is_r
     with pytest.raises(dp.AnswerFailed):
         publish(plan, principal="ana", period=JANUARY)
     file = tmp_path / "plan.toml"
-    (failed,) = claiming.claims_of(file)
-    assert claiming.released(file, failed.charge.id, reason="mended", principal="custodian") == ()
+    (failed,) = ledger_support.claims_of(file)
+    assert ledger_support.released(file, failed.charge.id, reason="mended", principal="custodian") == ()
     publish(plan, principal="ana", period=JANUARY)
     assert len(entries(plan)) == len(answers(plan)) == 1
 

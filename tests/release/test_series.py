@@ -16,7 +16,7 @@ from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 from discreet.query import Policy, Unit
 from discreet.release import Allowance, Every, Output, Period, ReleasePlan, Schedule
-from discreet.release.standing import key_of, series
+from discreet.release.schedule_status import key_of, series
 
 ADD = Relation.ADD_REMOVE
 ONE = PureDP(1)
@@ -142,7 +142,7 @@ def test_the_next_window_admits_what_this_one_refuses(tmp_path: Path, monkeypatc
     with opened(plan) as book:
         release(book, plan, "2026-01")
         later = book.history()[-1].time * 1000 + 32 * 86_400 * 10**9
-        monkeypatch.setattr("discreet.ledger.recording.time.time_ns", lambda: later)
+        monkeypatch.setattr("discreet.ledger.transactions.time.time_ns", lambda: later)
         assert series(plan, book, today=TODAY).more == 1
         release(book, plan, "2026-02")
 

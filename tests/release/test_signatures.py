@@ -8,8 +8,8 @@ import stat
 
 import pytest
 
+from discreet.cli.command_runner import run
 from discreet.cli.exits import Code
-from discreet.cli.running import run
 from discreet.errors import InvalidParameter, NotAuthorised, Refused
 from discreet.release import PublicKey, new_key, read_public_key, read_signing_key
 

@@ -9,8 +9,8 @@ import pytest
 
 from discreet import Relation
 from discreet.adaptive.choosing import Choosing
-from discreet.adaptive.partition import OptimalPartitionSelection
-from discreet.adaptive.stable_selection import StableSelection
+from discreet.adaptive.partition_selection import OptimalPartitionSelection
+from discreet.adaptive.stable_mode import StableSelection
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 
 _BUDGET = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6), "relation": Relation.ADD_REMOVE}

@@ -21,7 +21,7 @@ from discreet.mechanisms import (
     Variance,
     VectorMean,
 )
-from discreet.mechanisms.budget import Sensitivity
+from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.grid import Grid
 
 _ADD, _REPLACE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from discreet.adaptive import BlockMode, SubsampleAndAggregate
+from discreet.adaptive.block_programs import Program
 from discreet.adaptive.block_worker import unpacked
-from discreet.adaptive.blocks import read_records, rows_of
 from discreet.adaptive.isolation import _ENVIRONMENT, BlockLimits, probe
-from discreet.adaptive.program import Program
+from discreet.adaptive.subsample_aggregate import read_records, rows_of
 from discreet.errors import Refused
 from discreet.privacy.relation import Relation
 
@@ -52,7 +52,7 @@ def test_a_ratio_of_too_many_digits_stops_nobody(record: Any) -> None:
 THREADED = """
 import os, threading, time
 from discreet.adaptive import block_worker
-from discreet.adaptive.confinement import kernel_filter
+from discreet.adaptive.isolation import kernel_filter
 
 if {threads}:
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()

@@ -12,9 +12,8 @@ import pytest
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid
-from discreet.mechanisms import ranked as ranks
-from discreet.mechanisms.ranked import Ranked
-from discreet.mechanisms.selection import SortedRun
+from discreet.mechanisms import order_statistics as ranks
+from discreet.mechanisms.order_statistics import Ranked, SortedRun
 
 REPLACE_ONE = dp.Relation.REPLACE_ONE
 ROWS = [float(k % 7) for k in range(300)]

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from discreet import audit
-from discreet.audit.encoding import encoder_of
-from discreet.audit.outputs import alike, outputs_of
+from discreet.audit.output_features import alike, encoder_of, outputs_of
 from discreet.errors import InvalidParameter
 from discreet.privacy import Gaussian
 

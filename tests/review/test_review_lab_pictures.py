@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from discreet import attacks
-from discreet.cli.attacking import draw
+from discreet.cli.attack.attack_support import draw
 from discreet.mechanisms import RandomizedResponse
-from discreet.privacy.notprivate import HEADING
+from discreet.privacy.not_private import HEADING
 
 
 @pytest.mark.parametrize("ending", ["svg", "json", "html"])
@@ -28,6 +28,6 @@ def test_a_picture_of_nobody_has_no_such_heading(tmp_path: Path) -> None:
 
 
 def test_every_command_about_people_draws_with_the_heading() -> None:
-    folder = Path(attacks.__file__).parents[1] / "cli" / "commands"
+    folder = Path(attacks.__file__).parents[1] / "cli" / "attack"
     bare = [file.name for file in folder.glob("attack_*.py") if "draw(found.value" in file.read_text()]
     assert bare == ["attack_reconstruction.py"]  # Secrets that were made up are nobody's.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from discreet.learn.torch.rows import read_rows
+from discreet.learn.torch.batches import read_rows
 
 EXAMPLE = (torch.zeros(2), 0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.learn.convex.gradient import FINE, RADIUS, Labelled
-from discreet.learn.convex.minimum import UNIT, LogisticProblem, minimum
+from discreet.learn.convex.logistic_gradient import FINE, RADIUS, Labelled
+from discreet.learn.convex.objective_perturbation import UNIT, LogisticProblem, minimum
 
 
 @pytest.mark.parametrize("margin", [9.3, 10.3, 11.3])

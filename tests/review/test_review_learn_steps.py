@@ -12,8 +12,8 @@ from torch import nn
 from discreet.errors import Refused
 from discreet.learn.torch import make_private
 from discreet.learn.torch.clipping import ClippedSums
-from discreet.learn.torch.clipping.checks import check_arithmetic
-from discreet.learn.torch.told import StepsSpent
+from discreet.learn.torch.clipping.clipped_sums import check_arithmetic
+from discreet.learn.torch.progress import StepsSpent
 from discreet.privacy import PureDP
 
 X = torch.linspace(-1, 1, 32).reshape(8, 4)

@@ -11,7 +11,7 @@ import pytest
 from discreet.errors import LedgerUnavailable
 from discreet.ledger import anchor as anchors
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.entry import Head
+from discreet.ledger.charge_record import Head
 
 
 def head(index: int) -> Head:

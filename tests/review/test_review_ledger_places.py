@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import Refused
-from discreet.ledger import Account, Budget, Ledger, files
+from discreet.ledger import Account, Budget, Ledger, private_files
 from discreet.privacy.relation import Relation
 
 ACCOUNT = Account("people", "row", Relation.ADD_REMOVE, Budget(1))
@@ -50,4 +50,4 @@ MOUNTS = """\
 )
 def test_a_network_is_known_by_any_name(folder: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "read_text", lambda *given, **named: MOUNTS)
-    assert files._kind_of_mount(Path(folder)) == kind
+    assert private_files._kind_of_mount(Path(folder)) == kind

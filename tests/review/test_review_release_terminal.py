@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.cli.asking import TypedOffer
-from discreet.cli.shell.sitting import Sitting
+from discreet.cli.query_support import TypedOffer
+from discreet.cli.shell.repl import Sitting
 
 
 def test_categories_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

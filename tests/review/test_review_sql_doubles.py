@@ -18,9 +18,9 @@ import pytest
 from review_sql import counted, planned
 
 import discreet as dp
-from discreet.query.engines.domains import coded
-from discreet.query.engines.writing import Writer
-from discreet.query.facts import ExpressionFacts, Kind
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engines.sql_expressions import coded
+from discreet.query.engines.sql_writer import Writer
 
 MERGING: dict[str, tuple[Any, Any]] = {
     "decimals that are one double": (

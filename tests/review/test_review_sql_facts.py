@@ -9,8 +9,8 @@ import pytest
 from review_sql import ROW, planned
 
 import discreet as dp
+from discreet.query.parse.evaluation import add_months
 from discreet.query.policy import time_number
-from discreet.query.reading.calendar import add_months
 
 ENDS = [
     (datetime(2021, 1, 30, 23), datetime(2021, 1, 31, 1)),

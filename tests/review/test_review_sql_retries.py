@@ -15,9 +15,9 @@ import pytest
 
 import discreet as dp
 from discreet.errors import AnswerFailed
-from discreet.query.operators import Operator
-from discreet.query.planning.posts import apply, ends_of
-from discreet.query.planning.priced import PricedQuery
+from discreet.query.ast import Operator
+from discreet.query.plan.postprocessing import apply, ends_of
+from discreet.query.plan.priced_query import PricedQuery
 
 TABLE = pa.table({"u": list(range(60)), "x": [1] * 60})
 

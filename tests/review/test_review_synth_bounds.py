@@ -14,17 +14,14 @@ from torch import Tensor, nn
 
 from discreet.errors import Refused
 from discreet.learn.torch.layers import SecretNormal
-from discreet.learn.torch.layers.probe import probe
+from discreet.learn.torch.layers.row_separation_probe import probe
 from discreet.synth.diffusion import Linear
-from discreet.synth.diffusion.building import build
-from discreet.synth.diffusion.coordinates import PictureCoordinates
-from discreet.synth.diffusion.products import shortened
-from discreet.synth.diffusion.row_losses import DiffusionRowLosses
+from discreet.synth.diffusion.denoiser import DiffusionRowLosses, build
+from discreet.synth.diffusion.warm_up import PictureCoordinates, shortened
 from discreet.synth.domain.images import Images
-from discreet.synth.merf.picture_matching import PictureMatching
-from discreet.synth.merf.pictures import PictureEmbedding
-from discreet.synth.merf.summing import NoisySums, summed
-from discreet.synth.merf.waves import picture_waves
+from discreet.synth.merf.features import PictureEmbedding, picture_waves
+from discreet.synth.merf.matching import PictureMatching
+from discreet.synth.merf.sensitivity import NoisySums, summed
 
 torch.set_num_threads(1)
 PAIRS = np.stack(np.meshgrid(np.arange(256), np.arange(256)), axis=-1).reshape(-1, 2)  # all pictures of two pixels

@@ -15,13 +15,13 @@ from safetensors.numpy import save
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import Gaussian, Relation
 from discreet.synth.diffusion import Diffusion, DiffusionModel, Heun, Linear
-from discreet.synth.diffusion.building import build
-from discreet.synth.diffusion.coordinates import PictureCoordinates
-from discreet.synth.diffusion.start import Start
-from discreet.synth.domain.documents import domain_document
+from discreet.synth.diffusion.denoiser import build
+from discreet.synth.diffusion.diffusion_model import Start
+from discreet.synth.diffusion.warm_up import PictureCoordinates
+from discreet.synth.domain.domain_json import domain_document
 from discreet.synth.domain.images import Images
+from discreet.synth.model_files import load
 from discreet.synth.promise import Promise
-from discreet.synth.saving import load
 
 DOMAIN = Images(2, 2, classes=(0, 1))
 PROMISE = Promise.of(

@@ -13,7 +13,7 @@ import discreet as dp
 from discreet.mechanisms.column import Column
 from discreet.statistics.columns import as_column
 from discreet.synth.domain import Category, Numeric
-from discreet.synth.domain.units import kept_rows
+from discreet.synth.domain.coding import kept_rows
 
 FAR = pd.Series(np.array(["2020-01-02", "99999-01-01", "-5000-01-01", "NaT"], "datetime64[s]"))
 KINDS: dict[str, Any] = {

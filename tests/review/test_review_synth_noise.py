@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.synth.diffusion.central import CentralRelease
-from discreet.synth.merf.summing import SumPrice
+from discreet.synth.diffusion.warm_up import CentralRelease
+from discreet.synth.merf.sensitivity import SumPrice
 
 
 def is_of_variance(drawn: np.ndarray, variance: Fraction) -> bool:

@@ -11,8 +11,7 @@ import pytest
 import discreet as dp
 from discreet.privacy import Relation
 from discreet.synth.tables import AIM, MST
-from discreet.synth.tables.account import RoundAccount
-from discreet.synth.tables.measuring import MarginalSensitivity, PrivateTable
+from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount
 
 WRONG: list[Any] = [
     lambda: AIM(ways=0),
@@ -48,7 +47,7 @@ def test_noise_is_no_less_than_what_was_charged_for(price: float, monkeypatch: p
         drawn.append(Fraction(variance))
         return np.zeros(size, np.int64)
 
-    monkeypatch.setattr("discreet.synth.tables.measuring.noise.rounded_gaussian", draw)
+    monkeypatch.setattr("discreet.synth.tables.private_table.noise.rounded_gaussian", draw)
     table = PrivateTable(
         np.zeros((3, 1), np.int32), (2,), MarginalSensitivity(Relation.ADD_REMOVE), RoundAccount(Fraction(1))
     )

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dp
 from discreet.evaluation import evaluate_for_a_price, evaluate_publicly
-from discreet.evaluation.promised import guess_of
+from discreet.evaluation.promised_limits import guess_of
 from discreet.privacy import GDP, ApproxDP, Event, Relation
 from discreet.synth.promise import Promise
 

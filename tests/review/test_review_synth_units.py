@@ -7,9 +7,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from discreet.adaptive.memberships import Memberships, bounded_totals
+from discreet.adaptive.bounded_memberships import Memberships, bounded_totals
 from discreet.mechanisms.column import Column
-from discreet.synth.domain.units import kept_rows
+from discreet.synth.domain.coding import kept_rows
 
 COMPOSED, APART = "Ren\u00e9", "Rene\u0301"  # The same letters, written in two ways.
 

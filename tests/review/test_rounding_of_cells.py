@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dp
 from discreet.privacy import GDP, ZCDP, Parallel, gdp_mu, renyi
-from discreet.privacy.spent import Choice, Spent
+from discreet.privacy.event_tree import Choice, Spent
 from discreet.privacy.tradeoffs import _worst_cells
 
 

@@ -11,7 +11,7 @@ import pytest
 from discreet.mechanisms.column import Column, column_of
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import bin_counts
-from discreet.statistics.tables import _placed
+from discreet.statistics.one_call import _placed
 
 _ENDS = tuple(map(Fraction, (0, 2**53, 2**53 + 4, 2**60 + 128, 2**63, 2**64)))
 _LARGE = [2**53 + 1, 2**53 + 3, 2**60 + 65, 2**60 + 127, 2**60 + 191, 2**62 - 1, 2**63 - 1]

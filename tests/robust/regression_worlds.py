@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.privacy.relation import Relation
-from discreet.robust.moments import Moments, exact_moments
+from discreet.robust.noisy_moments import Moments, exact_moments
 from discreet.verify import Worlds, sensitivity, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise, Sensitivity
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.robust import GradientDescent, Huber, Newton, PrivateLocation, PrivateRegression, Psi
-from discreet.robust.dialogue import AdaptiveQueries
+from discreet.robust.adaptive_queries import AdaptiveQueries
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = [ADD_REMOVE, REPLACE_ONE]

@@ -13,12 +13,11 @@ from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, small
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
 from discreet.robust import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
-from discreet.robust.coinpress import as_floats
-from discreet.robust.location_scale import _Window
+from discreet.robust.means_without_bounds import _Window, as_floats
 from discreet.verify import sensitivity, squared_l2
 
 NOISE = GaussianNoise.for_rho(Fraction(1, 2))

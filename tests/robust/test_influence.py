@@ -12,7 +12,7 @@ import pytest
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.robust import (
     Functional,
     HodgesLehmann,

@@ -20,7 +20,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import GDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust.moments import FINEST, Moments, best_weight, exact_moments, joint_loss
+from discreet.robust.noisy_moments import FINEST, Moments, best_weight, exact_moments, joint_loss
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "regression.json").read_text())["vectors"]
 DIRECTIONS = ((5, 0), (3, 4), (4, -3), (-5, 0), (0, 0), (2, 1))

@@ -11,10 +11,10 @@ import pytest
 from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, largest_mu_squared, small
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design, NoisyStatistics
-from discreet.robust.lens import Lens, bounded
+from discreet.robust.reweighting import Lens, bounded
 
 DESIGN = Design.between([(-2, 2)], (0, 10))
 RECORDS = (*product((-2, -1, 0, 0.5, 2), (0, 5, 10)), (1e9, -1e9), (float("nan"), 10), (None, "x"))

@@ -16,9 +16,9 @@ from robust_worlds import ADD_REMOVE, BOTH, LAPLACE, REPLACE_ONE, Mutant, descen
 import discreet as dp
 from discreet import verify
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
-from discreet.mechanisms.budget import LaplaceNoise, Noise
+from discreet.mechanisms.additive_noise import LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.relation import Relation
 from discreet.robust import (
     GradientDescent,
@@ -32,8 +32,8 @@ from discreet.robust import (
     location,
     location_fit,
 )
-from discreet.robust.dialogue import AdaptiveQueries
-from discreet.robust.location_questions import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
+from discreet.robust.adaptive_queries import AdaptiveQueries
+from discreet.robust.location_queries import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]
 EXPECTED = {vector["id"].partition("/")[2]: vector for vector in VECTORS}
@@ -106,7 +106,7 @@ def test_sensitivities_hold_for_all_pairs_of_rows_and_are_reached(psi: Psi, rela
     ],
 )
 def test_noise_on_the_mean_score_agrees_with_vectors(name: str, relation: Relation, noise: Noise | None) -> None:
-    from discreet.mechanisms.budget import GaussianNoise
+    from discreet.mechanisms.additive_noise import GaussianNoise
 
     given = EXPECTED[name]["inputs"]
     schedule = GradientDescent(iterations=given["T"], divisor=given["n"], inference=False)

@@ -12,9 +12,9 @@ from robust_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, Claiming, Mutant, gauss
 
 from discreet import verify
 from discreet.errors import InvalidParameter, Refused
-from discreet.mechanisms.budget import LaplaceNoise, Noise
+from discreet.mechanisms.additive_noise import LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.robust import (
@@ -28,9 +28,9 @@ from discreet.robust import (
     regression,
     regression_fit,
 )
-from discreet.robust.bounded_rows import RegressionRows
-from discreet.robust.dialogue import AdaptiveQueries
-from discreet.robust.regression_questions import Curvature, GradientMove, Gram, Line, Squares
+from discreet.robust.adaptive_queries import AdaptiveQueries
+from discreet.robust.design import RegressionRows
+from discreet.robust.regression_queries import Curvature, GradientMove, Gram, Line, Squares
 
 ROWS = [(x, y) for x in (-1, 0, 1) for y in (-2, 0, 2)]
 

@@ -12,14 +12,14 @@ import pytest
 from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, largest_mu_squared, small
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design, NoisyStatistics, RefinedRegression, predict
 from discreet.robust.design import HALF, RegressionColumns
-from discreet.robust.lens import Lens, bounded, lengths
-from discreet.robust.moments import FINEST, NoisyMoments
-from discreet.robust.shrinking import shrunken, whitening
-from discreet.robust.tails import Tails
+from discreet.robust.least_squares import shrunken, whitening
+from discreet.robust.noisy_moments import FINEST, NoisyMoments
+from discreet.robust.reweighting import Lens, bounded, lengths
+from discreet.robust.tail_bounds import Tails
 from discreet.verify import sensitivity, squared_l2, worlds
 
 NAN = float("nan")

@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy import Relation
 from discreet.robust.design import Design, RegressionColumns
-from discreet.robust.inference import ResidualSquares, Seen, solved
-from discreet.robust.lens import Lens
-from discreet.robust.moments import NoisyMoments
-from discreet.robust.noisy_statistics import NoisyStatistics
-from discreet.robust.refined import RefinedRegression
+from discreet.robust.least_squares import NoisyStatistics, ResidualSquares, Seen, solved
+from discreet.robust.noisy_moments import NoisyMoments
+from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.reweighting import Lens
 
 DESIGN = Design.between([(-1, 1), (-1, 1)], (-1, 1))
 NOISE = GaussianNoise(squared_multiplier=Fraction(4))

@@ -16,8 +16,7 @@ import discreet as dp
 from discreet import adaptive, robust
 from discreet.errors import InvalidParameter, Refused
 from discreet.robust import HodgesLehmann, Huber, Mean, MLocation, Quantile, TrimmedMean, Tukey, WinsorisedMean
-from discreet.robust.corruption import CorruptedSample, estimate, worst_sample
-from discreet.robust.private_versions import SampledVersion, private_version
+from discreet.robust.robustness_report import CorruptedSample, SampledVersion, estimate, private_version, worst_sample
 
 BOUNDS = (0.0, 8.0)
 VALUES = (0.0, 1.0, 3.0, 6.0, 8.0)

@@ -24,8 +24,7 @@ from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.robust import DeepPoint, Design, TukeyRegression, tukey_em
-from discreet.robust.depth import _floor_logarithm, _floor_logarithms
-from discreet.robust.tukey_em import block_fits
+from discreet.robust.tukey_em import _floor_logarithm, _floor_logarithms, block_fits
 
 VALUES = range(5)
 

@@ -14,8 +14,8 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid
 from discreet.privacy import epsilon
-from discreet.statistics.choosing import Method, applicable, best, mean_methods, rank_methods
-from discreet.statistics.facts import ChooserInputs
+from discreet.statistics.chooser_inputs import ChooserInputs
+from discreet.statistics.method_choice import Method, applicable, best, mean_methods, rank_methods
 
 ADD_REMOVE, REPLACE_ONE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)

@@ -13,8 +13,8 @@ import pytest
 import discreet as dp
 from discreet import privacy
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import Composed, Event
-from discreet.privacy.leaves import leaves
 
 ADD_REMOVE, REPLACE_ONE = dp.Relation.ADD_REMOVE, dp.Relation.REPLACE_ONE
 DATA = [float(value % 50) for value in range(1000)]

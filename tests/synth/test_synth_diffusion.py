@@ -15,12 +15,9 @@ import torch
 import discreet as dp
 from discreet.privacy import Relation
 from discreet.synth.diffusion import Convolutional, Ddim, Diffusion, DiffusionModel, Heun, Linear, WarmUp
-from discreet.synth.diffusion.building import build
-from discreet.synth.diffusion.central import CentralRelease
-from discreet.synth.diffusion.coordinates import PictureCoordinates
-from discreet.synth.diffusion.products import shortened
-from discreet.synth.diffusion.row_losses import DiffusionRowLosses
-from discreet.synth.diffusion.samplers import follow, guided
+from discreet.synth.diffusion.denoiser import DiffusionRowLosses, build
+from discreet.synth.diffusion.sampling import follow, guided
+from discreet.synth.diffusion.warm_up import CentralRelease, PictureCoordinates, shortened
 from discreet.synth.domain.images import Images
 from discreet.synth.method import Terms
 

@@ -16,13 +16,9 @@ from discreet.errors import Refused
 from discreet.learn.torch.clipping import ClippedSums
 from discreet.learn.training.sampling import cut
 from discreet.privacy import Composed, Gaussian, PoissonSampled, Relation, Repeated, epsilon
-from discreet.synth.diffusion import Diffusion, DiffusionPlan, Linear, WarmUp, training
-from discreet.synth.diffusion.building import build
-from discreet.synth.diffusion.central import CentralRelease
-from discreet.synth.diffusion.coordinates import PictureCoordinates
-from discreet.synth.diffusion.frames import FrameRelease
-from discreet.synth.diffusion.products import noisy_products
-from discreet.synth.diffusion.row_losses import DiffusionRowLosses
+from discreet.synth.diffusion import Diffusion, DiffusionPlan, Linear, WarmUp, denoiser_training
+from discreet.synth.diffusion.denoiser import DiffusionRowLosses, build
+from discreet.synth.diffusion.warm_up import CentralRelease, FrameRelease, PictureCoordinates, noisy_products
 from discreet.synth.domain.images import Images
 from discreet.synth.method import Terms
 
@@ -76,9 +72,9 @@ class TestDraws:
         other = replace(plan, noise_multiplier=plan.noise_multiplier / 2)
         nothing = torch.zeros(1, 9), torch.zeros(1, dtype=torch.int64)
         around = PictureCoordinates.guessed(9, 2, 0.5, places=4)
-        assert training.begin(other, around, *nothing).plan.event == other.learning != plan.learning
+        assert denoiser_training.begin(other, around, *nothing).plan.event == other.learning != plan.learning
         with pytest.raises(Refused, match="paid for"):
-            training.begin(_Mispriced(plan), around, *nothing)  # type: ignore[arg-type]
+            denoiser_training.begin(_Mispriced(plan), around, *nothing)  # type: ignore[arg-type]
 
 
 class _Mispriced:
@@ -137,7 +133,7 @@ class TestSums:
         assert max(shifts) > 0.97 * Fraction(1, 9)
 
     def test_pictures_that_are_not_shortened_are_caught_by_the_same_check(self, monkeypatch):
-        monkeypatch.setattr("discreet.synth.diffusion.central.shortened", lambda rows, longest: rows)
+        monkeypatch.setattr("discreet.synth.diffusion.warm_up.shortened", lambda rows, longest: rows)
         with pytest.raises(AssertionError):
             self.test_one_picture_moves_all_sums_by_at_most_what_is_priced()
 
@@ -200,7 +196,7 @@ def audited(steps: int, target: int, *, draws: int, slots: int = 1) -> TrainingA
     chosen = method(draws=draws, learning_rate=1e-30, steps=2 * steps, levels=(-4.0, 0.3), warm_up=None)
     plan = DiffusionPlan.of(chosen, replace(TERMS, epsilon=Fraction(target)))
     canary = torch.ones(1, 9), torch.zeros(1, dtype=torch.int64)
-    with training.begin(plan, PictureCoordinates.guessed(9, 2, 0.1), *canary) as private:
+    with denoiser_training.begin(plan, PictureCoordinates.guessed(9, 2, 0.1), *canary) as private:
         kept, private._sampler = Kept(private._parts.noise), InEverySecondStep(slots)
         private._parts = replace(private._parts, noise=kept)
         direction = _direction(private.model, canary)

@@ -22,11 +22,10 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric, TableRows
-from discreet.synth.domain.documents import domain_document, domain_restored
-from discreet.synth.domain.files import session_table
-from discreet.synth.domain.tables import table_of
-from discreet.synth.domain.units import kept_rows
-from discreet.synth.possible import are_impossible
+from discreet.synth.domain.coding import kept_rows
+from discreet.synth.domain.domain_json import domain_document, domain_restored
+from discreet.synth.domain.source_tables import session_table, table_of
+from discreet.synth.fitted_models import are_impossible
 
 
 @settings(max_examples=60, deadline=None)

@@ -22,9 +22,8 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import ApproxDP, Relation, epsilon
 from discreet.synth import Category, Domain, Numeric
 from discreet.synth.domain import Coder, TableRows
-from discreet.synth.domain.finding import CellSearch
-from discreet.synth.domain.quantile_bins import QuantileBins
-from discreet.synth.domain.tables import table_of
+from discreet.synth.domain.found_cells import CellSearch, QuantileBins
+from discreet.synth.domain.source_tables import table_of
 from discreet.synth.method import Terms
 
 Law: TypeAlias = dict[frozenset[int], float]

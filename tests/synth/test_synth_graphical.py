@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.synth.tables.graphical import Clique, Graphical, NoisyMarginal, fit, junction_cells
-from discreet.synth.tables.graphical.contraction import plan
-from discreet.synth.tables.graphical.descent import _length
+from discreet.synth.tables.graphical.belief_propagation import FactorNetwork, plan
 from discreet.synth.tables.graphical.effects import Cells, Effects
-from discreet.synth.tables.graphical.junction import junction_tree
-from discreet.synth.tables.graphical.network import FactorNetwork
-from discreet.synth.tables.graphical.sampling import rounded
+from discreet.synth.tables.graphical.entropy_fit import _length
+from discreet.synth.tables.graphical.graphical_model import rounded
+from discreet.synth.tables.graphical.junction_tree import junction_tree
 
 Floats = NDArray[np.float64]
 LOOP = (3, 2, 4, 2, 3)  # Cells of five columns, in a ring, with a chord, and one alone.
@@ -165,7 +164,7 @@ def test_a_step_without_curvature_keeps_its_length() -> None:
 
 
 def test_a_wide_tree_is_left_for_one_that_has_the_clique(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.synth.tables.graphical.querying._LARGE", 0)
+    monkeypatch.setattr("discreet.synth.tables.graphical.graphical_model._LARGE", 0)
     model = fit((3, 4, 5, 2), noisy(6, [(0, 1), (1, 2), (2, 3)], (3, 4, 5, 2)), iterations=5)
     full = full_table(model)
     assert all(np.abs(model.marginal(c) - summed(full, c)).max() < 1e-9 for c in [(3, 0), (2, 0), (3, 0, 1)])

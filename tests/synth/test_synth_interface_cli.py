@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from synth_toys import CANARY
 
+from discreet.cli.command_runner import run
 from discreet.cli.exits import Code
-from discreet.cli.running import run
 from discreet.synth.domain import Category, Domain, Numeric
 from discreet.synth.domain.domain_file import domain_text, read_domain
 

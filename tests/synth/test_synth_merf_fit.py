@@ -22,13 +22,10 @@ from discreet.errors import DiscreetError, InvalidParameter
 from discreet.privacy.relation import Relation
 from discreet.synth.domain import Category, Domain, ImageRows, Images, Numeric
 from discreet.synth.merf import HermiteImages, MerfImageModel, MerfImages, MerfTables
-from discreet.synth.merf.cell_matching import CellMatching
-from discreet.synth.merf.cells import CellEmbedding
-from discreet.synth.merf.picture_matching import PictureMatching
-from discreet.synth.merf.pictures import PictureEmbedding
-from discreet.synth.merf.recipes import MerfImagePlan
-from discreet.synth.merf.summing import NoisySums, SumPrice, summed
-from discreet.synth.merf.waves import cell_waves, picture_waves
+from discreet.synth.merf.features import CellEmbedding, PictureEmbedding, cell_waves, picture_waves
+from discreet.synth.merf.matching import CellMatching, PictureMatching
+from discreet.synth.merf.merf_images import MerfImagePlan
+from discreet.synth.merf.sensitivity import NoisySums, SumPrice, summed
 from discreet.synth.method import Terms
 
 torch.set_num_threads(1)
@@ -203,7 +200,7 @@ def test_waves_over_columns_see_two_or_three_of_them() -> None:
 
 def table_rows(count: int) -> Any:
     from discreet.synth.domain import Coder, TableRows
-    from discreet.synth.domain.tables import table_of
+    from discreet.synth.domain.source_tables import table_of
 
     places = np.arange(count)
     columns = {

@@ -16,8 +16,8 @@ from discreet.privacy.relation import Relation
 from discreet.synth.domain import Images
 from discreet.synth.merf import HermiteImages
 from discreet.synth.merf.hermite import HermiteEmbedding, hermite_functions, hermite_table
-from discreet.synth.merf.hermite_matching import HermiteMatching
-from discreet.synth.merf.summing import NoisySums, summed
+from discreet.synth.merf.matching import HermiteMatching
+from discreet.synth.merf.sensitivity import NoisySums, summed
 from discreet.synth.method import Terms
 
 torch.set_num_threads(1)

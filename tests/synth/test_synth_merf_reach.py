@@ -14,11 +14,8 @@ from numpy.typing import NDArray
 from discreet import privacy
 from discreet.errors import InvalidParameter
 from discreet.privacy.relation import Relation
-from discreet.synth.merf.cells import CellEmbedding
-from discreet.synth.merf.circle import RADIUS, TURN, points, turned
-from discreet.synth.merf.pictures import PictureEmbedding
-from discreet.synth.merf.reach import SumSensitivity
-from discreet.synth.merf.summing import price, summed
+from discreet.synth.merf.features import RADIUS, TURN, CellEmbedding, PictureEmbedding, points, turned
+from discreet.synth.merf.sensitivity import SumSensitivity, price, summed
 from discreet.synth.method import Terms
 
 HALF = TURN // 2

@@ -14,20 +14,14 @@ from discreet import privacy
 from discreet.errors import InvalidParameter
 from discreet.privacy import Relation
 from discreet.synth.domain import Category, Coder, Domain, Numeric
+from discreet.synth.fitted_models import are_impossible
 from discreet.synth.method import Terms
-from discreet.synth.possible import are_impossible
-from discreet.synth.tables.account import RoundAccount, mu_squared_for
 from discreet.synth.tables.aim import AIM
-from discreet.synth.tables.chances import spread_evenly
-from discreet.synth.tables.compressing import Grouping, group_cells, likely_counts
-from discreet.synth.tables.counting import marginal
-from discreet.synth.tables.distances import marginal_cliques, marginal_distances
-from discreet.synth.tables.independent import Independent
-from discreet.synth.tables.measuring import MarginalSensitivity, PrivateTable
-from discreet.synth.tables.model import TableModel
-from discreet.synth.tables.mst import MST
-from discreet.synth.tables.rules import check_rules
-from discreet.synth.tables.shape import TableShape
+from discreet.synth.tables.marginals import marginal, marginal_cliques, marginal_distances
+from discreet.synth.tables.mst import MST, Independent
+from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount, mu_squared_for
+from discreet.synth.tables.table_model import Grouping, TableModel, group_cells, likely_counts, spread_evenly
+from discreet.synth.tables.table_shape import TableShape, check_rules
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 ALONE = MarginalSensitivity(AR)

@@ -17,10 +17,18 @@ from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.noise import RoundedGaussianLaw
 from discreet.privacy import GDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.synth.tables.account import RoundAccount, choice_cost, choice_epsilon, mu_squared_for
-from discreet.synth.tables.compressing import group_cells
-from discreet.synth.tables.counting import marginal
-from discreet.synth.tables.measuring import STEPS, Candidate, MarginalSensitivity, PrivateTable
+from discreet.synth.tables.marginals import marginal
+from discreet.synth.tables.private_table import (
+    STEPS,
+    Candidate,
+    MarginalSensitivity,
+    PrivateTable,
+    RoundAccount,
+    choice_cost,
+    choice_epsilon,
+    mu_squared_for,
+)
+from discreet.synth.tables.table_model import group_cells
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 SIZES = (2, 3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.adaptive.admissibility import Enclosed, largest_loss
 from discreet.adaptive.aggregators import (
     Aggregator,
     BlockCentre,
@@ -13,22 +12,33 @@ from discreet.adaptive.aggregators import (
     block_trimmed_mean,
     block_winsorised_mean,
 )
-from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
+from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
+from discreet.adaptive.block_programs import Program
+from discreet.adaptive.bounded_local import (
+    BoundedLocalSensitivity,
+    BoundedSmoothSensitivity,
+    LocalQuery,
+    local_sensitivity,
+    smooth_sensitivity,
+)
+from discreet.adaptive.bounded_memberships import Memberships
 from discreet.adaptive.centre_of_attention import CentreOfAttentionQuery
-from discreet.adaptive.choosing import Choosing
-from discreet.adaptive.classical_recipes import classical_gaussian, classical_laplace
+from discreet.adaptive.choosing import Choosing, PointFunction, PointFunctionLearner
 from discreet.adaptive.clipped_mean import ClippedMean
-from discreet.adaptive.degree_histogram import DegreeHistogram
-from discreet.adaptive.delta_recipes import gaussian, laplace, laplace_log_normal
-from discreet.adaptive.eigenvalue import EigenvalueBound
+from discreet.adaptive.eigenvalue_bound import EigenvalueBound
 from discreet.adaptive.graph import Graph
 from discreet.adaptive.graph_queries import StarQuery, TriangleQuery
-from discreet.adaptive.graph_releases import degree_histogram, stars, triangles
-from discreet.adaptive.interquartile import propose_interquartile_range
+from discreet.adaptive.graph_releases import DegreeHistogram, degree_histogram, stars, triangles
 from discreet.adaptive.isolation import BlockLimits
-from discreet.adaptive.memberships import Memberships
-from discreet.adaptive.mode import StableMode
-from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
+from discreet.adaptive.noise_recipes import (
+    Recipe,
+    best_recipe,
+    classical_gaussian,
+    classical_laplace,
+    polynomial,
+    power,
+    student,
+)
 from discreet.adaptive.order_queries import (
     AddRemoveQuantileQuery,
     CentralMeanQuery,
@@ -39,24 +49,26 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
-from discreet.adaptive.partition import OptimalPartitionSelection, partition_probability
-from discreet.adaptive.point_functions import PointFunction, PointFunctionLearner
-from discreet.adaptive.program import Program
-from discreet.adaptive.proposals import propose_median, propose_quantile, propose_trimmed_mean
+from discreet.adaptive.paid_release import NO_ANSWER, NoAnswer
+from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
+from discreet.adaptive.proposals import (
+    propose_interquartile_range,
+    propose_median,
+    propose_quantile,
+    propose_trimmed_mean,
+)
 from discreet.adaptive.propose_test_release import Proposed, ProposeTestRelease
-from discreet.adaptive.pure_recipes import polynomial, power, student
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.sensitivity import local_sensitivity, smooth_sensitivity
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_mechanisms import (
+    SmoothlyBoundedVectorQuery,
+    SmoothSensitivityMechanism,
+    VectorSmoothSensitivityMechanism,
+)
 from discreet.adaptive.smooth_query import Bound, DistanceQuery, SmoothlyBoundedQuery, SmoothQuery
-from discreet.adaptive.smoothness import Smoothness, check_smoothness
+from discreet.adaptive.smoothness_check import Enclosed, Smoothness, check_smoothness, largest_loss
 from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableQuery
-from discreet.adaptive.stable_selection import StableSelection
-from discreet.adaptive.subsample_aggregate import SubsampleAndAggregate
-from discreet.adaptive.subsample_stability import blocks_needed, release_if_subsampling_stable
+from discreet.adaptive.stable_mode import StableMode, StableSelection
+from discreet.adaptive.subsample_aggregate import SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
-from discreet.adaptive.tuning import best_recipe
-from discreet.adaptive.vector_smooth import SmoothlyBoundedVectorQuery, VectorSmoothSensitivityMechanism
 
 __all__ = [
     "NO_ANSWER",

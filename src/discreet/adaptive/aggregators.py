@@ -13,7 +13,7 @@ from typing import Any, Protocol, final
 
 from discreet.adaptive.centre_of_attention import CentreOfAttentionQuery, read_point
 from discreet.adaptive.isolation import FAILED
-from discreet.adaptive.mode import counted
+from discreet.adaptive.noise_recipes import Recipe
 from discreet.adaptive.order_queries import (
     CentralMeanQuery,
     WinsorisedMeanQuery,
@@ -21,17 +21,15 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism, VectorSmoothSensitivityMechanism
 from discreet.adaptive.stability import DistanceTest, stable_outcomes, stable_release
-from discreet.adaptive.stable_selection import lead, steps_to_change
-from discreet.adaptive.vector_smooth import VectorSmoothSensitivityMechanism
+from discreet.adaptive.stable_mode import counted, lead, steps_to_change
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive_integer
 from discreet.mechanisms.column import Column
-from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import canonical, read_bins
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.outcomes import Outcomes

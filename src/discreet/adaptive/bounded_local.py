@@ -1,8 +1,4 @@
-"""Noise for a private bound on the local sensitivity: the bound is paid for, and so may be known.
-
-Both mechanisms first release a noisy number that is below the local sensitivity with probability delta at most, and
-then add Laplace noise for that number. As it is public, the answer has an interval. [Vad17]
-"""
+"""Local and smooth sensitivity: noise for a private bound on them, and exact values for the custodian."""
 
 from __future__ import annotations
 
@@ -10,22 +6,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
 from discreet import noise
-from discreet.adaptive.charging import charge
+from discreet.adaptive.order_queries import (
+    OrderQuery,
+    median_query,
+    quantile_query,
+    trimmed_mean_query,
+    winsorised_mean_query,
+)
+from discreet.adaptive.paid_release import charge
 from discreet.adaptive.smooth_query import SmoothQuery
-from discreet.adaptive.thresholds import least_excess
+from discreet.adaptive.stability import least_excess
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
-from discreet.exact import positive, positive_integer
-from discreet.mechanisms.accuracy import NoiseAccuracy
-from discreet.mechanisms.fields import check_noise_scale, read_relation, read_share, settle, small_delta
-from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.release import Release
+from discreet.exact import Number, integer, positive, positive_integer
+from discreet.mechanisms.column import Column, Data, column_of
+from discreet.mechanisms.grid import Grid, exact_sum
+from discreet.mechanisms.order_statistics import Ranked
+from discreet.mechanisms.parameters import check_noise_scale, read_relation, read_share, settle, small_delta
+from discreet.mechanisms.release import NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -33,7 +38,22 @@ from discreet.privacy.relation import Relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["BoundedLocalSensitivity", "BoundedSmoothSensitivity", "LocalQuery"]
+__all__ = [
+    "BoundedLocalSensitivity",
+    "BoundedSmoothSensitivity",
+    "LocalQuery",
+    "Statistic",
+    "global_variance",
+    "local_sensitivity",
+    "local_variance",
+    "smooth_sensitivity",
+]
+
+# --- bounded_local: Noise for a private bound on the local sensitivity: the bound is paid for, and so may be known. ---
+#
+# Both mechanisms first release a noisy number that is below the local sensitivity with probability delta at most, and
+# then add Laplace noise for that number. As it is public, the answer has an interval. [Vad17]
+
 
 _BITS = 192
 _FINENESS = 1 << 20
@@ -259,3 +279,170 @@ def _both(mechanism: _Mechanism, bound: Outcomes, value: int) -> Outcomes:
 
     parts = ((mass, answers(known)) for known, mass in bound.masses.items())
     return outcomes.mixture(parts, rest=bound.tail)
+
+
+# --- sensitivity ---
+# What one unit can change, at the data at hand: local and smooth sensitivity, for the custodian's own eyes.
+
+
+Statistic: TypeAlias = Literal["order", "median", "trimmed_mean", "winsorised_mean", "variance"]
+
+_SENSITIVITY_BITS = 96
+
+
+def smooth_sensitivity(
+    values: Data,
+    *,
+    bounds: tuple[Number, Number],
+    beta: Number,
+    relation: Relation,
+    rank: int | None = None,
+    q: Number | None = None,
+    statistic: Statistic = "order",
+    ends: int | None = None,
+    step: Number | None = None,
+) -> NotPrivate[float]:
+    """Return the beta-smooth sensitivity of a statistic of values clamped to the bounds, in units of the data.
+
+    "order" is the value of a rank, counted from 1, or of the rank max(1, ceil(q n)); "median" the middle value or the
+    mean of the two (under add-remove the lower of them); "trimmed_mean" and "winsorised_mean" leave out or move inward
+    `ends` values on each side; "variance" has the divisor n. For the Winsorised mean, and for quantiles other than the
+    median under add-remove, it is a smooth upper bound; for the variance, the global sensitivity. [NRS07, BS19]
+    """
+    decay, column = positive(beta, name="beta"), column_of(values)
+    if statistic == "variance":
+        sample, unit = _variance(column, bounds, relation, step, rank=rank, q=q, ends=ends)
+        return NotPrivate(float(unit * global_variance(Fraction(sample.spread), sample.size)))
+    query = _query(column, bounds, relation, rank, q, statistic, ends, step)
+    peak = query.smooth_sensitivity(column, decay)
+    with precision(_SENSITIVITY_BITS):
+        return NotPrivate(float(query.grid.step * Fraction(float(peak.enclose(decay)))))
+
+
+def local_sensitivity(
+    values: Data,
+    *,
+    bounds: tuple[Number, Number],
+    relation: Relation,
+    rank: int | None = None,
+    q: Number | None = None,
+    statistic: Statistic = "order",
+    ends: int | None = None,
+    step: Number | None = None,
+    distance: int = 0,
+) -> NotPrivate[float]:
+    """Return how far one unit can move the same statistics, once `distance` others have changed at their worst.
+
+    Noise of this size is not private: it tells how the data lie.
+    """
+    if integer(distance, name="distance") < 0:
+        raise InvalidParameter("distance must not be negative")
+    column = column_of(values)
+    if statistic == "variance":
+        if distance:
+            raise InvalidParameter("the sensitivity of a variance is computed at the data only: leave distance out")
+        sample, unit = _variance(column, bounds, relation, step, rank=rank, q=q, ends=ends)
+        return NotPrivate(float(unit * local_variance(sample)))
+    query = _query(column, bounds, relation, rank, q, statistic, ends, step)
+    return NotPrivate(float(query.grid.step * query.local_sensitivity(column, distance)))
+
+
+def _query(
+    column: Column,
+    bounds: tuple[Number, Number],
+    relation: Relation,
+    rank: int | None,
+    q: Number | None,
+    statistic: Statistic,
+    ends: int | None,
+    step: Number | None,
+) -> OrderQuery:
+    low, high = bounds
+    grid = Grid.between(low, high, step=step)
+    size = len(column) if read_relation(relation) is Relation.REPLACE_ONE else None
+    if statistic == "order":
+        _refuse(ends=ends)
+        return quantile_query(grid=grid, relation=relation, rank=rank, q=q, size=size)
+    _refuse(rank=rank, q=q)
+    if statistic == "median":
+        _refuse(ends=ends)
+        return median_query(grid=grid, relation=relation, size=size)
+    return _without_ends(grid, statistic, ends, size)
+
+
+def _without_ends(grid: Grid, statistic: Statistic, ends: int | None, size: int | None) -> OrderQuery:
+    if size is None:
+        raise InvalidParameter("means without their ends are bounded under REPLACE_ONE only")
+    if ends is None:
+        raise InvalidParameter("ends, the number of values left out or moved on each side, is needed")
+    if statistic == "trimmed_mean":
+        return trimmed_mean_query(grid=grid, size=size, trimmed=ends)
+    if statistic == "winsorised_mean":
+        return winsorised_mean_query(grid=grid, size=size, moved=ends)
+    raise InvalidParameter('statistic must be "order", "median", "trimmed_mean", "winsorised_mean" or "variance"')
+
+
+def _variance(
+    column: Column, bounds: tuple[Number, Number], relation: Relation, step: Number | None, **unused: object
+) -> tuple[Ranked, Fraction]:
+    """Return the values on their grid, and its squared step."""
+    _refuse(**unused)
+    if read_relation(relation) is not Relation.REPLACE_ONE:
+        raise InvalidParameter("the sensitivity of a variance is known under REPLACE_ONE only")
+    if not len(column):
+        raise InvalidParameter("the variance of nothing has no sensitivity")
+    grid = Grid.between(*bounds, step=step)
+    return Ranked.of(column, grid), grid.step**2
+
+
+def _refuse(**unused: object) -> None:
+    for name, value in unused.items():
+        if value is not None:
+            raise InvalidParameter(f"{name} has no meaning for this statistic: leave it out")
+
+
+# --- variance_sensitivity: How far one unit moves a variance: at the data, and anywhere. ---
+
+
+def global_variance(spread: Fraction, size: int) -> Fraction:
+    """Return the sensitivity of the variance, with divisor n, under replace-one, over all data within the bounds.
+
+    Theorem     It is spread^2 (n - 1) / n^2. With the mean c of the others, some bound b has (b - c)^2 >= spread^2 / 4;
+                so either (v - c)^2 or what replacing v by b gains is at least spread^2 / 8. The local sensitivity is
+                never below an eighth of this constant: no smooth bound is worth its noise, and the constant is used.
+    """
+    return spread**2 * Fraction(size - 1, size**2)
+
+
+def local_variance(sample: Ranked) -> Fraction:
+    """Return the local sensitivity of the same variance under replace-one, in squared grid steps. It is private.
+
+    Theorem     With the mean c of the others, a value v adds (n - 1) (v - c)^2 / n^2. Replacing it moves that to
+                anything between zero, at c, and the larger one at the two bounds.
+    """
+    n, total = sample.size, exact_sum(sample.values)
+    if n < 2:
+        return Fraction(0)
+    return max(_change(sample, total, value) for value in _candidates(sample, total)) / n**2 / (n - 1)
+
+
+def _candidates(sample: Ranked, total: int) -> set[int]:
+    """Return the values whose replacement can change most.
+
+    Replaced by c, these are the extremes. Replaced by a bound b, the gain (b - c)^2 - (v - c)^2 with (n - 1) c =
+    total - v is a concave function of v with its top at (b + total) / (n + 1).
+    """
+    ordered, found = sample.between(1, sample.size), {0, sample.size - 1}
+    for bound in (sample.low, sample.high):
+        after = int(ordered.searchsorted(-(-(bound + total) // (sample.size + 1))))
+        found |= {max(after - 1, 0), min(after, sample.size - 1)}
+    return {int(ordered[index]) for index in found}
+
+
+def _change(sample: Ranked, total: int, value: int) -> Fraction:
+    """Return the largest change for one value, times n^2 (n - 1)."""
+    others = sample.size - 1
+    rest = total - value  # others * c
+    now = (others * value - rest) ** 2
+    most = max((others * bound - rest) ** 2 for bound in (sample.low, sample.high))
+    return Fraction(max(most - now, now))

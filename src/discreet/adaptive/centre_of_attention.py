@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.adaptive.recipe import Norm
+from discreet.adaptive.noise_recipes import Norm
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.parameters import settle
 from discreet.privacy.relation import Relation
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from discreet.adaptive.charging import charge
+from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, probability
-from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.exponential import exponential_outcomes
-from discreet.mechanisms.fields import read_flag, read_relation, read_share, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size
+from discreet.mechanisms.parameters import read_flag, read_relation, read_share, settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.release import Release
 from discreet.noise import categorical

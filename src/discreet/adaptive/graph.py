@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.mechanisms.fields import settle
+from discreet.mechanisms.parameters import settle
 
 __all__ = ["Edges", "Graph", "Nodes", "graph_of", "node_count", "public_nodes", "read_nodes"]
 

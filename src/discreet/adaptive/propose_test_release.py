@@ -9,14 +9,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, final
 
-from discreet.adaptive.charging import charge
-from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE
+from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, charge
 from discreet.adaptive.stability import DistanceTest
-from discreet.mechanisms.fields import read_relation, settle
+from discreet.mechanisms.parameters import read_relation, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, Event
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation

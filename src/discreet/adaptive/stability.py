@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from discreet import noise
-from discreet.adaptive.charging import charge
-from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer
-from discreet.adaptive.thresholds import least_excess, reliable
+from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer, charge
+from discreet.balls import ball, bounds, precision
 from discreet.exact import Number, exact, positive
-from discreet.mechanisms.accuracy import NoInterval
-from discreet.mechanisms.fields import check_noise_scale, read_relation, settle, small_delta
-from discreet.mechanisms.release import Release
-from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.mechanisms.parameters import check_noise_scale, read_confidence, read_relation, settle, small_delta
+from discreet.mechanisms.release import NoInterval, Release
+from discreet.noise.laws import DiscreteLaplaceLaw, Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -26,7 +25,16 @@ from discreet.privacy.relation import Relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["DistanceTest", "ReleaseIfStable", "StableQuery", "stable_outcomes", "stable_release"]
+__all__ = [
+    "DistanceTest",
+    "ReleaseIfStable",
+    "StableQuery",
+    "least_excess",
+    "reliable",
+    "share_of_chance",
+    "stable_outcomes",
+    "stable_release",
+]
 
 _EXACT = NoInterval(reason="an answer that is given is exact: there is no noise in it, and no interval around it")
 
@@ -172,3 +180,36 @@ def stable_outcomes(test: DistanceTest, answer: Hashable, distance: int) -> Outc
     """List the law of what `stable_release` releases."""
     chance = test.chance(distance)
     return outcomes.mixture([(chance, outcomes.point(answer)), (1 - chance, outcomes.point(NO_ANSWER))])
+
+
+# --- thresholds: Thresholds that noise rarely exceeds: exact for noise on the integers. ---
+
+
+_BITS = 256
+
+
+@lru_cache(1024)
+def least_excess(law: Law, chance: Fraction) -> int:
+    """Return the smallest t >= 0 with P[X > t] <= chance, for a law that is symmetric about zero.
+
+    Where no ball can tell the two apart, t is one more than it might be.
+    """
+    return 0 if 2 * chance >= 1 else law.half_width(1 - 2 * chance)
+
+
+def reliable(law: Law, threshold: int, confidence: Fraction) -> int:
+    """Return a number that exceeds the threshold with at least this probability after noise."""
+    # P[n + X > threshold] = P[X < n - threshold], by symmetry.
+    return threshold + 1 + least_excess(law, 1 - read_confidence(confidence))
+
+
+@lru_cache(1024)
+def share_of_chance(delta: Fraction, trials: int) -> Fraction:
+    """Return the largest p, rounded down, for which one of `trials` independent events of chance p has chance delta.
+
+    That is p = 1 - (1 - delta)^(1 / trials), at least delta / trials.
+    """
+    if trials == 1:
+        return delta
+    with precision(_BITS + delta.denominator.bit_length()):
+        return bounds(-(((-ball(delta)).log1p() / trials).expm1()))[0]

@@ -2,34 +2,158 @@
 
 from __future__ import annotations
 
+import io
+import marshal
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date, time
+from decimal import Decimal
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import combinations, permutations, product
 from math import factorial
 from typing import Any, TypeAlias, final
 
-from discreet.adaptive.aggregators import Aggregator
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.adaptive.aggregators import Aggregator, BlockMode
+from discreet.adaptive.block_programs import Program
 from discreet.adaptive.block_worker import spoken, unpacked
-from discreet.adaptive.blocks import Records, all_assignments, assign, read_records, rows_of
-from discreet.adaptive.charging import charge
 from discreet.adaptive.isolation import FAILED, BlockLimits, BlockRows, heard, probe, run_blocks
-from discreet.adaptive.program import Program
+from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import positive_integer
-from discreet.mechanisms.fields import read_flag, read_relation, settle
+from discreet.exact import Number, exact, positive_integer
+from discreet.mechanisms.column import Column, column_of
+from discreet.mechanisms.parameters import read_flag, read_relation, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
+from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, Grouped, PureDP
-from discreet.privacy.leaves import leaves
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
-__all__ = ["Progress", "SubsampleAndAggregate"]
+__all__ = [
+    "Progress",
+    "Records",
+    "SubsampleAndAggregate",
+    "all_assignments",
+    "assign",
+    "blocks_needed",
+    "read_records",
+    "release_if_subsampling_stable",
+    "rows_of",
+]
+
+# --- blocks ---
+# Which record is in which block, by fresh secret randomness alone, and the rows of a block as they are sent.
+#
+# Every record draws its blocks for itself. So one record more or less changes what its own blocks hold and nothing
+# else; blocks by position would all shift. The rows of a block are in random order, which tells nothing of others.
+
+
+Records: TypeAlias = NDArray[Any] | list[Any]
+
+_DEEPEST = 16  # Nested lists in a record.
+_MOST_ASSIGNMENTS = 1 << 16
+
+
+def read_records(data: Any) -> Records:
+    """Take an array with one record a row, a column, or a sequence of records; tables are refused.
+
+    What kind of numbers an array holds is public. How wide its texts are is not: one of them decides it for all, and
+    every block would see that. So texts become a list.
+    """
+    if isinstance(data, np.ndarray) and not isinstance(data, np.ma.MaskedArray):
+        if data.ndim == 0:
+            raise InvalidParameter("data must have one record a row")
+        return data if _has_one_width(data.dtype) else data.tolist()
+    if isinstance(data, (Column, np.ma.MaskedArray)):
+        return column_of(data).objects()
+    if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
+        raise InvalidParameter(f"data must be an array or a sequence of records, not {type(data).__name__}")
+    return list(data)
+
+
+def _has_one_width(kind: np.dtype[Any]) -> bool:
+    """Tell whether values of a type are of one size, whatever they are: not objects, and not texts or bytes."""
+    if kind.names is None:
+        return kind.base.kind in "biufcmM"
+    return all(_has_one_width(kind[name]) for name in kind.names)
+
+
+def assign(count: int, *, blocks: int, memberships: int) -> list[NDArray[np.int64]]:
+    """Draw `memberships` different blocks for each of `count` records; return the records of each block, shuffled."""
+    drawn = _subsets(count, blocks, memberships)
+    records, labels = np.repeat(np.arange(count), memberships), drawn.ravel()
+    order = noise.permutation(len(labels)) if len(labels) else np.zeros(0, np.int64)
+    order = order[np.argsort(labels[order], kind="stable")]
+    ends = np.cumsum(np.bincount(labels, minlength=blocks))
+    return np.split(records[order], ends[:-1])
+
+
+def _subsets(count: int, blocks: int, size: int) -> NDArray[np.int64]:
+    """Draw a subset of the blocks in each row, all of this size equally likely. [BF87]
+
+    Numbers are drawn from more and more of the blocks; where one repeats, the newest block is taken instead.
+    """
+    chosen = np.zeros((count, size), np.int64)
+    for place, last in enumerate(range(blocks - size, blocks)):
+        drawn = noise.uniform(last + 1, size=count)
+        again = (chosen[:, :place] == drawn[:, None]).any(axis=1)
+        chosen[:, place] = np.where(again, last, drawn)
+    return chosen
+
+
+def all_assignments(count: int, *, blocks: int, memberships: int) -> Iterator[list[tuple[int, ...]]]:
+    """List the records of each block for everything that may be drawn, each as likely as any other."""
+    choices = list(combinations(range(blocks), memberships))
+    if len(choices) ** count > _MOST_ASSIGNMENTS:
+        raise InvalidParameter("too many assignments to list: verify with fewer records or blocks")
+    for drawn in product(choices, repeat=count):
+        yield [tuple(record for record in range(count) if block in drawn[record]) for block in range(blocks)]
+
+
+def rows_of(records: Records, chosen: NDArray[np.int64] | Sequence[int]) -> BlockRows:
+    """Pack some of the records, in this order."""
+    if not isinstance(records, np.ndarray):
+        return BlockRows(marshal.dumps([_plain(records[place]) for place in chosen], 2), array=False)
+    packed = io.BytesIO()
+    np.save(packed, records[np.asarray(chosen, dtype=np.int64)], allow_pickle=False)
+    return BlockRows(packed.getvalue(), array=True)
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a record made of None, truth values, numbers, texts, bytes, and tuples, lists and dicts of these.
+
+    Exact numbers, dates and times become text, and everything else becomes None: what it is made of is its own
+    affair, and one record must not stop all others.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or type(value) in (bool, int, float, complex, str, bytes):
+        return value
+    if depth >= _DEEPEST:
+        return None
+    if type(value) in (tuple, list):
+        return type(value)(_plain(part, depth + 1) for part in value)
+    if type(value) is dict:
+        return {_plain(key, _DEEPEST): _plain(part, depth + 1) for key, part in value.items()}
+    return _written(value) if type(value) in (Fraction, Decimal) or isinstance(value, (date, time)) else None
+
+
+def _written(value: Any) -> str | None:
+    """Return a value as text; None for a ratio of more digits than Python writes."""
+    try:
+        return str(value)
+    except ValueError:
+        return None
+
 
 Progress: TypeAlias = Callable[[int, int], None]  # How many blocks are done, of how many.
 
@@ -169,3 +293,75 @@ def _answer_here(function: Callable[[Any], Any], block: BlockRows) -> Any:
     with suppress(Exception, SystemExit):
         return heard(spoken(function(unpacked(block.packed, array=block.array))).encode())
     return FAILED
+
+
+# --- subsample_stability: A function's answer, exactly, if most small random parts of the data give the same one. ---
+
+
+_TWO_THIRDS = Fraction(2, 3)
+
+
+def blocks_needed(
+    *,
+    epsilon: Number,
+    delta: Number,
+    agreement: Number = _TWO_THIRDS,
+    confidence: Number = Fraction(95, 100),
+    memberships: int = 1,
+) -> int:
+    """Return from how many blocks on the common answer is named, if this part of them gives it. It is public.
+
+    Theorem     If the part a of m blocks agree, their lead is at least 2 ceil(a m) - m, even if all others agree on
+                something else; it must be the reliable lead of the mode. With e memberships that is about
+                m = 2 e / (2 a - 1) (1 + (ln(1 / (2 delta)) + t) / epsilon) for a confidence of 1 - e^-t / 2. [ST13]
+    """
+    part = exact(agreement, name="agreement")
+    if not Fraction(1, 2) < part <= 1:
+        raise InvalidParameter("agreement must be above 1/2 and at most 1: otherwise two answers could have it")
+    epsilon, delta = exact(epsilon, name="epsilon"), exact(delta, name="delta")
+    mode = BlockMode(blocks=1, domain=None, epsilon=epsilon, delta=delta, entries=memberships)
+    lead = mode.reliable_lead(confidence)
+    blocks = math.ceil(lead / (2 * part - 1))
+    while 2 * math.ceil(part * (blocks - 1)) - (blocks - 1) >= lead:
+        blocks -= 1
+    return max(blocks, positive_integer(memberships, name="memberships"))
+
+
+def release_if_subsampling_stable(
+    function: Callable[[Any], Any] | Program,
+    *,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation,
+    domain: tuple[Hashable, ...] | None = None,
+    agreement: Number = _TWO_THIRDS,
+    confidence: Number = Fraction(95, 100),
+    memberships: int = 1,
+    limits: BlockLimits | None = None,
+    trusted: bool = False,
+) -> SubsampleAndAggregate:
+    """Make the mechanism that names a function's answer if this part of as many blocks as it takes agree on it.
+
+    Guarantee   (epsilon, delta), whether an answer is given or not.
+    Theorem     The blocks' answers are a data set of which one unit replaces one, and their mode is released if it is
+                stable. [NRS07, ST13]
+    Utility     if `agreement` of the blocks say the same, it is named with probability `confidence` at least.
+    """
+    blocks = blocks_needed(
+        epsilon=epsilon, delta=delta, agreement=agreement, confidence=confidence, memberships=memberships
+    )
+    mode = BlockMode(
+        blocks=blocks,
+        domain=domain,
+        epsilon=exact(epsilon, name="epsilon"),
+        delta=exact(delta, name="delta"),
+        entries=memberships,
+    )
+    return SubsampleAndAggregate(
+        function=function,
+        aggregator=mode,
+        relation=relation,
+        memberships=memberships,
+        limits=BlockLimits() if limits is None else limits,
+        trusted=trusted,
+    )

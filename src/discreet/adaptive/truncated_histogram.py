@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.adaptive.charging import charge
-from discreet.adaptive.keys import Identity, labels, shown
-from discreet.adaptive.memberships import Memberships, bounded_totals, selections
-from discreet.adaptive.selected import SelectedAccuracy
-from discreet.adaptive.thresholds import least_excess, reliable, share_of_chance
+from discreet.adaptive.bounded_memberships import Identity, Memberships, bounded_totals, labels, selections, shown
+from discreet.adaptive.paid_release import charge
+from discreet.adaptive.stability import least_excess, reliable, share_of_chance
+from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
-from discreet.mechanisms.accuracy import EachCell
-from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise, Sensitivity
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.fields import read_relation, read_share, settle, small_delta
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.parameters import read_relation, read_share, settle, small_delta
+from discreet.mechanisms.release import EachCell, Interval, Release
 from discreet.noise.laws import Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed
@@ -29,7 +28,7 @@ from discreet.privacy.relation import Relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["TruncatedHistogram"]
+__all__ = ["SelectedAccuracy", "TruncatedHistogram"]
 
 _LARGEST = 1 << 52  # What one unit may bring to a bin.
 
@@ -177,3 +176,50 @@ class TruncatedHistogram:
     def _quoted(self) -> Fraction:
         own = self.noise.delta if isinstance(self.noise, GaussianNoise) else None
         return self.delta + (own or 0)
+
+
+# --- selected: Intervals for counts that are shown only because they came out large. ---
+
+
+_BITS = (64, 256)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectedAccuracy:
+    """The count behind a noisy one that is shown because it exceeds a threshold.
+
+    Theorem     Given that it is shown, a count n comes out as v or more with chance P[X >= v - n] / P[X > t - n],
+                which rises with n; it comes out as v or less no more often than without a threshold. The interval
+                leaves out the n for which one of the two is (1 - confidence) / 2 at most, and so encloses the
+                count with the asked probability among those that are shown. Near the threshold it reaches down
+                to 1: a small count with much noise looks the same there.
+    """
+
+    noise: Law
+    threshold: int
+
+    def interval(self, value: int, confidence: Fraction) -> Interval:
+        miss = (1 - confidence) / 2
+        return Fraction(_lowest(self.noise, self.threshold, value, miss)), Fraction(
+            value + least_excess(self.noise, miss)
+        )
+
+
+@lru_cache(1024)
+def _lowest(law: Law, threshold: int, value: int, miss: Fraction) -> int:
+    """Return the least count that is not too low to come out as `value` or more, once shown."""
+    low, high = 0, value  # 0 is never shown, and `value` comes out as itself or more half of the time.
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _too_low(law, threshold, value, middle, miss) else (low, middle)
+    return high
+
+
+def _too_low(law: Law, threshold: int, value: int, count: int, miss: Fraction) -> bool:
+    """Tell whether P[count + X >= value] <= miss P[count + X > threshold]; what is in doubt is not too low."""
+    for bits in _BITS:
+        with precision(bits):
+            if law.survival(value - 1 - count) <= ball(miss) * law.survival(threshold - count):
+                return True
+    return False

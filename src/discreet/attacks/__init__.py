@@ -3,40 +3,64 @@
 Every result is about real people: it is `NotPrivate`, for whoever holds the data, and never part of a release.
 """
 
-from discreet.attacks.attribute_guessers import through_model, through_table
-from discreet.attacks.attributes import Attributes, attributes
-from discreet.attacks.averaging import Averaging, averaging
-from discreet.attacks.averaging_curve import AveragingCurve, averaging_curve
-from discreet.attacks.axes import AxisLevel
-from discreet.attacks.counts import CountNoise, CountTable, tabulate
+from discreet.attacks.attribute_inference import (
+    Attributes,
+    attributes,
+    attributes_of_table,
+    membership_of_scores,
+    membership_of_table,
+    through_model,
+    through_table,
+)
+from discreet.attacks.averaging import Averaging, AveragingCurve, averaging, averaging_curve
+from discreet.attacks.count_cube import AxisLevel
+from discreet.attacks.count_tables import CountNoise, CountTable, noised, published_counts, tabulate
 from discreet.attacks.differencing import Differencing, Isolation, differencing
-from discreet.attacks.encoding import read_columns
-from discreet.attacks.floating_point import FloatingPoint, floating_point
-from discreet.attacks.indicators import Indicators, halves, indicators
-from discreet.attacks.item_counts import ItemCounts, item_counts
+from discreet.attacks.floating_point_attack import FloatingPoint, floating_point
+from discreet.attacks.lab_tables import read_columns
 from discreet.attacks.linkage import Linkage, linkage
-from discreet.attacks.lone_cells import LoneCells, lone_cells
-from discreet.attacks.marginal_reconstruction import MarginalReconstruction, marginal_reconstruction
-from discreet.attacks.marginals import Marginals, PeopleBlock, block_of
-from discreet.attacks.membership import Membership, membership, membership_by_scores
-from discreet.attacks.noising import noised
-from discreet.attacks.populations import Population, coins, genome
-from discreet.attacks.published import published_counts
-from discreet.attacks.rates import Attacker, FoundRate, judge
-from discreet.attacks.reconstruction import Reconstruction, guessing_ceiling, reconstruction
-from discreet.attacks.results import Success
-from discreet.attacks.scoreboard import Rule, Scoreboard, ScoreboardTrial, scoreboard
-from discreet.attacks.scoring import lira_scores, logit_scores, loss_scores, rmia_scores
-from discreet.attacks.singling_out import SingledOut, singling_out
-from discreet.attacks.softmax import softmax_regression, softmax_regressions
-from discreet.attacks.sticky import Sticky, StickyResult, sticky
-from discreet.attacks.subset_decoding import Decoder
-from discreet.attacks.table_models import attributes_of_table, membership_of_scores, membership_of_table
-from discreet.attacks.tracing import Tracing, tracing
-from discreet.attacks.tracing_power import TracingPower, least_deviation, plot_power, tracing_power
-from discreet.attacks.tracing_scores import Score
-from discreet.attacks.uniqueness import Combination, Uniqueness, uniqueness
-from discreet.attacks.vectors import VectorRelease, gaussian_counts
+from discreet.attacks.marginal_reconstruction import (
+    MarginalReconstruction,
+    Marginals,
+    PeopleBlock,
+    block_of,
+    marginal_reconstruction,
+)
+from discreet.attacks.membership import (
+    Membership,
+    lira_scores,
+    logit_scores,
+    loss_scores,
+    membership,
+    membership_by_scores,
+    rmia_scores,
+    softmax_regression,
+    softmax_regressions,
+)
+from discreet.attacks.populations import (
+    Indicators,
+    Population,
+    VectorRelease,
+    coins,
+    gaussian_counts,
+    genome,
+    halves,
+    indicators,
+)
+from discreet.attacks.scoreboard import ItemCounts, Rule, Scoreboard, ScoreboardTrial, item_counts, scoreboard
+from discreet.attacks.sticky_noise import Sticky, StickyResult, sticky
+from discreet.attacks.subset_reconstruction import Decoder, Reconstruction, guessing_ceiling, reconstruction
+from discreet.attacks.success_rates import Attacker, FoundRate, Success, judge
+from discreet.attacks.tracing import Score, Tracing, TracingPower, least_deviation, plot_power, tracing, tracing_power
+from discreet.attacks.uniqueness_search import (
+    Combination,
+    LoneCells,
+    SingledOut,
+    Uniqueness,
+    lone_cells,
+    singling_out,
+    uniqueness,
+)
 
 __all__ = [
     "Attacker",

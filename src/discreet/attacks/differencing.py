@@ -8,28 +8,40 @@ attacker reaches who sees the same release made without that person's row.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, final
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from discreet.attacks.axes import ALL, AxisLevel, GroupingAxis
-from discreet.attacks.counts import CountNoise, CountTable, Floats
-from discreet.attacks.cube import Cube, axes_of, fill
-from discreet.attacks.drawing import success_bars
-from discreet.attacks.guessing import Readings, best, readings, trusted
-from discreet.attacks.isolating import People, Target, isolated, people_of
-from discreet.attacks.results import Success
+from discreet.attacks.count_cube import ALL, AxisLevel, Cube, GroupingAxis, axes_of, fill
+from discreet.attacks.count_tables import CountNoise, CountTable, Floats
+from discreet.attacks.lab_tables import Lab, laboratory, text_of
+from discreet.attacks.success_rates import Success, success_bars
 from discreet.errors import InvalidParameter
 from discreet.privacy import Event, Relation, best_tpr
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 
 if TYPE_CHECKING:
     import altair as alt
+    import pyarrow as pa
 
-__all__ = ["Differencing", "Isolation", "differencing"]
+__all__ = [
+    "Differencing",
+    "Isolation",
+    "People",
+    "Readings",
+    "Target",
+    "best",
+    "differencing",
+    "isolated",
+    "people_of",
+    "readings",
+    "trusted",
+]
 
 
 @final
@@ -254,3 +266,206 @@ def _ceiling(event: Event, without: Success) -> float:
     bound of the mean chance holds for the mean over people.
     """
     return best_tpr(event, Fraction(without.interval()[1]), relation=Relation.ADD_REMOVE)
+
+
+# --- guessing ---
+# Guessing an attribute from counts: read off if they are exact, weighed against what is common if they are not.
+
+
+_SHARPEST = 1e-3  # A deviation for exact counts: nothing outweighs them.
+# The deviation of a normal law over the root mean square of its inner nine tenths, |z| < 1.645.
+_INNER, _WIDER = 0.9, 1.267
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """Some counts of a cube as sums of published cells: how they are made, and how far off they usually are."""
+
+    counts: Floats  # NaN where unknown
+    weights: Floats  # one row for each count, one column for each cell
+    cells: tuple[tuple[int, int], ...]  # the table and the number of each cell
+    tables: tuple[CountTable, ...]
+
+    @property
+    def deviations(self) -> Floats:
+        """The deviation of each count by the declared noise, which is independent from cell to cell."""
+        each = np.array([self.tables[table].deviation for table, _ in self.cells])
+        variances: Floats = (self.weights**2 * each**2).sum(axis=1)
+        return np.sqrt(variances)
+
+    def fresh(self, draws: int) -> Floats:
+        """Draw the noise of these counts anew, one row for each draw."""
+        drawn = np.zeros((draws, len(self.cells)))
+        for number, table in enumerate(self.tables):
+            mine = [place for place, (other, _) in enumerate(self.cells) if other == number]
+            drawn[:, mine] = table.draw(draws * len(mine)).reshape(draws, len(mine))
+        return drawn @ self.weights.T
+
+
+def readings(cube: Cube, places: Sequence[int]) -> Readings:
+    """Take some counts of a cube apart into published cells. What is unknown has none."""
+    made = [{} if np.isnan(cube.counts[place]) else cube.made_of(place) for place in places]
+    cells = tuple(dict.fromkeys(cell for parts in made for cell in parts))
+    column = {cell: number for number, cell in enumerate(cells)}
+    weights = np.zeros((len(places), len(cells)))
+    for row, parts in enumerate(made):
+        for cell, times in parts.items():
+            weights[row, column[cell]] = times
+    return Readings(cube.counts[list(places)], weights, cells, cube.tables)
+
+
+def best(counts: Floats, deviations: Floats, common: Floats) -> int:
+    """Return the likeliest attribute of the one person in a group.
+
+    If the person has attribute a, its count is 1 and the others are 0, each with normal noise; so the log-likelihood
+    of a is, up to a constant, (2 x_a - 1) / (2 sd^2), and 0 if the count of a is not known. To that comes the logarithm
+    of how common a is in the whole table: the posterior of Bayes.
+    """
+    sharp = np.maximum(deviations, _SHARPEST)
+    evidence = np.where(np.isnan(counts), 0.0, (2 * np.nan_to_num(counts) - 1) / (2 * sharp**2))
+    return int(np.argmax(evidence + np.log(np.maximum(common, 0.5))))
+
+
+def trusted(cube: Cube, target: Target, declared: Floats) -> Floats:
+    """Return deviations that an attacker believes in: no larger than the counts of such groups suggest.
+
+    Most groups like the target's are empty. If their counts are hardly off 0, there is less noise than declared.
+    """
+    nodes = [_alike(axis_number, node, cube) for axis_number, node in enumerate(target.group)]
+    attributes = list(range(ALL + 1, cube.shape[-1]))
+    alike = cube.counts.reshape(cube.shape)[np.ix_(*nodes, attributes)]
+    seen = np.sort(np.abs(alike[~np.isnan(alike)]))[: int(_INNER * np.count_nonzero(~np.isnan(alike)))]
+    return np.minimum(declared, _WIDER * float(np.sqrt(np.mean(seen**2)))) if len(seen) else declared
+
+
+def _alike(axis: int, node: int, cube: Cube) -> list[int]:
+    """Return the nodes of an axis that are as deep as one; of a condition, only that one."""
+    mine = cube.axes[axis]
+    if mine.condition or node == ALL:
+        return [node]
+    depth = len(mine.above(node))
+    return [one for one in range(mine.size) if len(mine.above(one)) == depth]
+
+
+# --- isolating ---
+# Who is alone in a group: people whom published counts single out, once they are added and subtracted.
+
+
+Places: TypeAlias = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class People:
+    """The rows of a table as nodes of axes, and whose they are. Only rows whose values are all listed are here."""
+
+    nodes: Places  # one row for each row, one column for each axis
+    once: NDArray[np.bool_]  # whether a row is the only one of its person
+    whose: Places  # the number of the person of each row
+    names: pa.Array  # of persons, by number
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def name(self, row: int) -> str:
+        """Return whose row it is."""
+        return str(self.names[int(self.whose[row])].as_py())
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Somebody who is alone in a group: the person, the place of the group in a cube, and the attribute."""
+
+    who: str
+    group: tuple[int, ...]  # a node of each axis but the attribute's
+    attribute: int  # the node of the true attribute
+
+    def place(self, shape: Sequence[int], attribute: int) -> int:
+        """Return where the group's count of an attribute is."""
+        place = 0
+        for node, size in zip((*self.group, attribute), shape, strict=True):
+            place = place * size + node
+        return place
+
+
+def people_of(rows: Any, axes: Sequence[GroupingAxis], person: str | None) -> People:
+    """Read rows as nodes of axes; without a column that tells people apart, each row is a person."""
+    with laboratory({"rows": rows}) as lab:
+        columns = [_column(lab, axis) for axis in axes]
+        who = "row_number() OVER ()" if person is None else lab.column("rows", person)
+        listed = ", ".join(f"{column} AS axis_{i}" for i, column in enumerate(columns))
+        found = lab.select(f"SELECT {text_of(who)} AS who, {listed} FROM {lab.relations['rows']}")
+    nodes = np.column_stack([_nodes(found.column(f"axis_{i}"), axis) for i, axis in enumerate(axes)])
+    persons = found.column("who").combine_chunks().dictionary_encode()
+    whose = persons.indices.fill_null(-1).to_numpy().astype(np.int64)
+    kept = (nodes >= 0).all(axis=1) & (whose >= 0)
+    times = np.bincount(whose[whose >= 0], minlength=1)
+    return People(nodes[kept], times[whose[kept]] == 1, whose[kept], persons.dictionary)
+
+
+def _column(lab: Lab, axis: GroupingAxis) -> str:
+    return lab.condition("rows", axis.name) if axis.condition else lab.column("rows", axis.name)
+
+
+def _nodes(column: pa.ChunkedArray, axis: GroupingAxis) -> Places:
+    """Return the node of each value; -1 for missing ones and for those that no table lists."""
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
+    places = [axis.leaf(value) for value in encoded.dictionary.to_pylist()]
+    nodes: Places = np.array([*places, -1], dtype=np.int64)[codes]
+    return nodes
+
+
+def isolated(cube: Cube, people: People) -> tuple[Target, ...]:
+    """Find everybody who is alone in a group of known count, by the group that takes the fewest published numbers."""
+    alone = np.isclose(cube.counts, 1.0, atol=0.25)
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for choice in _choices(cube.axes[:-1]):
+        nodes = _lifted(people.nodes[:, :-1], cube.axes[:-1], choice)
+        for row in _truly_alone(_places(nodes, cube.shape), alone):
+            if people.once[row]:
+                found.setdefault(int(row), []).append(tuple(int(node) for node in nodes[row]))
+    return tuple(_target(cube, people, row, groups) for row, groups in found.items())
+
+
+def _truly_alone(places: Places, alone: NDArray[np.bool_]) -> Places:
+    """Return rows that are the only one of a group of count 1: published numbers may be about other data, or wrong."""
+    rows = np.nonzero(alone[places])[0]
+    _, first, times = np.unique(places[rows], return_index=True, return_counts=True)
+    single: Places = rows[first[times == 1]]
+    return single
+
+
+def _target(cube: Cube, people: People, row: int, groups: Sequence[tuple[int, ...]]) -> Target:
+    attribute = int(people.nodes[row, -1])
+    targets = [Target(people.name(row), group, attribute) for group in groups]
+    return min(targets, key=lambda target: len(cube.made_of(target.place(cube.shape, ALL))))
+
+
+def _choices(axes: Sequence[GroupingAxis]) -> Iterator[tuple[int, ...]]:
+    """List how many steps up from its leaf each axis may go, all the way to ALL first."""
+    return product(*(range(len(axis.above(1)) - 1, -1, -1) for axis in axes))
+
+
+def _lifted(nodes: Places, axes: Sequence[GroupingAxis], up: Sequence[int]) -> Places:
+    """Replace each node by the one that is some steps above it."""
+    lifted = np.empty_like(nodes)
+    for place, (axis, steps) in enumerate(zip(axes, up, strict=True)):
+        table = np.array([_step(axis, node, steps) for node in range(axis.size)], dtype=np.int64)
+        lifted[:, place] = table[nodes[:, place]]
+    return lifted
+
+
+def _step(axis: GroupingAxis, node: int, steps: int) -> int:
+    above = axis.above(node)
+    return above[max(0, len(above) - 1 - steps)]
+
+
+def _places(nodes: Places, shape: Sequence[int]) -> Places:
+    """Return where the count of each row's group is, whatever the attribute."""
+    place = np.zeros(len(nodes), dtype=np.int64)
+    for column, size in zip(nodes.T, shape[:-1], strict=True):
+        place = place * size + column
+    return place * shape[-1] + ALL

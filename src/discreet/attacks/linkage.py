@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.attacks.local import Lab, laboratory, text_of
-from discreet.attacks.results import Success
+from discreet.attacks.lab_tables import Lab, laboratory, text_of
+from discreet.attacks.success_rates import Success
 from discreet.errors import InvalidParameter
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 
 if TYPE_CHECKING:
     import altair as alt

@@ -9,23 +9,150 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
+from math import prod
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from discreet.attacks.drawing import success_bars
-from discreet.attacks.marginal_fitting import certain, fitted, nearest
-from discreet.attacks.marginals import Marginals, PeopleBlock, block_of, marginals
-from discreet.attacks.results import Success
-from discreet.attacks.vectors import Integers, VectorRelease, deviation_of, released
-from discreet.errors import InvalidParameter
+from discreet.attacks.lab_tables import laboratory, text_of
+from discreet.attacks.populations import Floats, Integers, VectorRelease, deviation_of, released
+from discreet.attacks.success_rates import Success, success_bars
+from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import Event, Relation, best_tpr
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 
 if TYPE_CHECKING:
     import altair as alt
+    from scipy.sparse import csr_array
 
-__all__ = ["MarginalReconstruction", "marginal_reconstruction"]
+__all__ = [
+    "MarginalReconstruction",
+    "Marginals",
+    "PeopleBlock",
+    "block_of",
+    "certain",
+    "fitted",
+    "marginal_reconstruction",
+    "marginals",
+    "nearest",
+]
+
+# --- marginals: All tables of a few columns at a time, as an office publishes them of a small block of people. ---
+
+
+_MOST_KINDS, _MOST_ROWS = 20_000, 2_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marginals:
+    """Which tables are published: every choice of at most `ways` columns, each with all its groups.
+
+    A person is one of `kinds`, a value of every column, numbered with the last column counting fastest.
+    """
+
+    columns: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    ways: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.ways <= len(self.columns):
+            raise InvalidParameter("ways must be at least 1 and at most the number of columns")
+        if self.kinds > _MOST_KINDS:
+            raise InvalidParameter(f"these columns make more than {_MOST_KINDS:,} kinds of people: leave one out")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many values each column has."""
+        return tuple(len(listed) for listed in self.values)
+
+    @property
+    def kinds(self) -> int:
+        """How many different people there can be."""
+        return prod(self.shape)
+
+    @property
+    def tables(self) -> tuple[tuple[int, ...], ...]:
+        """The columns of each table, by number. Everybody is counted once in each, so one person changes one cell."""
+        places = range(len(self.columns))
+        return tuple(chosen for size in range(1, self.ways + 1) for chosen in combinations(places, size))
+
+    @property
+    def cells(self) -> int:
+        """How many numbers are published."""
+        return sum(prod(self.shape[place] for place in chosen) for chosen in self.tables)
+
+    def matrix(self) -> csr_array[Any]:
+        """Return which kinds of people each published cell counts, as rows of 0 and 1."""
+        from scipy.sparse import csr_array
+
+        codes = np.unravel_index(np.arange(self.kinds), self.shape)
+        rows, start = [], 0
+        for chosen in self.tables:
+            sizes = [self.shape[place] for place in chosen]
+            rows.append(start + np.ravel_multi_index([codes[place] for place in chosen], sizes))
+            start += prod(sizes)
+        columns = np.tile(np.arange(self.kinds), len(self.tables))
+        entries = (np.ones(len(columns)), (np.concatenate(rows), columns))
+        return csr_array(entries, shape=(start, self.kinds))
+
+    def described(self, kind: int) -> dict[str, str]:
+        """Say what a kind of person is."""
+        codes = np.unravel_index(kind, self.shape)
+        return {name: self.values[place][int(codes[place])] for place, name in enumerate(self.columns)}
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class PeopleBlock:
+    """A few people, each of a kind."""
+
+    marginals: Marginals
+    kinds: Integers  # one for each person
+
+
+def block_of(
+    table: Any, columns: Sequence[str], *, ways: int, where: str = "", values: Mapping[str, Sequence[str]] | None = None
+) -> PeopleBlock:
+    """Read the people of a block: the rows of a table of this machine that fulfil a condition, as in SQL.
+
+    `values` lists the groups of a column; without it those of the whole table are taken. Values are read as text, and
+    what is missing is the empty text.
+    """
+    with laboratory({"table": table}) as lab:
+        listed = [f"coalesce({text_of(lab.column('table', name))}, '')" for name in columns]
+        chosen = ", ".join(f"{text} AS c{i}" for i, text in enumerate(listed))
+        condition = f" WHERE {lab.condition('table', where)}" if where else ""
+        rows = lab.select(f"SELECT {chosen} FROM {lab.relations['table']}{condition} LIMIT {_MOST_ROWS + 1}")
+        known = [_values(lab, text, (values or {}).get(name)) for name, text in zip(columns, listed, strict=True)]
+    if not 1 <= rows.num_rows <= _MOST_ROWS:
+        raise InvalidParameter(f"a block has from one to {_MOST_ROWS:,} people: say which with where='…'")
+    plan = Marginals(columns=tuple(columns), values=tuple(known), ways=ways)
+    return PeopleBlock(plan, _kinds(plan, [rows.column(f"c{i}").to_pylist() for i in range(len(columns))]))
+
+
+def marginals(block: PeopleBlock) -> Integers:
+    """Count a block exactly: the cells of all its tables, one after another."""
+    people = np.bincount(block.kinds, minlength=block.marginals.kinds)
+    return np.asarray(block.marginals.matrix() @ people).round().astype(np.int64)
+
+
+def _values(lab: Any, text: str, listed: Sequence[str] | None) -> tuple[str, ...]:
+    if listed is not None:
+        return tuple(map(str, listed))
+    found = lab.select(f"SELECT DISTINCT {text} AS value FROM {lab.relations['table']} LIMIT {_MOST_KINDS + 1}")
+    return tuple(sorted(found.column("value").to_pylist()))
+
+
+def _kinds(plan: Marginals, columns: Sequence[Sequence[str]]) -> Integers:
+    codes = []
+    for name, listed, column in zip(plan.columns, plan.values, columns, strict=True):
+        places = {value: place for place, value in enumerate(listed)}
+        if not set(column) <= set(places):
+            raise InvalidParameter(f"column {name!r} has values that are not listed: list all of them")
+        codes.append([places[value] for value in column])
+    return np.ravel_multi_index(codes, plan.shape).astype(np.int64)
 
 
 @final
@@ -180,3 +307,78 @@ def _ceiling(event: Event, relation: Relation, without: Success) -> float:
     if relation is not Relation.ADD_REMOVE:
         raise InvalidParameter("the mechanism must be calibrated for ADD_REMOVE: a row is there or not")
     return best_tpr(event, Fraction(without.interval()[1]), relation=relation)
+
+
+# --- marginal_fitting ---
+# The people behind some tables: whole numbers of each kind whose tables are those that were published, or nearest.
+#
+# Integer programming, by HiGHS. Exact tables have at least one answer; noisy ones usually none, and the answer is the
+# block whose tables are least off in sum of absolute differences.
+
+
+_SECONDS = 60.0  # For one program over a small block; those of this size take a hundredth.
+
+
+def fitted(plan: Marginals, cells: Integers) -> Integers:
+    """Return how many people of each kind there may be, if these tables are exact."""
+    matrix, possible = _possible(plan, cells)
+    people = np.zeros(plan.kinds, dtype=np.int64)
+    people[possible] = _solved(np.zeros(len(possible)), matrix, cells, cells)[: len(possible)]
+    return people
+
+
+def certain(plan: Marginals, cells: Integers, people: Integers) -> Integers:
+    """Return how many people of each kind every block has that fits exact tables, `people` among them."""
+    matrix, possible = _possible(plan, cells)
+    surely = np.zeros(plan.kinds, dtype=np.int64)
+    for place, kind in enumerate(possible):
+        if people[kind]:
+            one = np.zeros(len(possible))
+            one[place] = 1
+            surely[kind] = _solved(one, matrix, cells, cells)[place]
+    return surely
+
+
+def nearest(plan: Marginals, cells: Floats, *, people: int, gap: float = 0.02) -> Integers:
+    """Return so many people whose tables are off by at most a part `gap` more than those of the nearest such block."""
+    from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+    count = len(cells)
+    # Sums of kinds plus too little minus too much are the published cells; the last row counts everybody.
+    published: Any = hstack([plan.matrix(), eye_array(count), -eye_array(count)])
+    everybody = csr_array(np.concatenate([np.ones(plan.kinds), np.zeros(2 * count)])[None, :])
+    whole: Any = vstack([published, everybody]).tocsr()
+    sums = np.concatenate([cells, [people]])
+    costs = np.concatenate([np.zeros(plan.kinds), np.ones(2 * count)])
+    return _solved(costs, whole, sums, sums, whole_numbers=plan.kinds, gap=gap)[: plan.kinds]
+
+
+def _possible(plan: Marginals, cells: Integers) -> tuple[Any, Integers]:
+    """Keep the kinds that no table excludes: each of its cells counts somebody."""
+    matrix = plan.matrix()
+    shown = np.asarray(matrix.T @ (cells > 0)).round()
+    possible = np.flatnonzero(shown == len(plan.tables))
+    return matrix.tocsc()[:, possible].tocsr(), possible
+
+
+def _solved(
+    costs: Floats, matrix: Any, low: Any, high: Any, *, whole_numbers: int | None = None, gap: float = 0.0
+) -> Integers:
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    integral = np.zeros(len(costs), dtype=np.int64)
+    integral[: len(costs) if whole_numbers is None else whole_numbers] = 1
+    result = milp(
+        costs,
+        constraints=LinearConstraint(matrix, low, high),
+        integrality=integral,
+        bounds=Bounds(0, np.inf),
+        options={"time_limit": _SECONDS, "mip_rel_gap": gap},
+    )
+    if result.x is None:
+        raise Refused(
+            "no block of people fits these tables",
+            reason="they contradict each other, or there are too many kinds of people to try",
+            way_out="attack noisy tables with their mechanism, or take fewer columns",
+        )
+    return np.asarray(result.x).round().astype(np.int64)

@@ -7,9 +7,9 @@ from typing import Any, final
 import typer
 from typer.core import TyperGroup
 
+from discreet.cli.attack import attack_group
 from discreet.cli.commands import (
     account,
-    attack,
     audit,
     budget,
     bundle,
@@ -25,19 +25,19 @@ from discreet.cli.commands import (
     query,
     release,
     shell,
-    synth,
     version,
 )
 from discreet.cli.exits import MEANINGS
+from discreet.cli.synth import synth_group
 
 __all__ = ["app"]
 
 _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())
 _PANELS = {
-    "Publish": (init, plan, release, bundle, key, profile, synth, demo),
+    "Publish": (init, plan, release, bundle, key, profile, synth_group, demo),
     "Ask": (query, shell),
     "Account": (budget, ledger, account, explain_epsilon),
-    "Attack": (attack, audit),
+    "Attack": (attack_group, audit),
     "More": (data, doctor, version),
 }
 _ORDER = (

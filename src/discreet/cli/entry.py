@@ -12,7 +12,7 @@ def main() -> NoReturn:
     import signal
     import sys
 
-    from discreet.cli.running import run
+    from discreet.cli.command_runner import run
 
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `discreet … | head` ends quietly, like other commands.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import final
 
 import typer
 from typer.exceptions import TyperException
 
+from discreet.cli.output import Block
 from discreet.errors import (
     AnswerFailed,
     BudgetExceeded,
@@ -23,7 +25,7 @@ from discreet.errors import (
     UnsupportedEvent,
 )
 
-__all__ = ["EXITS", "KINDS", "MEANINGS", "Code", "code_of", "kind_of"]
+__all__ = ["EXITS", "KINDS", "MEANINGS", "Code", "Failure", "Reason", "code_of", "kind_of"]
 
 
 @final
@@ -116,3 +118,29 @@ KINDS: Mapping[type[BaseException], str] = {
 def kind_of(error: BaseException) -> str:
     """Return what an error is called in JSON: its nearest class of ours, or the word of its exit code."""
     return next((KINDS[kind] for kind in type(error).__mro__ if kind in KINDS), code_of(error).word)
+
+
+# --- failures: What is told of a command that failed. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a command failed: our class of error, or a word for it; where, in the text of a question."""
+
+    kind: str
+    code: int
+    message: str
+    line: int | None
+    column: int | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A command that failed. With `--json` this goes to stderr."""
+
+    error: Reason
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.error.kind}: {self.error.message}"

@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from discreet.cli.answers.accounting import Calibrated, ComposedTotal, Converted
-from discreet.cli.answers.attack_attributes import AttributesAnswer
-from discreet.cli.answers.attack_counts import AveragingAnswer, RowsAnswer, SecretsAnswer, TracedAt, TracingAnswer
-from discreet.cli.answers.attack_differencing import DifferencingAnswer
-from discreet.cli.answers.attack_floating_point import FloatingPointAnswer
-from discreet.cli.answers.attack_linkage import LinkageAnswer
-from discreet.cli.answers.attack_membership import AttackerAnswer, MembershipAnswer
-from discreet.cli.answers.attack_membership import FoundAnswer as FoundMember
-from discreet.cli.answers.attack_scoreboard import ItemCountsAnswer, ScoreboardAnswer, TrialAnswer
-from discreet.cli.answers.attack_sticky import MethodAnswer, StickyAnswer
-from discreet.cli.answers.attack_uniqueness import CombinationAnswer, SingledOutAnswer, UniquenessAnswer
-from discreet.cli.answers.attacks import Share
-from discreet.cli.answers.audits import AuditAnswer, AuditedRow, SelfAuditAnswer
-from discreet.cli.answers.budgets import Amount, BudgetNow, QuotaNow
-from discreet.cli.answers.bundles import BundleCheck, VerifiedBundle
-from discreet.cli.answers.demos import DemoAnswer
-from discreet.cli.answers.failures import Failure, Reason
-from discreet.cli.answers.keys import KeyAnswer
-from discreet.cli.answers.machine import Check, Health, Version
-from discreet.cli.answers.meanings import BeliefAnswer, DeploymentAnswer, MeaningAnswer
-from discreet.cli.answers.meanings import FoundShareAnswer as FoundMeaning
-from discreet.cli.answers.plans import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
-from discreet.cli.answers.profiles import ProfileAnswer
-from discreet.cli.answers.records import ClaimedRead, Claims, Exported, History, Recorded, VerifiedLedger
-from discreet.cli.answers.sets import Copied, SetFacts, SetFile, Sets
-from discreet.cli.answers.synth import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
-from discreet.cli.answers.tables import ColumnFacts, Explained, TableAnswer
+from discreet.cli.account_support import Calibrated, ComposedTotal, Converted
+from discreet.cli.attack.attack_attributes import AttributesAnswer
+from discreet.cli.attack.attack_differencing import DifferencingAnswer
+from discreet.cli.attack.attack_floating_point import FloatingPointAnswer
+from discreet.cli.attack.attack_linkage import LinkageAnswer
+from discreet.cli.attack.attack_membership import AttackerAnswer, MembershipAnswer
+from discreet.cli.attack.attack_membership import FoundAnswer as FoundMember
+from discreet.cli.attack.attack_scoreboard import ItemCountsAnswer, ScoreboardAnswer, TrialAnswer
+from discreet.cli.attack.attack_sticky import MethodAnswer, StickyAnswer
+from discreet.cli.attack.attack_support import Share
+from discreet.cli.attack.attack_uniqueness import CombinationAnswer, SingledOutAnswer, UniquenessAnswer
+from discreet.cli.attack.count_attacks import AveragingAnswer, RowsAnswer, SecretsAnswer, TracedAt, TracingAnswer
+from discreet.cli.audit_support import AuditAnswer, AuditedRow, SelfAuditAnswer
+from discreet.cli.budget_support import Amount, BudgetNow, QuotaNow
+from discreet.cli.commands.bundle import BundleCheck, VerifiedBundle
+from discreet.cli.commands.data import Copied, SetFacts, SetFile, Sets
+from discreet.cli.commands.demo import DemoAnswer
+from discreet.cli.commands.explain_epsilon import BeliefAnswer, DeploymentAnswer, MeaningAnswer
+from discreet.cli.commands.explain_epsilon import FoundShareAnswer as FoundMeaning
+from discreet.cli.commands.key import KeyAnswer
+from discreet.cli.commands.version import Check, Health, Version
+from discreet.cli.exits import Failure, Reason
+from discreet.cli.ledger_support import ClaimedRead, Claims, Exported, History, Recorded, VerifiedLedger
+from discreet.cli.profile_support import ProfileAnswer
+from discreet.cli.query_support import ColumnFacts, Explained, TableAnswer
+from discreet.cli.release_support import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
+from discreet.cli.synth.synth_runs import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
 
 __all__ = ["ANSWERS", "schema_of"]

@@ -5,7 +5,7 @@
 Everybody in it is made up, so it may show what a release must never show.
 """
 
-from discreet.demo.results import DemoResult
-from discreet.demo.story import main, run
+from discreet.demo.demo_run import main, run
+from discreet.demo.narration import DemoResult
 
 __all__ = ["DemoResult", "main", "run"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from discreet.demo.story import main
+from discreet.demo.demo_run import main
 
 if __name__ == "__main__":
     sys.exit(main())

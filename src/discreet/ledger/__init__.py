@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from discreet.ledger.account import Account
-from discreet.ledger.as_of import left_after
-from discreet.ledger.budget import Budget
-from discreet.ledger.entry import Charge, Entry, ReadClaim, StoredAnswer
+from discreet.ledger.budget import Budget, Quota
+from discreet.ledger.charge_record import Account, Charge, Entry, ReadClaim, StoredAnswer
+from discreet.ledger.inspect import LedgerView, look
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.looking import LedgerView, look
-from discreet.ledger.quota import Quota
-from discreet.ledger.restoring import restore
-from discreet.ledger.spending import Left, Spending, TightTotal
+from discreet.ledger.replay import restore
+from discreet.ledger.spending import Left, Spending, TightTotal, left_after
 from discreet.ledger.store import LedgerRows, Store
 
 __all__ = [

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import final
 
 from discreet.errors import LedgerDamaged, LedgerUnavailable
-from discreet.ledger.canonical import digest
-from discreet.ledger.entry import BEGINNING, Head
-from discreet.ledger.files import create_private, sync, sync_folder
+from discreet.ledger.budget import digest
+from discreet.ledger.charge_record import BEGINNING, Head
+from discreet.ledger.private_files import create_private, sync, sync_folder
 
 __all__ = ["Anchor", "anchored_in"]
 

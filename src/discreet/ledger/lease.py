@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger.canonical import canonical
+from discreet.ledger.budget import canonical
 
 if TYPE_CHECKING:
     import sqlite3

@@ -14,32 +14,25 @@ from typing import Any, Self, TypeVar, final
 from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.exact import Number
-from discreet.ledger.account import Account
-from discreet.ledger.book import LIFETIME, Book, LedgerScope, declare
-from discreet.ledger.budget import Budget
-from discreet.ledger.canonical import canonical, digest
-from discreet.ledger.checking import verify
-from discreet.ledger.claims import (
-    add_claim,
-    check_claim,
-    check_not_claimed,
-    check_room,
-    fail_claim,
-    finish_claim,
-    release_claim,
-    reopen,
-    until_claimed,
-)
-from discreet.ledger.declaring import (
+from discreet.ledger.accounts import (
+    LIFETIME,
+    Book,
+    LedgerScope,
     as_split,
     check_declared,
     check_quotas,
     check_raise,
     declaration,
+    declare,
     quotas_as_split,
 )
-from discreet.ledger.entry import Charge, Entry, ReadClaim, StoredAnswer
-from discreet.ledger.facts import (
+from discreet.ledger.budget import Budget, Quota, canonical, digest
+from discreet.ledger.charge_record import (
+    Account,
+    Charge,
+    Entry,
+    ReadClaim,
+    StoredAnswer,
     as_charge,
     check_key,
     check_relation,
@@ -49,9 +42,9 @@ from discreet.ledger.facts import (
     question_of,
     same_charge,
 )
-from discreet.ledger.files import private
+from discreet.ledger.exact_sums import Sums
 from discreet.ledger.filters import held
-from discreet.ledger.parts import (
+from discreet.ledger.installments import (
     add_part,
     check_known,
     check_single,
@@ -62,12 +55,22 @@ from discreet.ledger.parts import (
     read_part_number,
     read_parts_paid,
 )
-from discreet.ledger.quota import Quota
-from discreet.ledger.recording import append, bundles_of, charge_entry, last_price, now, spend, sums_of
-from discreet.ledger.restoring import whole
+from discreet.ledger.private_files import private
+from discreet.ledger.read_claims import (
+    add_claim,
+    check_claim,
+    check_not_claimed,
+    check_room,
+    fail_claim,
+    finish_claim,
+    release_claim,
+    reopen,
+    until_claimed,
+)
+from discreet.ledger.replay import verify, whole
 from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
 from discreet.ledger.store import ClosedStore, LedgerRows, Store
-from discreet.ledger.sums import Sums
+from discreet.ledger.transactions import append, bundles_of, charge_entry, last_price, now, spend, sums_of
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon
 from discreet.privacy.convert import read_delta

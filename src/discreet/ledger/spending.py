@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
+from discreet.errors import InvalidParameter
 from discreet.exact import down, up
-from discreet.ledger.budget import Budget, readable
+from discreet.ledger.accounts import LIFETIME, Book
+from discreet.ledger.budget import Budget, canonical, readable
+from discreet.ledger.charge_record import Entry
+from discreet.ledger.exact_sums import UNIT, EventPrice, Sums
 from discreet.ledger.filters import MixedFilter, PrivacyFilter
-from discreet.ledger.sums import UNIT, EventPrice, Sums
 
-__all__ = ["Left", "Spending", "TightTotal", "left_of", "spending_of"]
-
+__all__ = ["Left", "Spending", "TightTotal", "left_after", "left_of", "spending_of"]
 
 _ROUNDING = 1e-9  # Of a tenth of a per cent: nine tenths left is 90 %, whatever the float is.
 
@@ -146,3 +149,28 @@ def _part_left(rule: PrivacyFilter, sums: Sums) -> Fraction:
 def _per_cent_up(share: float) -> str:
     """Write a share in per cent, rounded up to a tenth."""
     return f"{-(-Fraction(repr(share)) * 1000 // 1) / 10:g} %"
+
+
+# --- as_of: What was left right after a charge: told by the entries up to it, and the same whenever it is asked. ---
+
+
+def left_after(entries: Iterable[Entry], charge: int) -> Left:
+    """Return what was left of the lifetime budget after a charge; `entries` are all those of its data set, in order."""
+    declared: Any = None
+    prices: list[EventPrice] = []
+    dataset, before = "", None
+    for entry in entries:
+        if entry.index > charge:
+            break
+        dataset, declared = entry.dataset, entry.content.get("declared", declared)
+        if entry.kind == "restored":
+            before, prices = Sums.from_text(entry.content["sums"]), []
+        elif entry.kind == "charge":
+            prices.append(EventPrice.unpacked(entry.content["prices"][LIFETIME]))
+    if declared is None:
+        raise InvalidParameter("these are not the entries of a data set")
+    book = Book.read(dataset, canonical(declared))
+    total = Sums.nothing(book.rule.shares.kept) if before is None else before
+    for price in prices:
+        total = total.plus(price)
+    return left_of(book.rule, total, prices[-1] if prices else None)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, final
 
 from discreet.errors import Refused
-from discreet.ledger.entry import Head, ReadClaim
+from discreet.ledger.charge_record import Head, ReadClaim
 
 __all__ = ["ClosedStore", "LedgerRows", "Store"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise, Sensitivity
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.correlated_gaussian import CorrelatedGaussian
 from discreet.mechanisms.count import Count
@@ -12,11 +12,10 @@ from discreet.mechanisms.gaussian import Gaussian, VectorGaussian
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.laplace import Laplace, VectorLaplace
-from discreet.mechanisms.local import Respondent, estimate
+from discreet.mechanisms.local_protocol import Respondent, estimate
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
-from discreet.mechanisms.noisy_max import ReportNoisyMax
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.proportion import Proportion
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_among import QuantileAmong

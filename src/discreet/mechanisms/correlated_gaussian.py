@@ -5,25 +5,69 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
-from typing import final
+from typing import TypeAlias, final
 
 from discreet import noise
 from discreet.balls import ball, normal_cdf, precision
 from discreet.errors import InvalidParameter
-from discreet.exact import integer, positive
-from discreet.mechanisms import matrices
-from discreet.mechanisms.accuracy import EachCell, Interval
-from discreet.mechanisms.fields import read_relation, settle
-from discreet.mechanisms.matrices import Matrix
-from discreet.mechanisms.release import Release
-from discreet.mechanisms.vectors import read_vector
+from discreet.exact import Number, exact, integer, positive
+from discreet.mechanisms.gaussian import read_vector
+from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.release import EachCell, Interval, Release
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
-__all__ = ["CorrelatedGaussian"]
+__all__ = ["CorrelatedGaussian", "Matrix", "factor", "read_covariance", "solve", "times"]
+
+# --- matrices: Exact factorisation of a rational covariance matrix. ---
+
+
+Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
+
+
+def read_covariance(rows: Sequence[Sequence[Number]]) -> Matrix:
+    """Read a symmetric matrix exactly; that it is positive definite shows when it is factored."""
+    matrix = tuple(tuple(exact(value, name="covariance") for value in row) for row in rows)
+    size = len(matrix)
+    if size == 0 or any(len(row) != size for row in matrix):
+        raise InvalidParameter("covariance must be a square matrix")
+    if any(matrix[i][j] != matrix[j][i] for i in range(size) for j in range(i)):
+        raise InvalidParameter("covariance must be symmetric")
+    return matrix
+
+
+@lru_cache(64)
+def factor(covariance: Matrix) -> tuple[Matrix, tuple[Fraction, ...]]:
+    """Return L and D with covariance = L D L^T: L lower triangular with ones, D positive. No root is taken."""
+    size = len(covariance)
+    lower = [[Fraction(int(i == j)) for j in range(size)] for i in range(size)]
+    pivots: list[Fraction] = []
+    for j in range(size):
+        pivot = covariance[j][j] - sum((lower[j][k] ** 2 * pivots[k] for k in range(j)), Fraction(0))
+        if pivot <= 0:
+            raise InvalidParameter("covariance must be positive definite")
+        pivots.append(pivot)
+        for i in range(j + 1, size):
+            rest = sum((lower[i][k] * lower[j][k] * pivots[k] for k in range(j)), Fraction(0))
+            lower[i][j] = (covariance[i][j] - rest) / pivot
+    return tuple(map(tuple, lower)), tuple(pivots)
+
+
+def solve(lower: Matrix, vector: Sequence[Fraction | int]) -> tuple[Fraction, ...]:
+    """Return the x with L x = vector."""
+    found: list[Fraction] = []
+    for row, value in zip(lower, vector, strict=True):
+        found.append(value - sum((row[k] * found[k] for k in range(len(found))), Fraction(0)))
+    return tuple(found)
+
+
+def times(lower: Matrix, vector: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Return L x."""
+    return tuple(sum((part * value for part, value in zip(row, vector, strict=True)), Fraction(0)) for row in lower)
 
 
 @final
@@ -49,19 +93,19 @@ class CorrelatedGaussian:
     def __post_init__(self) -> None:
         settle(
             self,
-            covariance=matrices.read_covariance(self.covariance),
+            covariance=read_covariance(self.covariance),
             squared_sensitivity=positive(self.squared_sensitivity, name="squared_sensitivity"),
             fineness=integer(self.fineness, name="fineness"),
         )
         read_relation(self.relation)
         if not 0 <= self.fineness <= 36:
             raise InvalidParameter("fineness must lie between 0 and 36 bits")
-        matrices.factor(self.covariance)
+        factor(self.covariance)
 
     @property
     def steps(self) -> tuple[Fraction, ...]:
         """The public grid of each turned coordinate: a power of two, at most its deviation / 2^fineness."""
-        _, variances = matrices.factor(self.covariance)
+        _, variances = factor(self.covariance)
         return tuple(_root_down(variance) / (1 << self.fineness) for variance in variances)
 
     @property
@@ -71,7 +115,7 @@ class CorrelatedGaussian:
         Rounding adds a vector whose whitened squared norm is at most r, the sum of step^2 / variance, that is at most
         d / 4^fineness. The square of the sum of two norms is s + r + 2 sqrt(s r), the root being rounded up.
         """
-        _, variances = matrices.factor(self.covariance)
+        _, variances = factor(self.covariance)
         rounding = sum((step**2 / variance for step, variance in zip(self.steps, variances, strict=True)), Fraction(0))
         return self.squared_sensitivity + rounding + 2 * _root_up(self.squared_sensitivity * rounding)
 
@@ -81,13 +125,13 @@ class CorrelatedGaussian:
 
     def release(self, answer: Sequence[int]) -> Release[tuple[Fraction, ...]]:
         """Add noise to a private vector."""
-        lower, variances = matrices.factor(self.covariance)
+        lower, variances = factor(self.covariance)
         noisy = tuple(
             step * (place + noise.rounded_gaussian(variance=variance / step**2))
             for place, step, variance in zip(self.turned(answer), self.steps, variances, strict=True)
         )
         return Release(
-            value=matrices.times(lower, noisy),
+            value=times(lower, noisy),
             event=self.event,
             relation=self.relation,
             accuracy=EachCell(cells=self._cells(lower)),
@@ -95,13 +139,13 @@ class CorrelatedGaussian:
 
     def turned(self, answer: Sequence[int]) -> tuple[int, ...]:
         """Return the answer in the coordinates of the noise, in steps of their grid. This is private."""
-        lower, _ = matrices.factor(self.covariance)
-        exact = matrices.solve(lower, read_vector(answer, len(lower)))
+        lower, _ = factor(self.covariance)
+        exact = solve(lower, read_vector(answer, len(lower)))
         return tuple(round(value / step) for value, step in zip(exact, self.steps, strict=True))
 
     def distribution(self, answer: Sequence[int]) -> Outcomes:
         """List the law of the turned coordinates, from which the released ones follow and the other way round."""
-        _, variances = matrices.factor(self.covariance)
+        _, variances = factor(self.covariance)
         laws = (RoundedGaussianLaw(variance / step**2) for variance, step in zip(variances, self.steps, strict=True))
         places = self.turned(answer)
         return outcomes.product(*(outcomes.from_law(law, place) for law, place in zip(laws, places, strict=True)))

@@ -9,10 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Column, Data, column_of, is_missing
-from discreet.mechanisms.fields import read_relation
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
+from discreet.mechanisms.parameters import read_relation
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes

@@ -8,9 +8,8 @@ from typing import final
 
 from discreet import noise
 from discreet.exact import Number, integer, positive, positive_integer
-from discreet.mechanisms.accuracy import NoiseAccuracy
-from discreet.mechanisms.fields import check_noise_variance, read_relation, settle
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.release import NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteGaussianLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes

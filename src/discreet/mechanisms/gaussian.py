@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+import numpy as np
+
 from discreet import noise
+from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive, positive_integer
-from discreet.mechanisms.accuracy import EachCell, NoiseAccuracy
-from discreet.mechanisms.fields import check_noise_variance, read_relation, settle
-from discreet.mechanisms.release import Release
-from discreet.mechanisms.vectors import read_vector
+from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
-__all__ = ["Gaussian", "VectorGaussian"]
+__all__ = ["Gaussian", "VectorGaussian", "read_vector"]
 
 
 @final
@@ -106,3 +107,14 @@ def _check(mechanism: Gaussian | VectorGaussian) -> None:
 
 def _accuracy(variance: Fraction) -> NoiseAccuracy:
     return NoiseAccuracy(noise=RoundedGaussianLaw(variance), step=Fraction(1))
+
+
+# --- vectors: Vectors of whole numbers. ---
+
+
+def read_vector(answer: Sequence[int], dimension: int) -> tuple[int, ...]:
+    """Read a private vector of the public length."""
+    values = answer.tolist() if isinstance(answer, np.ndarray) else answer
+    if len(values) != dimension:
+        raise InvalidParameter("the answer must have the declared dimension")
+    return tuple(integer(value, name="answer") for value in values)

@@ -12,12 +12,11 @@ from unicodedata import normalize
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.accuracy import EachCell
-from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Column, Data, column_of, is_missing
-from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

@@ -9,10 +9,9 @@ from typing import final
 
 from discreet import noise
 from discreet.exact import Number, integer, positive, positive_integer
-from discreet.mechanisms.accuracy import EachCell, NoiseAccuracy
-from discreet.mechanisms.fields import check_noise_scale, read_relation, settle
-from discreet.mechanisms.release import Release
-from discreet.mechanisms.vectors import read_vector
+from discreet.mechanisms.gaussian import read_vector
+from discreet.mechanisms.parameters import check_noise_scale, read_relation, settle
+from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.mechanisms.accuracy import NoiseAccuracy
-from discreet.mechanisms.budget import Noise, Sensitivity
-from discreet.mechanisms.fields import read_relation
+from discreet.mechanisms.additive_noise import Noise, Sensitivity
+from discreet.mechanisms.parameters import read_relation
+from discreet.mechanisms.release import NoiseAccuracy
 from discreet.privacy import outcomes
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.outcomes import Outcomes

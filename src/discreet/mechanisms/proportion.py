@@ -9,12 +9,12 @@ from typing import final
 
 import numpy as np
 
-from discreet.mechanisms.budget import Noise
+from discreet.mechanisms.additive_noise import Noise
 from discreet.mechanisms.column import Column, Data, column_of, is_missing
-from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import Measurement
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number
-from discreet.mechanisms.accuracy import NoInterval
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.noisy_max import PermuteAndFlip
+from discreet.mechanisms.order_statistics import Ranked
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.ranked import Ranked
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.release import NoInterval, Release
 from discreet.mechanisms.text import significant_up
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes

@@ -12,10 +12,9 @@ from discreet import noise
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
-from discreet.mechanisms.accuracy import NoInterval
-from discreet.mechanisms.fields import settle
 from discreet.mechanisms.grid import exact_number
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.parameters import settle
+from discreet.mechanisms.release import NoInterval, Release
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

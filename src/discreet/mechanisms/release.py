@@ -3,23 +3,118 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from html import escape
-from typing import Any, Generic, TypeVar, cast, final, overload
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, overload
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
-from discreet.mechanisms.accuracy import Accuracy, Interval, NoInterval
-from discreet.mechanisms.cost import cost_text
-from discreet.mechanisms.fields import read_confidence
-from discreet.mechanisms.text import decimal, decimal_up, places_for, plain
+from discreet.mechanisms.parameters import read_confidence
+from discreet.mechanisms.text import decimal, decimal_up, places_for, plain, significant_up
 from discreet.noise.laws import Law
-from discreet.privacy.events import Event
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.event_tree import leaves
+from discreet.privacy.events import (
+    GDP,
+    ZCDP,
+    ApproxDP,
+    BoundedRange,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    RandomizedResponse,
+    event_name,
+)
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.relation import Relation
 
-__all__ = ["Release"]
+__all__ = [
+    "Accuracy",
+    "EachCell",
+    "Interval",
+    "NoInterval",
+    "NoiseAccuracy",
+    "Release",
+    "cost_text",
+    "pure_epsilon",
+    "zcdp_rho",
+]
+
+# --- accuracy: How far an answer may be from the exact one, from public facts only. ---
+#
+# "Exact" means the answer of the bounded data: clamped, on the grid, missing values at their default. What clamping
+# changed is a fact about the data and is never told.
+
+
+Interval: TypeAlias = tuple[Fraction, Fraction]
+
+
+class Accuracy(Protocol):
+    """Something that encloses the exact answer with at least the asked probability."""
+
+    @property
+    def noise(self) -> Law | None:
+        """The law of the noise in grid steps, where one law says it all."""
+
+    def interval(self, value: Any, confidence: Fraction) -> Any:
+        """Return (low, high), or one such pair for each cell."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseAccuracy:
+    """The answer is `value` minus `step` times noise, up to `slack` from rounding."""
+
+    noise: Law
+    step: Fraction
+    slack: Fraction = Fraction(0)
+
+    def interval(self, value: Fraction | int, confidence: Fraction) -> Interval:
+        reach = _half_width(self.noise, confidence) * self.step + self.slack
+        return value - reach, value + reach
+
+
+@lru_cache(1024)
+def _half_width(law: Law, confidence: Fraction) -> int:
+    """Remember what a law says: a table asks the same for each of its cells."""
+    return law.half_width(confidence)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EachCell:
+    """Every cell by itself: each interval has the asked confidence, all of them together less."""
+
+    cells: tuple[Accuracy, ...]  # one for all, or one for each
+
+    @property
+    def noise(self) -> Law | None:
+        return self.cells[0].noise if len(self.cells) == 1 else None
+
+    def interval(self, value: Sequence[Fraction | int], confidence: Fraction) -> tuple[Interval, ...]:
+        cells = self.cells * len(value) if len(self.cells) == 1 else self.cells
+        return tuple(cell.interval(part, confidence) for cell, part in zip(cells, value, strict=True))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoInterval:
+    """No interval follows from public facts; the reason says what does."""
+
+    reason: str
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: object, confidence: Fraction) -> Interval:
+        raise Refused(self.reason)
+
 
 T = TypeVar("T", covariant=True)
 Limits = tuple[Fraction | None, Fraction | None]
@@ -173,3 +268,57 @@ def _reach(value: Any, ends: Interval) -> Fraction:
 
 def _packed(value: Any) -> Any:
     return [_packed(part) for part in value] if isinstance(value, tuple) else str(value)
+
+
+# --- cost: What an event costs, in one short line. ---
+
+
+def pure_epsilon(event: Event) -> Fraction | None:
+    """Return the exact pure epsilon of a basic event, None where it has none."""
+    match event:
+        case PureDP() | BoundedRange() | RandomizedResponse():
+            return event.epsilon
+        case DiscreteLaplace():
+            return event.sensitivity / event.scale
+        case _:
+            return None
+
+
+def zcdp_rho(event: Event) -> Fraction | None:
+    """Return the exact rho of a basic event of Gaussian kind, None for the others."""
+    match event:
+        case ZCDP() | DiscreteGaussian():
+            return event.rho
+        case Gaussian() | GDP():
+            return event.mu_squared / 2
+        case _:
+            return None
+
+
+def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> str:
+    """Write the cost: pure epsilon exactly, otherwise at the given delta, otherwise as rho."""
+    counted = leaves(event, relation=relation)
+    epsilons = [(pure_epsilon(leaf), times) for leaf, times in counted.items()]
+    if all(epsilon is not None for epsilon, _ in epsilons):
+        return f"ε = {significant_up(_total(epsilons))}"
+    if delta is None and isinstance(event, ApproxDP):
+        delta = event.delta  # It has no other.
+    if isinstance(event, ApproxDP) and delta == event.delta:
+        return f"ε = {significant_up(event.epsilon)}, δ = {significant_up(delta)}"  # Not through a float, rounded up.
+    if delta is not None:
+        from discreet.privacy import epsilon as epsilon_at
+
+        bound = epsilon_at(event, delta, relation=relation)
+        written = "∞" if math.isinf(bound) else significant_up(Fraction(bound))
+        return f"ε = {written}, δ = {significant_up(delta)}"
+    rhos = [(zcdp_rho(leaf), times) for leaf, times in counted.items() if pure_epsilon(leaf) is None]
+    if any(rho is None for rho, _ in rhos):
+        return event_name(event)
+    parts = [f"ρ = {significant_up(_total(rhos))}"]
+    if any(epsilon is not None for epsilon, _ in epsilons):
+        parts.append(f"ε = {significant_up(_total(epsilons))}")
+    return " and ".join(parts)
+
+
+def _total(counted: list[tuple[Fraction | None, int]]) -> Fraction:
+    return sum((value * times for value, times in counted if value is not None), Fraction(0))

@@ -13,9 +13,8 @@ from discreet import noise
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer, positive, positive_integer
-from discreet.mechanisms.accuracy import NoInterval
-from discreet.mechanisms.fields import check_noise_scale, read_flag, read_relation, read_share, settle
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.parameters import check_noise_scale, read_flag, read_relation, read_share, settle
+from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.fields import read_relation
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
+from discreet.mechanisms.parameters import read_relation
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes

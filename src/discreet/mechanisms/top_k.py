@@ -10,11 +10,16 @@ from discreet import noise
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
-from discreet.mechanisms.accuracy import NoInterval
-from discreet.mechanisms.exponential import NO_INTERVAL, worst_case_shortfall
-from discreet.mechanisms.fields import read_confidence, settle
-from discreet.mechanisms.release import Release
-from discreet.mechanisms.scores import Scores, check_selection, read_scores, selection_factor
+from discreet.mechanisms.exponential import (
+    NO_INTERVAL,
+    Scores,
+    check_selection,
+    read_scores,
+    selection_factor,
+    worst_case_shortfall,
+)
+from discreet.mechanisms.parameters import read_confidence, settle
+from discreet.mechanisms.release import NoInterval, Release
 from discreet.privacy import events
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

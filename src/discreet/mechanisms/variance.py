@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from discreet.mechanisms.budget import Noise, Sensitivity
+from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.count import row_query
-from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
-from discreet.mechanisms.mean import check_length, check_size
+from discreet.mechanisms.mean import VarianceAccuracy, check_length, check_size, quotient
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.ratio import VarianceAccuracy, quotient
+from discreet.mechanisms.parameters import read_relation, settle
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import sum_query
 from discreet.privacy.events import Event

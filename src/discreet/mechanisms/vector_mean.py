@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.accuracy import EachCell
-from discreet.mechanisms.budget import Noise, Sensitivity
-from discreet.mechanisms.fields import read_relation, read_share, settle
+from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
-from discreet.mechanisms.mean import check_size
+from discreet.mechanisms.mean import MeanAccuracy, check_size, quotient
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.ratio import MeanAccuracy, quotient
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.parameters import read_relation, read_share, settle
+from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

@@ -8,7 +8,7 @@ from discreet.noise.laws import (
     RoundedGaussianLaw,
     RoundedLaplaceLaw,
 )
-from discreet.noise.sample import (
+from discreet.noise.samplers import (
     bernoulli,
     bernoulli_exp,
     categorical,

@@ -4,17 +4,14 @@
 texts for a page, in its own colours, without altair.
 """
 
-from discreet.plots.attackers import caught, hundred
-from discreet.plots.bars import error_bars
+from discreet.plots.attacker_charts import caught, hundred
+from discreet.plots.chart_files import save
 from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
-from discreet.plots.courses import course
+from discreet.plots.comparison_charts import heatmap, overlaid_bars, overlaid_steps
 from discreet.plots.curves import Curves
-from discreet.plots.files import save
-from discreet.plots.heatmaps import heatmap
-from discreet.plots.overlaid import overlaid_bars, overlaid_steps
+from discreet.plots.error_bars import error_bars, shares
 from discreet.plots.page_lines import page_lines
-from discreet.plots.shares import shares
-from discreet.plots.strips import Scale, ruler, scale_for, strip
+from discreet.plots.page_strips import Scale, course, ruler, scale_for, strip
 
 __all__ = [
     "Curves",

@@ -10,7 +10,7 @@ from html import escape
 from typing import TypeAlias
 
 from discreet.errors import InvalidParameter
-from discreet.plots.strips import Scale, scale_for
+from discreet.plots.page_strips import Scale, scale_for
 
 __all__ = ["page_lines"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from discreet.privacy import compose, convert, group, subsample
 from discreet.privacy.calibration import calibrate
-from discreet.privacy.deployments import Deployment, deployments
 from discreet.privacy.events import (
     GDP,
     ZCDP,
@@ -25,10 +24,19 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
     from_json,
 )
-from discreet.privacy.gdp import gaussian_sigma
+from discreet.privacy.gaussian import gaussian_sigma
 from discreet.privacy.guarantee import delta, epsilon, epsilon_bounds, renyi
-from discreet.privacy.meaning import Belief, FoundShare, Meaning, best_guess, explain, explain_epsilon
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.meaning import (
+    Belief,
+    Deployment,
+    FoundShare,
+    Meaning,
+    best_guess,
+    deployments,
+    explain,
+    explain_epsilon,
+)
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.privacy.tradeoffs import best_tpr, gdp_mu, tradeoff

@@ -13,10 +13,10 @@ from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer, up
 from discreet.privacy.convert import read_delta
+from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import ApproxDP, PureDP
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative
+from discreet.privacy.enclosures import enclose, float_up
+from discreet.privacy.event_tree import grouped, leaves
 from discreet.privacy.events import Event
-from discreet.privacy.leaves import grouped, leaves
-from discreet.privacy.orders import least
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose, float_up
+from discreet.privacy.renyi_orders import least
 
 if TYPE_CHECKING:
     from flint import arb

@@ -9,8 +9,8 @@ from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer, up
 from discreet.privacy.convert import read_order
+from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import ApproxDP
-from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb

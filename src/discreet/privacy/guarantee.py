@@ -11,18 +11,26 @@ from itertools import combinations
 from discreet.balls import ball
 from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, nonnegative, up
-from discreet.privacy import closed
-from discreet.privacy.basic import basic
+from discreet.privacy import closed_forms
+from discreet.privacy.basic_account import basic
 from discreet.privacy.convert import read_delta, read_order
-from discreet.privacy.curves import Best, Group, Numerical, PrivacyCurve, Split, Worst
+from discreet.privacy.curves import (
+    Best,
+    Group,
+    Numerical,
+    PrivacyCurve,
+    Split,
+    Substituted,
+    Worst,
+    common_group,
+    without_rule,
+)
+from discreet.privacy.enclosures import enclose, float_up
+from discreet.privacy.event_tree import Choice, Spent, example, spent
 from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, PureDP, Repeated
 from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
-from discreet.privacy.renyi_curve import log_moment_of, renyi_curve
-from discreet.privacy.rigorous import enclose, float_up
-from discreet.privacy.sampled_moments import LARGEST_ORDER
-from discreet.privacy.spent import Choice, Spent, example, spent
-from discreet.privacy.substituted import Substituted, common_group, without_rule
+from discreet.privacy.renyi_bounds import LARGEST_ORDER, log_moment_of, renyi_curve
 
 __all__ = ["curve", "delta", "epsilon", "epsilon_bounds", "renyi"]
 
@@ -183,8 +191,8 @@ def _closed(events: Counter[Event]) -> PrivacyCurve | None:
     if len(events) > 1:
         return None
     ((event, count),) = events.items()
-    if count == 1 and closed.has_profile(event):
-        return closed.curve(event)
+    if count == 1 and closed_forms.has_profile(event):
+        return closed_forms.curve(event)
     if isinstance(event, (PureDP, ApproxDP)) and count <= LONGEST:
         part_delta = event.delta if isinstance(event, ApproxDP) else Fraction(0)
         return Homogeneous(event.epsilon, part_delta, count).curve()

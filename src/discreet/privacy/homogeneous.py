@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from discreet.balls import ball
 from discreet.exact import up
 from discreet.privacy.curves import ClosedFormCurve, Edge
-from discreet.privacy.rigorous import enclose
+from discreet.privacy.enclosures import enclose
 
 if TYPE_CHECKING:
     from flint import arb

@@ -7,26 +7,82 @@ attacker get exactly as far. [KOV15, DRS22]
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
-from discreet.exact import Number, positive, up
+from discreet.exact import Number, exact, positive, up
 from discreet.privacy.convert import read_delta
-from discreet.privacy.deployments import Deployment, deployments
+from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, PureDP
 from discreet.privacy.guarantee import delta as delta_of
 from discreet.privacy.guarantee import epsilon as epsilon_of
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose, float_up
 from discreet.privacy.tradeoffs import best_tpr, tradeoff
 
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["Belief", "FoundShare", "Meaning", "best_guess", "explain", "explain_epsilon"]
+__all__ = [
+    "Belief",
+    "Deployment",
+    "FoundShare",
+    "Meaning",
+    "best_guess",
+    "chance",
+    "compared_rows",
+    "deployments",
+    "explain",
+    "explain_epsilon",
+    "percent_up",
+    "told",
+]
+
+# --- deployments: What others have said that their epsilon is, for comparison. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """One line of a public list. What is protected differs from line to line: a question, a day, a person."""
+
+    who: str
+    what: str
+    epsilon: Fraction
+    delta: Fraction  # 0 where the list names none
+    source: str
+
+    @property
+    def event(self) -> Event:
+        """What the line says was spent."""
+        return ApproxDP(self.epsilon, self.delta) if self.delta else PureDP(self.epsilon)
+
+
+@cache
+def deployments() -> tuple[Deployment, ...]:
+    """Return what is publicly said about real deployments, from the smallest epsilon to the largest."""
+    import tomllib
+    from importlib.resources import files
+
+    listed = tomllib.loads(files(__package__).joinpath("deployments.toml").read_text(encoding="utf-8"))
+    lines = [_deployments_line(line, listed["source"]) for line in listed["deployment"]]
+    return tuple(sorted(lines, key=lambda line: line.epsilon))
+
+
+def _deployments_line(line: dict[str, str], source: str) -> Deployment:
+    return Deployment(
+        who=line["who"],
+        what=line["what"],
+        epsilon=exact(line["epsilon"], name="epsilon"),
+        delta=exact(line["delta"], name="delta"),
+        source=source,
+    )
+
 
 FALSE_ALARMS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 20))
 PRIORS = (Fraction(1, 1000), Fraction(1, 100), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
@@ -79,8 +135,6 @@ class Meaning:
         return float_up(enclose(lambda: ball(level).exp()))
 
     def __str__(self) -> str:
-        from discreet.privacy.meaning_words import told
-
         return told(self)
 
     def to_json(self) -> dict[str, Any]:
@@ -187,3 +241,86 @@ def _line(line: Deployment, success: float) -> dict[str, Any]:
         "success": success,
         "source": line.source,
     }
+
+
+# --- meaning_words: The meaning of an epsilon as people read it. What is said to be at most so much is rounded up. ---
+
+
+_RARE = 0.1  # Below this people think in "1 in so many".
+
+
+def told(meaning: Meaning) -> str:
+    """Tell a meaning in words and small tables."""
+    lines = [f"{meaning.said}: how far the best attacker gets, whatever else they know", "", *sentences(meaning), ""]
+    found = [(f"{float(100 * one.false_alarms):g} %", percent_up(one.found)) for one in meaning.found]
+    lines += _table(("wrongly accused", "people found, at most"), found)
+    if meaning.beliefs:
+        beliefs = [(chance(float(one.before)), chance(one.after)) for one in meaning.beliefs]
+        lines += ["", *_table(("belief before", "belief after, at most"), beliefs)]
+    lines += ["", *_table(("who", "for what", "ε", "δ", "right guesses"), compared_rows(meaning))]
+    source = meaning.compared[0][0].source
+    return "\n".join([*lines, "", f"Public figures: {source}. They protect different things; see there."])
+
+
+def sentences(meaning: Meaning) -> Iterator[str]:
+    """Say the two things that matter most."""
+    yield (
+        "Is one person in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees what was "
+        f"released, in at most {percent_up(meaning.success)}."
+    )
+    if isinstance(meaning.event, (PureDP, ApproxDP)):
+        yield (
+            "This is for ε and δ alone, whatever the noise. A release whose noise is known may allow less for the same "
+            "ε: its report tells the bound of its own noise."
+        )
+    if meaning.odds is None:
+        yield "There is no ε at this δ: say a δ above 0 to be told how far beliefs and odds may change."
+        return
+    apart = f", apart from a chance of {meaning.delta:.3g}" if meaning.delta else ""
+    yield f"Odds change at most {_factor(meaning.odds)}-fold{apart}."
+    rare = meaning.beliefs[0]
+    yield f"Who thought it was {chance(float(rare.before))} thinks afterwards that it is at most {chance(rare.after)}."
+
+
+def compared_rows(meaning: Meaning) -> list[tuple[str, ...]]:
+    """List public deployments with this one among them, from the strongest to the weakest promise."""
+    own = ("this one", "", _number(meaning.epsilon), _number(meaning.delta), percent_up(meaning.success))
+    rows: list[tuple[float, tuple[str, ...]]] = [(meaning.success, own)]
+    for line, success in meaning.compared:
+        told_delta = _number(float(line.delta))
+        rows.append((success, (line.who, line.what, _number(float(line.epsilon)), told_delta, percent_up(success))))
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def percent_up(share: float) -> str:
+    """Write a share as per cent, rounded up, with enough digits to tell it from 0 and from 100."""
+    if share >= 1:
+        return "100 %"
+    if share <= 0:
+        return "0 %"
+    from_end = min(share, 1 - share) * 100
+    digits = min(12, max(1, 1 - math.floor(math.log10(from_end))))
+    rounded = Decimal(share * 100).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
+    return f"{rounded.normalize():f} %"
+
+
+def chance(share: float) -> str:
+    """Write a small chance as 1 in so many, rounded up; another in per cent."""
+    if not 0 < share < _RARE:
+        return percent_up(share)
+    return f"1 in {math.floor(1 / Fraction(share) + Fraction(1, 10**6)):,}"
+
+
+def _factor(odds: float) -> str:
+    digits = 2 if odds < 100 else 0 if odds < 1e6 else 1 - math.floor(math.log10(odds))
+    rounded = Decimal(odds).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
+    return f"{rounded:,f}" if odds < 1e6 else f"{rounded:.1e}"
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.5g}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(head, *rows, strict=True)]
+    return ["  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip() for row in (head, *rows)]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive_integer, probability, up
-from discreet.privacy import closed
+from discreet.privacy import closed_forms
+from discreet.privacy.enclosures import enclose, float_up
+from discreet.privacy.event_tree import grouped
 from discreet.privacy.events import ApproxDP
-from discreet.privacy.leaves import grouped
-from discreet.privacy.rigorous import enclose, float_up
 
 if TYPE_CHECKING:
     from flint import arb
@@ -66,7 +66,7 @@ def _sizes(sample_size: int, population: int) -> tuple[int, int]:
 
 def _mean_group_delta(guarantee: ApproxDP, size: int, total: int) -> float:
     copies = min(size, _MOST_COPIES)
-    deltas = [closed.profile(grouped(guarantee, k), guarantee.epsilon) for k in range(1, copies + 1)]
+    deltas = [closed_forms.profile(grouped(guarantee, k), guarantee.epsilon) for k in range(1, copies + 1)]
 
     def formula() -> arb:
         mean = sum((_chance_of(k, size, total) * delta for k, delta in enumerate(deltas, start=1)), ball(0))

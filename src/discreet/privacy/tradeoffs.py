@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from discreet.balls import ball, bounds
 from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, probability, up
-from discreet.privacy import gdp
-from discreet.privacy.along import deltas
-from discreet.privacy.basic import point
-from discreet.privacy.curves import ClosedFormCurve, PrivacyCurve
+from discreet.privacy import gaussian
+from discreet.privacy.basic_account import point
+from discreet.privacy.curves import ClosedFormCurve, PrivacyCurve, deltas
+from discreet.privacy.enclosures import enclose, float_down, float_up
+from discreet.privacy.event_tree import Choice, Spent, spent
 from discreet.privacy.events import (
     GDP,
     BoundedRange,
@@ -28,8 +29,6 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.guarantee import curve
 from discreet.privacy.relation import Relation
-from discreet.privacy.rigorous import enclose, float_down, float_up
-from discreet.privacy.spent import Choice, Spent, spent
 
 if TYPE_CHECKING:
     from flint import arb
@@ -50,7 +49,7 @@ def tradeoff(event: Event, fpr: Number, *, relation: Relation | None = None) -> 
     known = curve(event, relation)
     normal = _only_gaussian(event, relation)
     if normal is not None:
-        return max(0.0, float_down(gdp.tradeoff(normal, rate)))
+        return max(0.0, float_down(gaussian.tradeoff(normal, rate)))
     return 0.0 if rate == 1 else _best_point(known, rate)
 
 
@@ -144,7 +143,7 @@ def gdp_mu(event: Event, *, relation: Relation | None = None) -> float:
     """Return a mu such that the event is mu-Gaussian private, rounded up; infinity if none is proven.
 
     For one event it is the smallest such mu; for a composition the squares add up, also when each part is chosen after
-    the answers before, see `discreet.privacy.gdp`. [DRS22]
+    the answers before, see `discreet.privacy.gaussian`. [DRS22]
     """
     try:
         total = spent(event, relation)

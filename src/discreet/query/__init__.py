@@ -13,15 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.query.ast import Query
     from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-    from discreet.query.engine import Deadline, Engine, ExactCounts
-    from discreet.query.facts import ExpressionFacts, Kind
-    from discreet.query.policy import Declared, PublicTable, Unit, between, boolean, categories, public, text
-    from discreet.query.question import Query
+    from discreet.query.column_types import ExpressionFacts, Kind
+    from discreet.query.engine import Deadline, Engine, ExactCounts, Stage
+    from discreet.query.policy import Declared, PublicTable, Resources, Unit, between, boolean, categories, public, text
     from discreet.query.results import AnswerColumn, Cell, ReleaseTable
-    from discreet.query.session.builder import QueryBuilder
-    from discreet.query.session.joint import JointPlan, JointRelease
-    from discreet.query.session.measures import (
+    from discreet.query.session.builder import (
+        Expr,
+        QueryBuilder,
+        col,
         count,
         count_distinct,
         deviation,
@@ -34,36 +35,37 @@ if TYPE_CHECKING:
         sum,
         variance,
     )
-    from discreet.query.session.plan import Plan
+    from discreet.query.session.plans import JointPlan, JointRelease, Plan
     from discreet.query.session.policy_file import Policy, policy_schema, read_policy
-    from discreet.query.session.private_bounds import PrivateBounds, PrivateLimit, private_bounds, private_limit
-    from discreet.query.session.private_keys import PrivateKeys, private_keys
-    from discreet.query.session.resources import Resources
+    from discreet.query.session.private_bounds_and_keys import (
+        PrivateBounds,
+        PrivateKeys,
+        PrivateLimit,
+        private_bounds,
+        private_keys,
+        private_limit,
+    )
     from discreet.query.session.session import Session
-    from discreet.query.session.words import Expr, col
-    from discreet.query.stage import Stage
 
 _HOMES = {
     "catalogue": ("Catalogue", "CatalogueColumn", "CatalogueTable"),
-    "engine": ("Deadline", "Engine", "ExactCounts"),
-    "facts": ("ExpressionFacts", "Kind"),
-    "policy": ("Declared", "PublicTable", "Unit", "between", "boolean", "categories", "public", "text"),
-    "question": ("Query",),
-    "results": ("Cell", "AnswerColumn", "ReleaseTable"),
-    "session.builder": ("QueryBuilder",),
-    "session.joint": ("JointPlan", "JointRelease"),
-    "session.measures": (
-        "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum", "mode", "quantile", "sum",
-        "variance",
+    "engine": ("Deadline", "Engine", "ExactCounts", "Stage"),
+    "column_types": ("ExpressionFacts", "Kind"),
+    "policy": (
+        "Declared", "PublicTable", "Resources", "Unit", "between", "boolean", "categories", "public", "text",
     ),
-    "session.plan": ("Plan",),
+    "ast": ("Query",),
+    "results": ("Cell", "AnswerColumn", "ReleaseTable"),
+    "session.builder": (
+        "Expr", "QueryBuilder", "col", "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum",
+        "mode", "quantile", "sum", "variance",
+    ),
+    "session.plans": ("JointPlan", "JointRelease", "Plan"),
     "session.policy_file": ("Policy", "policy_schema", "read_policy"),
-    "session.private_bounds": ("PrivateBounds", "PrivateLimit", "private_bounds", "private_limit"),
-    "session.private_keys": ("PrivateKeys", "private_keys"),
-    "session.resources": ("Resources",),
+    "session.private_bounds_and_keys": (
+        "PrivateBounds", "PrivateKeys", "PrivateLimit", "private_bounds", "private_keys", "private_limit",
+    ),
     "session.session": ("Session",),
-    "session.words": ("Expr", "col"),
-    "stage": ("Stage",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from discreet.query.facts import Kind
+from discreet.query.column_types import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from discreet.query.facts import ExpressionFacts, Kind
+from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.policy import Unit
 
 __all__ = ["Catalogue", "CatalogueColumn", "CatalogueTable"]

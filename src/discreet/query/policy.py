@@ -1,9 +1,9 @@
-"""The custodian's word: whom to protect and what is publicly known. Nothing here is ever read from the data."""
+"""The custodian's word: whom to protect, what is publicly known, and what a query may use of the machine."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -11,9 +11,24 @@ from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive, positive_integer
-from discreet.query.facts import ExpressionFacts, Kind
+from discreet.query.column_types import ExpressionFacts, Kind
 
-__all__ = ["Declared", "PublicTable", "Unit", "between", "boolean", "categories", "public", "text"]
+__all__ = [
+    "ONLY_ADD_REMOVE",
+    "Declared",
+    "PublicTable",
+    "Resources",
+    "Unit",
+    "between",
+    "boolean",
+    "categories",
+    "public",
+    "text",
+]
+
+# --- policy ---
+# The custodian's word: whom to protect and what is publicly known. Nothing here is ever read from the data.
+
 
 Bound: TypeAlias = Number | date | datetime
 _EPOCH = datetime(1970, 1, 1)
@@ -193,3 +208,46 @@ def public(table: Any) -> PublicTable:
 
 
 UnitName: TypeAlias = Unit | Literal["row"]
+
+
+# --- resources: How much a question may use of the machine. Part of the policy: an analyst cannot change it. ---
+
+
+_LEAST_MEMORY = 64 << 20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """Seconds from the charge to the answer, bytes of memory, threads, and who is told how the time goes.
+
+    Rows are read in a process of its own: one for each question that is under way, which on Linux the kernel holds to
+    `memory` and what its libraries take, 320 MB and 32 MB for each thread. It is killed if it overruns.
+
+    `on_progress` gets the seconds that are gone and those that are allowed. It never hears how much is done: that would
+    tell how many rows there are.
+    """
+
+    seconds: Number = 600
+    memory: int = 3 << 30
+    threads: int | None = None  # as many as the machine has, up to eight
+    on_progress: Callable[[float, float], None] | None = None
+
+    def __post_init__(self) -> None:
+        positive(self.seconds, name="seconds")
+        if positive_integer(self.memory, name="memory") < _LEAST_MEMORY:
+            raise InvalidParameter(f"memory must be at least {_LEAST_MEMORY:,} bytes")
+        if self.threads is not None:
+            positive_integer(self.threads, name="threads")
+        if self.on_progress is not None and not callable(self.on_progress):
+            raise InvalidParameter("on_progress must be a function of the seconds gone and the seconds allowed")
+
+
+# --- refusals: Sentences that refuse, where several places say the same. ---
+
+
+ONLY_ADD_REMOVE = (
+    "a session hides whether somebody is in the data at all (add-remove of units): which rows a question keeps, and "
+    "how many, depends on who is there, so replace-one would promise less for the same noise and take the number of "
+    "units as public. Leave relation out"
+)

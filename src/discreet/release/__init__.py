@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.release.bundle import BundleFinding, Verified, verify_bundle, write_bundle
-    from discreet.release.declared import catalogue_of
-    from discreet.release.drafting.draft import Draft, draft_plan
-    from discreet.release.drafting.proposals import Proposal
-    from discreet.release.made_up import dummy
+    from discreet.release.cumulative.advance import NextCharge, advance, dummy_running, next_charge
+    from discreet.release.cumulative.series_price import PricedRunning, price_running
+    from discreet.release.draft.plan_draft import Draft, draft_plan
+    from discreet.release.draft.proposals import Proposal
+    from discreet.release.made_up_bundle import dummy
     from discreet.release.period import Every, Period, Schedule
     from discreet.release.plan import (
         Allowance,
@@ -30,30 +31,26 @@ if TYPE_CHECKING:
         TablePlan,
         Wish,
     )
-    from discreet.release.pricing.advice import to_reach
-    from discreet.release.pricing.checking import Checked, check
-    from discreet.release.pricing.priced_release import PricedRelease, PricedTable
-    from discreet.release.pricing.pricing import price
-    from discreet.release.profiling.plan import ProfilePlan, plan_profile
-    from discreet.release.profiling.profile import profile
-    from discreet.release.profiling.results import CellCount, ColumnProfile, Profile
+    from discreet.release.plan_declarations import catalogue_of
+    from discreet.release.plan_file.levels_and_families import sql_in
+    from discreet.release.plan_file.plan_reader import read_release_plan, release_plan_schema
+    from discreet.release.pricing.plan_check import Checked, check
+    from discreet.release.pricing.priced_release import PricedRelease, PricedTable, to_reach
+    from discreet.release.pricing.release_price import price
+    from discreet.release.profiling.profile_plan import ProfilePlan, plan_profile, profile
+    from discreet.release.profiling.profile_results import CellCount, ColumnProfile, Profile
+    from discreet.release.publication import publish
     from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
-    from discreet.release.publishing import publish
-    from discreet.release.reading.plan_file import read_release_plan, release_plan_schema
-    from discreet.release.reading.window import sql_in
-    from discreet.release.running.advancing import advance
-    from discreet.release.running.charging import NextCharge, dummy_running, next_charge
-    from discreet.release.running.pricing import PricedRunning, price_running
+    from discreet.release.schedule_status import ReleasedPeriod, Series, series
     from discreet.release.signatures import PublicKey, SigningKey, new_key, read_public_key, read_signing_key
-    from discreet.release.standing import ReleasedPeriod, Series, series
     from discreet.release.tidy import check_tidy, tidy_tables
 
 _HOMES = {
     "bundle": ("BundleFinding", "Verified", "verify_bundle", "write_bundle"),
-    "declared": ("catalogue_of",),
-    "made_up": ("dummy",),
-    "drafting.draft": ("Draft", "draft_plan"),
-    "drafting.proposals": ("Proposal",),
+    "plan_declarations": ("catalogue_of",),
+    "made_up_bundle": ("dummy",),
+    "draft.plan_draft": ("Draft", "draft_plan"),
+    "draft.proposals": ("Proposal",),
     "period": ("Every", "Period", "Schedule"),
     "plan": (
         "Allowance",
@@ -66,22 +63,19 @@ _HOMES = {
         "TablePlan",
         "Wish",
     ),
-    "pricing.advice": ("to_reach",),
-    "pricing.checking": ("Checked", "check"),
-    "pricing.priced_release": ("PricedRelease", "PricedTable"),
-    "pricing.pricing": ("price",),
-    "profiling.plan": ("ProfilePlan", "plan_profile"),
-    "profiling.profile": ("profile",),
-    "profiling.results": ("CellCount", "ColumnProfile", "Profile"),
-    "publishing": ("publish",),
+    "pricing.priced_release": ("PricedRelease", "PricedTable", "to_reach"),
+    "pricing.plan_check": ("Checked", "check"),
+    "pricing.release_price": ("price",),
+    "profiling.profile_plan": ("ProfilePlan", "plan_profile", "profile"),
+    "profiling.profile_results": ("CellCount", "ColumnProfile", "Profile"),
+    "publication": ("publish",),
     "published": ("LedgerMark", "Published", "PublishedTable", "RunningRelease"),
-    "reading.plan_file": ("read_release_plan", "release_plan_schema"),
-    "reading.window": ("sql_in",),
-    "running.advancing": ("advance",),
-    "running.charging": ("NextCharge", "dummy_running", "next_charge"),
-    "running.pricing": ("PricedRunning", "price_running"),
+    "plan_file.plan_reader": ("read_release_plan", "release_plan_schema"),
+    "plan_file.levels_and_families": ("sql_in",),
+    "cumulative.advance": ("NextCharge", "advance", "dummy_running", "next_charge"),
+    "cumulative.series_price": ("PricedRunning", "price_running"),
     "signatures": ("PublicKey", "SigningKey", "new_key", "read_public_key", "read_signing_key"),
-    "standing": ("ReleasedPeriod", "Series", "series"),
+    "schedule_status": ("ReleasedPeriod", "Series", "series"),
     "tidy": ("check_tidy", "tidy_tables"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

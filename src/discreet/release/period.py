@@ -9,7 +9,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["Every", "Period", "Schedule"]
+__all__ = ["Every", "Period", "Schedule", "release_key", "running_key"]
 
 
 @final
@@ -107,3 +107,17 @@ class Schedule:
             case Every.QUARTER if start.month % 3 == 1:
                 return f"{start.year}-Q{start.month // 3 + 1}"
         return f"{start.year}-{start.month:02d}"
+
+
+# --- keys ---
+# Under which keys the ledger has what a plan releases: a release of a period is charged once, and so is a series.
+
+
+def release_key(plan: object, label: object) -> str:
+    """Return the key of the release of a period, from the name of the plan and the label of the period."""
+    return f"release/{plan}/{label}"
+
+
+def running_key(plan: object, series: object) -> str:
+    """Return the key of a series, from the name of the plan and its own."""
+    return f"running/{plan}/{series}"

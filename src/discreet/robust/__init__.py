@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.coefficients import predict
-from discreet.robust.coinpress import CoinPressMean
-from discreet.robust.depth import DeepPoint
 from discreet.robust.design import Design, RegressionColumns
-from discreet.robust.fits import MEstimateFit, location_fit, median_absolute_deviation_of, proposal_2, regression_fit
 from discreet.robust.functionals import (
     Functional,
     HodgesLehmann,
@@ -22,22 +19,31 @@ from discreet.robust.functionals import (
     WinsorisedMean,
 )
 from discreet.robust.huber_query import HuberQuery, huber_query, propose_huber
-from discreet.robust.influence import breakdown_point, gross_error_sensitivity, influence_function
-from discreet.robust.location_scale import LocationAndScale
-from discreet.robust.locations import location
-from discreet.robust.means_without_bounds import coinpress_mean, location_and_scale
-from discreet.robust.noisy_statistics import NoisyStatistics
-from discreet.robust.private_location import PrivateLocation
-from discreet.robust.private_regression import PrivateRegression
-from discreet.robust.psi import Huber, Logistic, Psi, Quantile, Tukey
-from discreet.robust.refined import RefinedRegression
-from discreet.robust.regression_schedules import RegressionGradientDescent, RegressionNewton
-from discreet.robust.regressions import regression
-from discreet.robust.robustness import RobustnessReport
-from discreet.robust.robustness_report import robustness_report
-from discreet.robust.schedules import GradientDescent, Newton
-from discreet.robust.tukey_em import TukeyRegression
-from discreet.robust.utility import Expectation, asymptotic_noise, chaudhuri_hsu
+from discreet.robust.influence_functions import (
+    Expectation,
+    asymptotic_noise,
+    breakdown_point,
+    chaudhuri_hsu,
+    gross_error_sensitivity,
+    influence_function,
+)
+from discreet.robust.least_squares import NoisyStatistics
+from discreet.robust.location_queries import GradientDescent, Newton
+from discreet.robust.locations import PrivateLocation, location
+from discreet.robust.loss_functions import Huber, Logistic, Psi, Quantile, Tukey
+from discreet.robust.m_estimates import (
+    MEstimateFit,
+    location_fit,
+    median_absolute_deviation_of,
+    proposal_2,
+    regression_fit,
+)
+from discreet.robust.means_without_bounds import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
+from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_queries import RegressionGradientDescent, RegressionNewton
+from discreet.robust.regressions import PrivateRegression, regression
+from discreet.robust.robustness_report import RobustnessReport, robustness_report
+from discreet.robust.tukey_em import DeepPoint, TukeyRegression
 
 __all__ = [
     "AdaSSP",

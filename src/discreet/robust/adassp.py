@@ -10,18 +10,18 @@ from typing import final
 import numpy as np
 
 from discreet import noise as exact_noise
-from discreet.adaptive.eigenvalue import least_eigenvalue
-from discreet.mechanisms.budget import GaussianNoise
-from discreet.mechanisms.fields import check_noise_variance, read_relation, read_share, settle
+from discreet.adaptive.eigenvalue_bound import least_eigenvalue
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
+from discreet.mechanisms.parameters import check_noise_variance, read_relation, read_share, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import check_rows, coefficients_release
 from discreet.robust.design import Design, Integers, Records
-from discreet.robust.lens import Lens, bounded
-from discreet.robust.moments import Moments, NoisyMoments, exact_moments
-from discreet.robust.normal_model import quantile
+from discreet.robust.functionals import quantile
+from discreet.robust.noisy_moments import Moments, NoisyMoments, exact_moments
+from discreet.robust.reweighting import Lens, bounded
 
 __all__ = ["AdaSSP"]
 

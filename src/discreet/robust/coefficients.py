@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
-from discreet.mechanisms.accuracy import Accuracy, NoInterval
-from discreet.mechanisms.budget import GaussianNoise
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.additive_noise import GaussianNoise
+from discreet.mechanisms.release import Accuracy, Interval, NoInterval, Release
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
+from discreet.robust import functionals
 from discreet.robust.design import Design, Integers
 
-__all__ = ["NO_INTERVAL", "check_rows", "coefficients_release", "labels", "predict"]
+__all__ = [
+    "DROWNED",
+    "NOT_ASKED",
+    "NO_INTERVAL",
+    "EstimateAccuracy",
+    "accuracy_of",
+    "check_rows",
+    "coefficients_release",
+    "labels",
+    "predict",
+]
 
 NO_INTERVAL = NoInterval(
     reason="how noise on the moments moves the coefficients depends on the data: no interval follows from public "
@@ -75,3 +87,41 @@ def predict(coefficients: Sequence[Number], features: Any) -> NDArray[np.float64
         raise InvalidParameter("features must be a table with a column for each slope")
     found: NDArray[np.float64] = first + table @ np.array(slopes)
     return found
+
+
+# --- accuracy: How far an estimate may be from what it estimates: sampling and noise together. ---
+
+
+NOT_ASKED = NoInterval(reason="no budget was kept for the error of the estimate: say inference=True for an interval")
+DROWNED = NoInterval(
+    reason="the noise hides how steep the scores are, so no interval can be told: use more rows or a larger budget"
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateAccuracy:
+    """An interval for what the rows were sampled from, not for the exact estimate of the data at hand.
+
+    Its standard error was itself released with noise and paid for, so it may be told. The interval covers as often as
+    it says for many rows.
+    """
+
+    standard_error: float  # of sampling and of the noise
+    shift: float = 0.0  # from the estimate to the middle of the interval, where the estimate was shrunk
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: Fraction, confidence: Fraction) -> Interval:
+        reach = Fraction(functionals.quantile((1 + float(confidence)) / 2) * self.standard_error)
+        middle = value + Fraction(self.shift)
+        return middle - reach, middle + reach
+
+
+def accuracy_of(standard_error: float, shift: float = 0.0) -> Accuracy:
+    """Return the accuracy of an estimate, or that none can be told."""
+    if not math.isfinite(standard_error) or not math.isfinite(shift):
+        return DROWNED
+    return EstimateAccuracy(standard_error=standard_error, shift=shift)

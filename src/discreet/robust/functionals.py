@@ -1,20 +1,20 @@
-"""Estimators as functions of a distribution: their value, influence and breakdown at data and at the normal model."""
+"""Estimators as functions of a distribution: their value and breakdown, the normal model, and how roots are found."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol, final
 
 import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none
-from discreet.mechanisms.fields import settle
-from discreet.robust import normal_model
-from discreet.robust.psi import Floats, Psi, Quantile
-from discreet.robust.solving import fit_location, median_absolute_deviation, weighted_quantile
+from discreet.mechanisms.parameters import settle
+from discreet.robust.loss_functions import Floats, Huber, Psi, Quantile
 
 __all__ = [
     "Functional",
@@ -24,7 +24,151 @@ __all__ = [
     "MedianAbsoluteDeviation",
     "TrimmedMean",
     "WinsorisedMean",
+    "density",
+    "fit_location",
+    "fit_regression",
+    "mean",
+    "median_absolute_deviation",
+    "quantile",
+    "weighted_quantile",
 ]
+
+# --- normal_model: Expectations under the standard normal law, the model at which robust estimators are compared. ---
+
+
+_END = 12.0  # Beyond it the normal law has less than 1e-32.
+_NODES = 24  # In each piece of length one at most.
+
+
+def density(x: float) -> float:
+    """Return the standard normal density."""
+    return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def quantile(share: float) -> float:
+    """Return the standard normal quantile."""
+    from scipy.special import ndtri
+
+    return float(ndtri(share))
+
+
+def mean(function: Callable[[Floats], Floats], breaks: Iterable[float] = ()) -> float:
+    """Integrate a function that is smooth between its breaks, to about twelve digits."""
+    inner = [sign * at for at in breaks if 0 < at < _END for sign in (-1, 1)]
+    ends = np.unique(np.array([*np.arange(-_END, _END + 1), *inner]))
+    nodes, weights = _gauss()
+    half = np.diff(ends) / 2
+    points = (ends[:-1] + half)[:, None] + half[:, None] * nodes
+    masses = half[:, None] * weights * np.exp(-points * points / 2) / math.sqrt(2 * math.pi)
+    return float(np.sum(masses * function(points)))
+
+
+@lru_cache(1)
+def _gauss() -> tuple[Floats, Floats]:
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    return nodes, weights
+
+
+# --- solving ---
+# Roots and weighted fits by which M-estimates are found. What goes in is private, and so is what comes out.
+
+
+_ROUNDS = 200
+_CLOSE = 1e-13  # Relative to the scale.
+_CLOSE_FIT = 1e-10  # Relative to the largest coefficient.
+_WELL_CONDITIONED = 1e6
+_NORMAL_MAD = 0.6744897501960817  # The median of |Z|.
+
+
+def weighted_quantile(values: Floats, weights: Floats, q: float) -> float:
+    """Return the least value with the share `q` of the weight at or below it; of two that do, the middle."""
+    order = np.argsort(values, kind="stable")
+    ranked, below = values[order], np.cumsum(weights[order])
+    target = q * below[-1]
+    first = int(np.searchsorted(below, target * (1 - 1e-15), side="left"))
+    if first + 1 < ranked.size and np.isclose(below[first], target, rtol=1e-14, atol=0):
+        return float((ranked[first] + ranked[first + 1]) / 2)
+    return float(ranked[min(first, ranked.size - 1)])
+
+
+def median_absolute_deviation(values: Floats, weights: Floats) -> float:
+    """Return the median distance from the median, scaled to the deviation of a normal law."""
+    centre = weighted_quantile(values, weights, 0.5)
+    return weighted_quantile(np.abs(values - centre), weights, 0.5) / _NORMAL_MAD
+
+
+def fit_location(values: Floats, weights: Floats, psi: Psi, scale: float) -> float:
+    """Solve sum w psi((x - t) / s) = 0; for a psi that falls again, the root next to the median."""
+    if isinstance(psi, Quantile):
+        return weighted_quantile(values, weights, float(psi.q))
+    start = weighted_quantile(values, weights, 0.5)
+    return _bisected(values, weights, psi, scale) if psi.is_monotone else _iterated(values, weights, psi, scale, start)
+
+
+def _bisected(values: Floats, weights: Floats, psi: Psi, scale: float) -> float:
+    low, high = float(values.min()), float(values.max())
+    while high - low > _CLOSE * scale:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        rising = float(weights @ psi.psi((values - middle) / scale)) > 0
+        low, high = (middle, high) if rising else (low, middle)
+    return (low + high) / 2
+
+
+def _iterated(values: Floats, weights: Floats, psi: Psi, scale: float, start: float) -> float:
+    """Reweight: each round lowers the loss, from the median on."""
+    centre = start
+    for _ in range(_ROUNDS):
+        shares = weights * _ratio(psi, (values - centre) / scale)
+        total = float(shares.sum())
+        moved = float(shares @ values) / total if total > 0 else centre
+        if abs(moved - centre) <= _CLOSE * scale:
+            return moved
+        centre = moved
+    return centre
+
+
+def fit_regression(rows: Floats, targets: Floats, leverages: Floats, psi: Psi, scale: float) -> Floats:
+    """Solve sum v x psi((y - x b) / s) = 0 by reweighted least squares.
+
+    It starts from the least-squares fit; for a psi that falls again from Huber's, or all residuals might be too far.
+    """
+    if psi.is_monotone:
+        found = _least_squares(rows, targets, leverages)
+    else:
+        found = fit_regression(rows, targets, leverages, Huber(), scale)
+    for _ in range(_ROUNDS):
+        shares = leverages * _ratio(psi, (targets - rows @ found) / scale)
+        moved = _least_squares(rows, targets, shares)
+        if np.max(np.abs(moved - found)) <= _CLOSE_FIT * max(1.0, float(np.max(np.abs(moved)))):
+            return moved
+        found = moved
+    return found
+
+
+def _least_squares(rows: Floats, targets: Floats, weights: Floats) -> Floats:
+    """Solve the normal equations, which is quick, unless they are nearly singular."""
+    weighted = rows * weights[:, None]
+    gram = weighted.T @ rows
+    if np.linalg.cond(gram) < _WELL_CONDITIONED:
+        return np.asarray(np.linalg.solve(gram, weighted.T @ targets), dtype=np.float64)
+    roots = np.sqrt(weights)
+    found, _, rank, _ = np.linalg.lstsq(rows * roots[:, None], targets * roots, rcond=None)
+    if rank < rows.shape[1]:
+        raise InvalidParameter("the rows do not determine the coefficients: leave out columns that follow from others")
+    return np.asarray(found, dtype=np.float64)
+
+
+def _ratio(psi: Psi, u: Floats) -> Floats:
+    """Return psi(u) / u, and the slope at zero where u is zero."""
+    size = np.maximum(np.abs(u), 1e-9)  # A quantile loss has an infinite ratio at zero.
+    return psi.psi(np.copysign(size, u)) / np.copysign(size, u)
+
+
+# --- functionals ---
+# Estimators as functions of a distribution: their value, influence and breakdown at data and at the normal model.
+
 
 _MOST_PAIRS = 4000  # Values; their pairwise means fill the memory beyond.
 
@@ -99,7 +243,7 @@ class MLocation:
 
     def asymptotic_variance(self) -> float:
         """Return the variance of sqrt(n) times the estimate at the standard normal law."""
-        return normal_model.mean(lambda x: self.influence(x) ** 2, self._breaks)
+        return mean(lambda x: self.influence(x) ** 2, self._breaks)
 
     @property
     def _unit(self) -> float:
@@ -111,13 +255,13 @@ class MLocation:
 
     @property
     def _centre(self) -> float:
-        return normal_model.quantile(float(self.psi.q)) if isinstance(self.psi, Quantile) else 0.0
+        return quantile(float(self.psi.q)) if isinstance(self.psi, Quantile) else 0.0
 
     def _slope(self) -> float:
         """Return minus the derivative in t of the mean of psi, times the scale."""
         if isinstance(self.psi, Quantile):
-            return normal_model.density(self._centre) * self._unit
-        return normal_model.mean(lambda x: self.psi.derivative(x / self._unit), self._breaks)
+            return density(self._centre) * self._unit
+        return mean(lambda x: self.psi.derivative(x / self._unit), self._breaks)
 
 
 @final
@@ -142,11 +286,11 @@ class TrimmedMean:
         return float(kept @ values[order]) / (high - low)
 
     def influence(self, points: Floats) -> Floats:
-        end = normal_model.quantile(1 - float(self.share))
+        end = quantile(1 - float(self.share))
         return np.clip(points, -end, end) / (1 - 2 * float(self.share))
 
     def gross_error_sensitivity(self) -> float:
-        return normal_model.quantile(1 - float(self.share)) / (1 - 2 * float(self.share))
+        return quantile(1 - float(self.share)) / (1 - 2 * float(self.share))
 
 
 @final
@@ -176,8 +320,8 @@ class WinsorisedMean:
         return sum(self._end_and_jump())
 
     def _end_and_jump(self) -> tuple[float, float]:
-        end = normal_model.quantile(1 - float(self.share))
-        return end, float(self.share) / normal_model.density(end)
+        end = quantile(1 - float(self.share))
+        return end, float(self.share) / density(end)
 
 
 @final
@@ -220,11 +364,11 @@ class MedianAbsoluteDeviation:
         return np.where(np.abs(points) < self._middle, -1.0, 1.0) * self.gross_error_sensitivity()
 
     def gross_error_sensitivity(self) -> float:
-        return 1 / (4 * self._middle * normal_model.density(self._middle))
+        return 1 / (4 * self._middle * density(self._middle))
 
     @property
     def _middle(self) -> float:
-        return normal_model.quantile(0.75)
+        return quantile(0.75)
 
 
 def _read_half(share: Number) -> Fraction:

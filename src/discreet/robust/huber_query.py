@@ -19,23 +19,23 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.adaptive.exponential_maximum import RELATIVE_ERROR, Peak, tallest
 from discreet.adaptive.order_queries import farthest
 from discreet.adaptive.proposals import split_epsilon
 from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
-from discreet.mechanisms.budget import LaplaceNoise, Sensitivity
+from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.fields import read_relation, settle
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
+from discreet.mechanisms.parameters import read_relation, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust.psi import Huber
+from discreet.robust.loss_functions import Huber
 
 __all__ = ["HuberQuery", "ScoreSum", "huber_query", "propose_huber"]
 

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, final
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.adaptive.charging import charge
-from discreet.adaptive.no_answer import NoAnswer
+from discreet.adaptive.paid_release import NoAnswer, charge
 from discreet.adaptive.proposals import split_epsilon
 from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
-from discreet.exact import positive, positive_integer
-from discreet.mechanisms.fields import read_relation, read_share, settle, small_delta
-from discreet.mechanisms.release import Release
-from discreet.privacy.events import Event
+from discreet.exact import integer, positive, positive_integer
+from discreet.mechanisms.parameters import read_relation, read_share, settle, small_delta
+from discreet.mechanisms.release import NoInterval, Release
+from discreet.noise.lazy_bits import compare, extend, revealed
+from discreet.privacy.events import ApproxDP, Event
+from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import labels
-from discreet.robust.depth import DeepPoint
-from discreet.robust.design import Design, Integers, Records
+from discreet.robust.design import Design, Records
 
-__all__ = ["TukeyRegression", "block_fits"]
+if TYPE_CHECKING:
+    from flint import arb
+
+__all__ = ["DeepPoint", "TukeyRegression", "block_fits"]
 
 _STEPS = 1 << 20  # To a coefficient of one, within the frame.
 
@@ -141,3 +149,225 @@ def _fit(moments: list[list[int]], reach: int, *, failed: int) -> list[int]:
         return [failed] * size
     found = (Fraction(int(solved[i, 0].p), int(solved[i, 0].q)) for i in range(size))
     return [min(max(round(value * _STEPS), -reach), reach) for value in found]
+
+
+# --- depth: A point deep among others, chosen by an exponential mechanism among those that are deep enough. ---
+
+
+Integers: TypeAlias = NDArray[np.int64]
+Box: TypeAlias = list[tuple[int, int]]  # ends of each coordinate, both inside
+
+_FIXED = 20  # Bits behind the point of logarithms of volumes.
+_DOUBT = 1e-6  # Of a step: far more than the error of a float logarithm.
+_FAR = 1 << 52
+_WIDEST = 1 << 50
+_REASON = NoInterval(reason="how deep points spread depends on the data: no interval follows from public facts")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeepPoint:
+    """Choose a grid point by its depth among `count` points: the least number of them on a side of it, in any
+    coordinate. Points less deep than `depth` are never chosen.
+
+    Guarantee   (epsilon, delta) between neighbours that are both safe, where one unit changes one of the points. It is
+                to be released inside a test of `distance`, the number of points that must change before the data may
+                be unsafe.
+    Theorem     Write V_i for the number of grid points of depth i or more, W for the sum of exp(epsilon depth / 2)
+                over those of depth t or more. Changing a point changes depths by one at most. So probabilities of
+                points that stay deep enough change by e^(epsilon / 2) and by the ratio of the sums, at most
+                e^(epsilon / 2) (1 + N_(t-1) e^(epsilon (t-1) / 2) / W), and points that do not stay have mass
+                N_t e^(epsilon t / 2) / W, N_i = V_i - V_(i+1). Data are safe if e^(epsilon / 2) V_(t-1)
+                e^(epsilon t / 2) <= delta W. After k changes V_i is at least V_(i+k) and at most V_(i-k) of before, and
+                W is at least any one V_i e^(epsilon i / 2). [AJRV23, MT07]
+    Utility     the deepest points are near the coordinatewise median; noise follows how far the points spread.
+    """
+
+    low: int  # of every coordinate, in steps
+    high: int
+    dimension: int
+    count: int
+    depth: int
+    epsilon: Fraction
+    delta: Fraction
+    relation: Relation
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        settle(
+            self,
+            low=integer(self.low, name="low"),
+            high=integer(self.high, name="high"),
+            dimension=positive_integer(self.dimension, name="dimension"),
+            count=positive_integer(self.count, name="count"),
+            depth=positive_integer(self.depth, name="depth"),
+            epsilon=positive(self.epsilon, name="epsilon"),
+            delta=small_delta(self.delta, population=None),
+        )
+        if not self.low < self.high or max(-self.low, self.high) > _WIDEST:
+            raise InvalidParameter("low must be below high, both within 2^50 steps of zero")
+        if self.depth > (self.count + 1) // 2:
+            raise InvalidParameter("depth must be at most half of count: deeper points need not exist")
+
+    @property
+    def event(self) -> ApproxDP:
+        return ApproxDP(self.epsilon, self.delta)
+
+    def release(self, points: Any) -> Release[tuple[int, ...]]:
+        """Choose a point, in steps. By itself this is private between safe data only."""
+        ordered = self._ordered(points)
+        deepest = self._deepest(ordered)
+        sizes = [self._size(ordered, level) for level in range(self.depth, deepest + 2)]
+        level = self.depth + _picked(lambda: self._weights(sizes))
+        inner = self._box(ordered, level + 1) if level < deepest else None
+        return Release(
+            value=_within_shell(self._box(ordered, level), inner),
+            event=self.event,
+            relation=self.relation,
+            accuracy=_REASON,
+        )
+
+    def distribution(self, points: Any) -> Outcomes:
+        """List the law over all points of a small grid."""
+        ordered = self._ordered(points)
+        levels = {}
+        for place in product(range(self.low, self.high + 1), repeat=self.dimension):
+            level = self.depth_of(ordered, place)
+            if level >= self.depth:
+                levels[place] = level
+        weights = {place: (ball(self.epsilon) * level / 2).exp() for place, level in levels.items()}
+        total = sum(weights.values(), ball(0))
+        return Outcomes({place: weight / total for place, weight in weights.items()})
+
+    def depth_of(self, points: Any, place: Sequence[int]) -> int:
+        """Return the least number of points on a side of a place, its own side included. This is private."""
+        table = self._ordered(points)
+        return int(min((table <= np.array(place)).sum(axis=0).min(), (table >= np.array(place)).sum(axis=0).min()))
+
+    def distance(self, points: Any) -> int:
+        """Return how many points may change, less than that being surely safe. One point moves it by one at most.
+
+        It compares whole numbers that only grow with the width of a box, so no rounding makes it jump.
+        """
+        logs = self._logarithms(self._ordered(points))
+        low, high = 0, self.count + 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._safe_within(logs, middle - 1) else (low, middle - 1)
+        return low
+
+    def _safe_within(self, logs: list[int], changes: int) -> bool:
+        """Tell whether data are surely safe after so many changes, in fixed-point logarithms of V_0, V_1, …"""
+        wide = logs[max(self.depth - 1 - changes, 0)] + self.dimension  # Each logarithm was rounded down.
+        rate = self.epsilon * (1 << _FIXED) / 2
+        start = self.depth + changes
+        best = max((logs[i] + math.floor(rate * (i - start)) for i in range(start, len(logs))), default=-_FAR)
+        return wide + math.ceil(rate) + self._log_inverse_delta() <= best
+
+    def _log_inverse_delta(self) -> int:
+        with precision(128):
+            return math.ceil(bounds(-ball(self.delta).log() * (1 << _FIXED))[1])
+
+    def _logarithms(self, ordered: Integers) -> list[int]:
+        """Return floors of the logarithms of V_0 and on, each the sum of floors for its coordinates."""
+        levels = range(self._deepest(ordered) + 1)
+        boxes = [self._box(ordered, level) for level in levels]
+        widths = np.array([[last - first + 1 for first, last in box] for box in boxes], dtype=np.int64)
+        return [int(total) for total in _floor_logarithms(widths).sum(axis=1)]
+
+    def _ordered(self, points: Any) -> Integers:
+        table = np.asarray(points, dtype=np.int64).reshape(self.count, self.dimension)
+        return np.sort(np.clip(table, self.low, self.high), axis=0)
+
+    def _deepest(self, ordered: Integers) -> int:
+        """Return the largest depth that some place has."""
+        level = (self.count + 1) // 2
+        while level < self.count and (ordered[level] <= ordered[self.count - level - 1]).all():
+            level += 1
+        return level
+
+    def _box(self, ordered: Integers, level: int) -> Box:
+        """Return where the depth is at least `level`; the boxes shrink from one level to the next."""
+        if level <= 0:
+            return [(self.low, self.high)] * self.dimension
+        return [(int(a), int(b)) for a, b in zip(ordered[level - 1], ordered[self.count - level], strict=True)]
+
+    def _size(self, ordered: Integers, level: int) -> int:
+        if level > self._deepest(ordered):
+            return 0
+        return math.prod(last - first + 1 for first, last in self._box(ordered, level))
+
+    def _weights(self, sizes: list[int]) -> list[arb]:
+        """Enclose the weight of each shell, over that of one point of the deepest."""
+        rate = self.epsilon / 2
+        top = len(sizes) - 2
+        return [ball(sizes[i] - sizes[i + 1]) * ball(rate * (i - top)).exp() for i in range(len(sizes) - 1)]
+
+
+def _floor_logarithms(widths: Integers) -> Integers:
+    """Return floor(2^20 ln w), exactly: by floats, and by balls where they are too close to a whole number."""
+    scaled = np.log(widths) * (1 << _FIXED)
+    floors: Integers = np.floor(scaled).astype(np.int64)
+    doubtful = (np.abs(scaled - np.rint(scaled)) < _DOUBT) & (widths > 1)
+    for place in zip(*np.nonzero(doubtful), strict=True):
+        floors[place] = _floor_logarithm(int(widths[place]))
+    return floors
+
+
+def _floor_logarithm(width: int) -> int:
+    bits = 128
+    while True:
+        with precision(bits):
+            floor = (ball(width).log() * (1 << _FIXED)).floor().unique_fmpz()
+        if floor is not None:
+            return int(floor)
+        bits *= 2
+
+
+def _picked(weights: Callable[[], Sequence[arb]]) -> int:
+    """Return an index with probability in proportion to its weight, which is enclosed ever more closely."""
+    prefix, bits = revealed()
+    while True:
+        with precision(bits + 128):
+            found = _index(weights(), prefix, bits)
+        if found is not None:
+            return found
+        prefix, bits = extend(prefix, bits)
+
+
+def _index(weights: Sequence[arb], prefix: int, bits: int) -> int | None:
+    total = sum(weights, ball(0))
+    reached = ball(0)
+    for index, weight in enumerate(weights[:-1]):
+        reached += weight
+        below = compare(reached / total, prefix, bits)
+        if below is None:
+            return None
+        if below:
+            return index
+    return len(weights) - 1
+
+
+def _within_shell(outer: Box, inner: Box | None) -> tuple[int, ...]:
+    """Return a uniform point of a box that is not in another inside it: the first coordinate to leave that is drawn.
+
+    The points whose first such coordinate is j: inside before j, outside at j, anywhere after it.
+    """
+    if inner is None:
+        return tuple(_uniform(first, last) for first, last in outer)
+    wide = [last - first + 1 for first, last in outer]
+    narrow = [last - first + 1 for first, last in inner]
+    sizes = [math.prod(narrow[:j]) * (wide[j] - narrow[j]) * math.prod(wide[j + 1 :]) for j in range(len(wide))]
+    leaving = _picked(lambda: [ball(size) for size in sizes])
+    before = [_uniform(first, last) for first, last in inner[:leaving]]
+    after = [_uniform(first, last) for first, last in outer[leaving + 1 :]]
+    return *before, _outside(outer[leaving], inner[leaving]), *after
+
+
+def _outside(wide: tuple[int, int], narrow: tuple[int, int]) -> int:
+    place = _uniform(wide[0], wide[1] - (narrow[1] - narrow[0] + 1))
+    return place if place < narrow[0] else place + narrow[1] - narrow[0] + 1
+
+
+def _uniform(first: int, last: int) -> int:
+    return first + noise.uniform(last - first + 1)

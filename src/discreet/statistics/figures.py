@@ -12,14 +12,13 @@ import numpy as np
 from discreet import plots
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, up
-from discreet.mechanisms.accuracy import NoiseAccuracy
-from discreet.mechanisms.fields import read_confidence
+from discreet.mechanisms.parameters import read_confidence
+from discreet.mechanisms.release import NoiseAccuracy
 from discreet.mechanisms.text import plain
 from discreet.noise.laws import Law
 from discreet.plots.curves import Floats, Read
 from discreet.privacy import guarantee
-from discreet.privacy.along import deltas
-from discreet.privacy.curves import PrivacyCurve
+from discreet.privacy.curves import PrivacyCurve, deltas
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 

@@ -11,19 +11,16 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.adaptive.clipped_mean import ClippedMean
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
 from discreet.adaptive.order_queries import trimmed_mean_query
-from discreet.adaptive.pure_recipes import polynomial
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
-from discreet.adaptive.tuning import best_recipe
-from discreet.mechanisms.budget import GaussianNoise, LaplaceNoise, Noise
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation
+from discreet.statistics.chooser_inputs import TYPICAL, WIDE, ChooserInputs, Predicted, with_bias
 from discreet.statistics.expected import Floats
-from discreet.statistics.facts import ChooserInputs
-from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, with_bias
 
 __all__ = ["ClampedMean", "FoundBoundsMean", "TrimmedMeanMethod"]
 

@@ -11,25 +11,22 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.adaptive.delta_recipes import laplace
+from discreet.adaptive.approximate_recipes import laplace
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
 from discreet.adaptive.order_queries import OrderQuery, median_query, quantile_query
 from discreet.adaptive.proposals import propose_median, propose_quantile
 from discreet.adaptive.propose_test_release import ProposeTestRelease
-from discreet.adaptive.pure_recipes import polynomial
-from discreet.adaptive.recipe import Recipe
-from discreet.adaptive.smooth import SmoothSensitivityMechanism
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.stability import DistanceTest
-from discreet.adaptive.tuning import best_recipe
 from discreet.balls import precision
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.quantile_among import QuantileAmong
-from discreet.mechanisms.ranked import Ranked
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.relation import Relation
+from discreet.statistics.chooser_inputs import TYPICAL, WIDE, ChooserInputs, Predicted, noise_errors, of_weights
 from discreet.statistics.expected import Floats
-from discreet.statistics.facts import ChooserInputs
-from discreet.statistics.predicted import TYPICAL, WIDE, Predicted, noise_errors, of_weights
 
 __all__ = ["CandidateQuantile", "ExponentialQuantile", "ProposedQuantile", "SmoothQuantile"]
 

@@ -8,22 +8,22 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from discreet.adaptive.no_answer import NoAnswer
+from discreet.adaptive.paid_release import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
-from discreet.mechanisms.budget import GaussianNoise
-from discreet.mechanisms.fields import small_delta
+from discreet.mechanisms.additive_noise import GaussianNoise
+from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.design import Design, Records, RegressionColumns
+from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.named_bounds import bounds_in_order, column_names
-from discreet.robust.noisy_statistics import NoisyStatistics
-from discreet.robust.refined import RefinedRegression
+from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.tukey_em import TukeyRegression
+from discreet.statistics.budget_and_payment import Bounds, noise_from, pay, public_size
 from discreet.statistics.columns import reader_for
-from discreet.statistics.paying import Bounds, noise_from, pay, public_size
 
 __all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
 

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from discreet.synth import diffusion, domain, merf, tables
     from discreet.synth.domain import Category, Domain, Images, Numeric
     from discreet.synth.domain.domain_file import read_domain
-    from discreet.synth.domain.of_session import domain_of_session
-    from discreet.synth.model import SyntheticImageModel, SyntheticModel
-    from discreet.synth.pictures import SyntheticImages
-    from discreet.synth.plans import SynthesisPlan
+    from discreet.synth.domain.source_tables import domain_of_session
+    from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
+    from discreet.synth.model_files import load
     from discreet.synth.promise import Promise
-    from discreet.synth.saving import load
     from discreet.synth.synthesis import plan, synthesize
-    from discreet.synth.table import SyntheticTable
+    from discreet.synth.synthesis_plan import SynthesisPlan
+    from discreet.synth.synthetic_table import SyntheticImages, SyntheticTable
 
 __all__ = [
     "Category",
@@ -54,13 +53,13 @@ _HOMES = {
     "Images": "domain",
     "Numeric": "domain",
     "Promise": "promise",
-    "SynthesisPlan": "plans",
-    "SyntheticImageModel": "model",
-    "SyntheticImages": "pictures",
-    "SyntheticModel": "model",
-    "SyntheticTable": "table",
-    "domain_of_session": "domain.of_session",
-    "load": "saving",
+    "SynthesisPlan": "synthesis_plan",
+    "SyntheticImageModel": "fitted_models",
+    "SyntheticImages": "synthetic_table",
+    "SyntheticModel": "fitted_models",
+    "SyntheticTable": "synthetic_table",
+    "domain_of_session": "domain.source_tables",
+    "load": "model_files",
     "plan": "synthesis",
     "read_domain": "domain.domain_file",
     "synthesize": "synthesis",

@@ -8,7 +8,8 @@ have bounded what one unit brings. Whatever a fitted model holds was released: i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
@@ -23,7 +24,7 @@ from discreet.synth.domain.coding import TableRows
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import ImageRows, Images
 
-__all__ = ["Document", "FitPlan", "FittedImages", "FittedTable", "ImageMethod", "TableMethod", "Terms"]
+__all__ = ["Document", "FitPlan", "FittedImages", "FittedTable", "ImageMethod", "TableMethod", "Terms", "progress_line"]
 
 Document: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # JSON, and arrays for a safetensors file
 D = TypeVar("D")
@@ -107,3 +108,25 @@ class FittedImages(Protocol):
 
     def document(self) -> Document:
         """Return everything that is to be saved."""
+
+
+# --- progress: A line that shows how far a fit is: steps of a public plan, never rows. ---
+
+
+@contextmanager
+def progress_line(what: str, steps: int, *, shown: bool) -> Iterator[Callable[[str], None]]:
+    """Show a line on stderr while a fit goes on; call what is yielded after every step, with a word about the next."""
+    if not shown:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=steps, told="")
+
+        def tell(word: str) -> None:
+            progress.update(task, advance=1, told=word)
+
+        yield tell

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from discreet.privacy.outcomes import Outcomes
 from discreet.verify.checking import SLACK, check, check_renyi
-from discreet.verify.claim import Claim, DivergenceMeasure
-from discreet.verify.exhaustive import ExhaustiveSensitivity, l1, sensitivity, squared_l2
-from discreet.verify.report import Finding, Verification
-from discreet.verify.small_worlds import Worlds, worlds
+from discreet.verify.claim import Claim, DivergenceMeasure, Finding, Verification
+from discreet.verify.small_worlds import ExhaustiveSensitivity, Worlds, l1, sensitivity, squared_l2, worlds
 
 __all__ = [
     "SLACK",

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import replayed
 
-from discreet.query.bounding import ContributionBounds, RowChunk, keys, ordering, spill, tally
+from discreet.query.bounding import ContributionBounds, RowChunk, packed_columns, row_store, sorted_blocks, tally
 
 SMALL = (everything(-3, 4, centre=1), everything(0, 9))
 WIDE = (everything(-(2**52), 2**52, centre=5), everything(-(2**51), 2**51))
@@ -95,8 +95,8 @@ def how() -> list[dict[str, int]]:
 def test_no_order_chunks_threads_or_memory_change_a_bit(
     name: str, measures: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordering, "_WORTH", 16)  # So that threads and blocks take part at this size too.
-    monkeypatch.setattr(ordering, "_BLOCK", 32)
+    monkeypatch.setattr(sorted_blocks, "_WORTH", 16)  # So that threads and blocks take part at this size too.
+    monkeypatch.setattr(sorted_blocks, "_BLOCK", 32)
     kind, units = KINDS[name]
     rows, bound = made(300, units, 5, (5, 10), label=3), ContributionBounds(max_groups=2, max_rows=2)
     expected = theirs(rows, 5, bound, measures)
@@ -138,7 +138,9 @@ def test_no_rows_at_all_are_counted_as_none() -> None:
 def test_units_are_taken_one_half_after_the_other_where_a_word_is_too_narrow(
     word: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_WORD", word)  # As if words were short: 3 bits of group, up to 9 of row numbers.
+    monkeypatch.setattr(
+        packed_columns, "_KEYS_WORD", word
+    )  # As if words were short: 3 bits of group, up to 9 of row numbers.
     rows, bound = made(300, list(range(-40, 40)), 6, (5, 10), label=5), ContributionBounds(max_groups=2, max_rows=2)
     assert ours(rows, 6, bound, WIDE) == theirs(rows, 6, bound, WIDE)
 
@@ -179,4 +181,4 @@ def test_partitions_hold_whole_units() -> None:
             memory=1,
         )
     assert result.rows.tolist() == [100]
-    assert spill._PARTITIONS > 1
+    assert row_store._PARTITIONS > 1

@@ -13,7 +13,7 @@ import pytest
 from recorded import replayed
 from statistical import fits, rejects
 
-from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, choosing, payload, tally
+from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, packed_columns, selection, tally
 from discreet.query.bounding.secret import Secret
 
 NAMES = np.zeros((1, 2), np.uint64)
@@ -48,7 +48,7 @@ def test_few_are_chosen_uniformly_over_all_draws(size: int, some: int) -> None:
     seen: Counter[frozenset[int]] = Counter()
     for draws in itertools.product(*map(range, limits)):
         told = Told([lanes(*map(word_for, draws, limits))])
-        chosen = choosing.choose(np.array([size]), some, NAMES, STREAM, told)  # type: ignore[arg-type]
+        chosen = selection.choose(np.array([size]), some, NAMES, STREAM, told)  # type: ignore[arg-type]
         seen[frozenset(chosen[:, 0].tolist())] += 1
     assert all(len(subset) == some for subset in seen)
     assert len(seen) == comb(size, some)
@@ -56,20 +56,20 @@ def test_few_are_chosen_uniformly_over_all_draws(size: int, some: int) -> None:
 
 
 def test_many_are_chosen_uniformly_over_all_orders_of_tags(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_FEW", 0)
+    monkeypatch.setattr(selection, "_FEW", 0)
     seen: Counter[frozenset[int]] = Counter()
     for tags in itertools.permutations(range(5)):
         told = Told([(tag, 0) for tag in tags])
-        chosen = choosing.choose(np.array([5]), 2, NAMES, STREAM, told)  # type: ignore[arg-type]
+        chosen = selection.choose(np.array([5]), 2, NAMES, STREAM, told)  # type: ignore[arg-type]
         seen[frozenset(chosen[:, 0].tolist())] += 1
     assert len(seen) == comb(5, 2)
     assert set(seen.values()) == {12}
 
 
 def test_equal_first_words_of_tags_are_told_apart_by_the_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_FEW", 0)
+    monkeypatch.setattr(selection, "_FEW", 0)
     told = Told([(7, 2), (7, 1), (7, 0)])
-    chosen = choosing.choose(np.array([3]), 2, NAMES, STREAM, told)  # type: ignore[arg-type]
+    chosen = selection.choose(np.array([3]), 2, NAMES, STREAM, told)  # type: ignore[arg-type]
     assert sorted(chosen[:, 0].tolist()) == [1, 2]
 
 
@@ -84,7 +84,7 @@ def test_words_that_would_make_a_place_likelier_are_drawn_again(limit: int) -> N
         assert end - start == accepted
         for word in {first, start, end - 1}:
             told = {0: lanes(word), 2**16: lanes(-(-2 * 2**32 // limit) - 1)}
-            drawn = choosing._few(np.array([limit]), 1, NAMES, STREAM.astype(np.uint64), Told(told))  # type: ignore[arg-type]
+            drawn = selection._few(np.array([limit]), 1, NAMES, STREAM.astype(np.uint64), Told(told))  # type: ignore[arg-type]
             assert drawn.tolist() == [[place if word >= start else 1]]
 
 
@@ -94,13 +94,13 @@ def subsets(size: int, some: int, count: int = 60_000) -> list[int]:
     names = secret.names_of_integers(np.arange(count))
     sizes, streams = np.full(count, size), np.full(count, 3)
     number = {subset: place for place, subset in enumerate(itertools.combinations(range(size), some))}
-    return [number[tuple(sorted(row))] for row in choosing.choose(sizes, some, names, streams, secret).T.tolist()]
+    return [number[tuple(sorted(row))] for row in selection.choose(sizes, some, names, streams, secret).T.tolist()]
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("few", [16, 0], ids=["few", "many"])
 def test_subsets_follow_the_uniform_law(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_FEW", few)
+    monkeypatch.setattr(selection, "_FEW", few)
     many = comb(5, 2)
     sample = subsets(5, 2)
     assert fits(sample, [1 / many] * many)
@@ -112,10 +112,10 @@ def test_subsets_follow_the_uniform_law(few: int, monkeypatch: pytest.MonkeyPatc
 def test_drawing_with_replacement_or_without_floyds_rule_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     def repaired(sizes: Any, some: int, names: Any, streams: Any, secret: Any) -> Any:
         """Take the next place if one is taken, instead of the last."""
-        first, second = choosing._below(np.stack([sizes, sizes - 1]), names, streams, secret)
+        first, second = selection._below(np.stack([sizes, sizes - 1]), names, streams, secret)
         return np.stack([first, np.where(second == first, (second + 1) % sizes, second)])
 
-    monkeypatch.setattr(choosing, "_few", repaired)
+    monkeypatch.setattr(selection, "_few", repaired)
     assert rejects(subsets(4, 2), [1 / 6] * 6)
 
 
@@ -143,7 +143,7 @@ def test_kept_rows_follow_the_uniform_law(high: int) -> None:
 
 @pytest.mark.statistical
 def test_first_rows_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choosing, "_few", lambda sizes, some, *rest: np.tile(np.arange(some)[:, None], len(sizes)))
+    monkeypatch.setattr(selection, "_few", lambda sizes, some, *rest: np.tile(np.arange(some)[:, None], len(sizes)))
     assert rejects(kept_levels(7, BoundedColumn(low=0, high=7, values=True)), [1 / 7] * 7)
 
 
@@ -184,5 +184,5 @@ def test_tags_by_row_number_are_caught_by_order(monkeypatch: pytest.MonkeyPatch)
 
     orders = place, place[::-1]
     assert total(orders[0]) == total(orders[1])
-    monkeypatch.setattr(payload.Numbered, "arrange", lambda *_: None)
+    monkeypatch.setattr(packed_columns.Numbered, "arrange", lambda *_: None)
     assert total(orders[0]) != total(orders[1])

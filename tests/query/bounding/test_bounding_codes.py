@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.query.bounding import rowsort
-from discreet.query.bounding.identity import (
+from discreet.query.bounding import packed_columns
+from discreet.query.bounding.secret import Secret
+from discreet.query.bounding.string_packing import Letters, Spelling
+from discreet.query.bounding.unit_codes import (
     ListedUnits,
     NumberUnits,
     SpelledUnits,
@@ -18,15 +20,13 @@ from discreet.query.bounding.identity import (
     numbered,
     spelled,
 )
-from discreet.query.bounding.secret import Secret
-from discreet.query.bounding.spelling import Letters, Spelling
 
 ROW = st.tuples(st.integers(0, 2), st.integers(-3, 3), st.sampled_from([0, 1, 2**62, -(2**63)]))
 
 
 def ordered(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     sets, *columns = (np.array([row[place] for row in rows], np.int64) for place in range(3))
-    order = rowsort.in_order(columns, sets, 3)
+    order = packed_columns.in_order(columns, sets, 3)
     assert sorted(order.tolist()) == list(range(len(rows)))
     return [rows[place] for place in order]
 
@@ -35,7 +35,7 @@ def ordered(rows: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
 @given(rows=st.lists(ROW, min_size=1, max_size=30))
 def test_rows_are_in_order_for_all_rows(word: int, rows: list[tuple[int, ...]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rowsort, "_WORD", word)
+        patch.setattr(packed_columns, "_ROWSORT_WORD", word)
         assert ordered(rows) == sorted(rows)
 
 

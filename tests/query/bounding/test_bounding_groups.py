@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import GroupKeys, KeyColumn, groups
+from discreet.query.bounding import GroupKeys, KeyColumn, group_codes
 
 KEY = st.none() | st.sampled_from(["", "a", "b", "é", "é"])
 NUMBER = st.none() | st.sampled_from([0.0, -0.0, 1.5, -2.0, float("nan"), float("inf")])
@@ -59,7 +59,7 @@ def test_codes_do_not_depend_on_the_order_of_rows_or_how_often_they_occur() -> N
 
 @pytest.mark.parametrize("table", [1 << 22, 0], ids=["looked up", "searched"])
 def test_keys_that_are_no_group_have_no_code(table: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(groups, "_TABLE", table)
+    monkeypatch.setattr(group_codes, "_TABLE", table)
     found = GroupKeys.found_in([pa.array(["a", "b"]), pa.array([1, 2], pa.int32())])
     codes = found.codes([pa.array(["a", "a", "c", "b", None]), pa.array([1, 2, 1, 2, 1], pa.int64())])
     assert codes is not None

@@ -12,16 +12,7 @@ import pytest
 from bounding_reference import Plain, Row, everything, ours, plain
 from recorded import replayed
 
-from discreet.query.bounding import (
-    ContributionBounds,
-    RowChunk,
-    choosing,
-    identity,
-    partition,
-    reading,
-    selection,
-    tally,
-)
+from discreet.query.bounding import ContributionBounds, RowChunk, aggregation, selection, tally, unit_codes
 
 GROUPS = 2
 VALUES = (-2, 0, 3)
@@ -115,16 +106,16 @@ def test_removing_a_unit_changes_all_worlds_of_four_rows_within_limits(limits: C
 
 
 ONE = ContributionBounds(max_groups=1, max_rows=1)
-_read, _choose = reading.Reader.read, choosing.choose
+_read, _choose = unit_codes.Reader.read, selection.choose
 
 
-def colliding(reader: reading.Reader, array: pa.Array) -> Any:
+def colliding(reader: unit_codes.Reader, array: pa.Array) -> Any:
     """Take a hash of the unit for the unit; u and v collide."""
     units, known = _read(reader, array)
-    return identity.NumberUnits(np.zeros_like(units.codes)), known
+    return unit_codes.NumberUnits(np.zeros_like(units.codes)), known
 
 
-def nobody_is_someone(reader: reading.Reader, array: pa.Array) -> Any:
+def nobody_is_someone(reader: unit_codes.Reader, array: pa.Array) -> Any:
     """Count rows without a unit as those of one unit."""
     return _read(reader, array.fill_null("nobody"))
 
@@ -148,7 +139,7 @@ def test_a_hash_for_a_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
         return any(_change(world, ONE, label, 4) for label in labels)
 
     assert not too_much()
-    monkeypatch.setattr(reading.Reader, "read", colliding)
+    monkeypatch.setattr(unit_codes.Reader, "read", colliding)
     assert too_much()
 
 
@@ -164,7 +155,7 @@ def test_a_limit_that_is_one_too_high_is_caught(groups: int, rows: int, monkeypa
         higher = ContributionBounds(max_groups=limits.max_groups + groups, max_rows=limits.max_rows + rows)
         return selection.Selection(higher, *rest)
 
-    monkeypatch.setattr(partition, "Selection", lenient)
+    monkeypatch.setattr(aggregation, "Selection", lenient)
     assert violated(2, ONE)
 
 
@@ -186,7 +177,7 @@ def test_rows_without_a_unit_never_count(monkeypatch: pytest.MonkeyPatch) -> Non
     world = owners(("u", 0, 3), ("v", 1, 3))
     nobody = world + owners(*((None, group, 3) for group in range(GROUPS) for _ in range(250)))
     assert count(nobody, ONE) == count(world, ONE)
-    monkeypatch.setattr(reading.Reader, "read", nobody_is_someone)
+    monkeypatch.setattr(unit_codes.Reader, "read", nobody_is_someone)
     assert count(nobody, ONE) != count(world, ONE)
 
 

@@ -20,10 +20,9 @@ from discreet.query.bounding import (
     ContributionBounds,
     RowChunk,
     SharedCount,
-    keys,
-    ordering,
+    packed_columns,
+    sorted_blocks,
     tally_all,
-    words,
 )
 
 CITIES, SEXES = 5, 2
@@ -135,8 +134,8 @@ def test_every_part_agrees_with_a_loop_over_units(name: str, measures: tuple[Bou
 def test_no_order_chunks_threads_or_memory_change_a_bit_of_any_part(
     name: str, measures: tuple[BoundedColumn, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordering, "_WORTH", 16)  # So that threads and blocks take part at this size too.
-    monkeypatch.setattr(ordering, "_BLOCK", 32)
+    monkeypatch.setattr(sorted_blocks, "_WORTH", 16)  # So that threads and blocks take part at this size too.
+    monkeypatch.setattr(sorted_blocks, "_BLOCK", 32)
     kind, units = UNITS[name]
     rows = made(60, units, measures, label=3)
     for turn, (threads, size, memory) in enumerate(itertools.product((1, 3), (7, 200), (1 << 10, 1 << 30))):
@@ -156,8 +155,8 @@ def test_every_part_agrees_with_a_loop_for_all_tables(data: st.DataObject) -> No
 
 @pytest.mark.parametrize("word", [16, 20, 30, 44])
 def test_words_that_are_too_narrow_for_a_part_do_not_matter(word: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keys, "_WORD", word)
-    monkeypatch.setattr(words, "_WORD", word - 2)
+    monkeypatch.setattr(packed_columns, "_KEYS_WORD", word)
+    monkeypatch.setattr(packed_columns, "_WORD", word - 2)
     check(made(200, list(range(-20, 20)), SMALL, label=5), SMALL, pa.int64())
 
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
 from discreet.query.bounding import BoundedColumn, ContributionBounds, Values
-from discreet.query.bounding.sums import GroupSums, SquareSums
-from discreet.query.bounding.values import KeptValues
+from discreet.query.bounding.aggregation import GroupSums, KeptValues, SquareSums
 
 GROUPS = 3
 EDGES = (0, 1, 2**27 - 1, 2**27, 2**27 + 1, 2**52, 2**53, 2**53 + 1, 2**54 - 1)
@@ -47,9 +46,9 @@ def test_the_largest_value_many_times_is_exact(bits: int) -> None:
 
 
 def test_a_limb_and_the_rows_there_can_be_stay_within_64_bits() -> None:
-    from discreet.query.bounding import sums
+    from discreet.query.bounding import aggregation
 
-    assert (sums._MASK << 35) < 1 << 62
+    assert (aggregation._MASK << 35) < 1 << 62
 
 
 @given(st.lists(st.tuples(st.integers(0, GROUPS - 1), st.none() | st.integers(-5, 5)), max_size=30), st.booleans())

@@ -34,25 +34,27 @@ from recorded import replayed
 
 from discreet import noise
 from discreet.mechanisms.grid import Grid
-from discreet.query.engine import Engine
-from discreet.query.expressions import Apply, Expression, Field, walk
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
-from discreet.query.reading.evaluation import evaluate
-from discreet.query.reading.rules import apply, literal, when
-from discreet.query.sources import (
+from discreet.query.ast import (
+    Apply,
+    Expression,
+    Field,
     Filter,
     Join,
     JoinKind,
     Named,
+    Operator,
     PerUnit,
     Project,
     UnionAll,
     UnitStatistic,
     UnitTotal,
     fields_of,
+    walk,
 )
-from discreet.query.stage import StageColumn, Wants
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import Engine, StageColumn, Wants
+from discreet.query.parse.evaluation import evaluate
+from discreet.query.parse.operator_rules import apply, literal, when
 
 
 def special_table() -> pa.Table:

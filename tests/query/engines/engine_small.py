@@ -10,10 +10,9 @@ import pyarrow as pa
 from engine_trees import field, table
 
 from discreet.mechanisms.grid import Grid
-from discreet.query.expressions import Field
-from discreet.query.facts import Kind
+from discreet.query.ast import Field, Table, UnitStatistic
+from discreet.query.column_types import Kind
 from discreet.query.policy import public, time_number
-from discreet.query.sources import Table, UnitStatistic
 
 ARROW = {
     Kind.BOOLEAN: pa.bool_(),

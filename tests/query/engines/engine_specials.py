@@ -9,10 +9,9 @@ from typing import Any
 
 from engine_trees import field
 
-from discreet.query.expressions import Expression
-from discreet.query.facts import Kind
-from discreet.query.operators import Operator
-from discreet.query.reading.rules import apply, literal, when
+from discreet.query.ast import Expression, Operator
+from discreet.query.column_types import Kind
+from discreet.query.parse.operator_rules import apply, literal, when
 
 O, K = Operator, Kind  # noqa: E741
 CANARY = "canary-7d1f"

@@ -11,13 +11,22 @@ from engine_small import SMALL, as_table, other_source, small_source, small_worl
 from engine_trees import LONG, column, field, plain, run, stage, table
 from recorded import replayed
 
-from discreet.query.engine import Deadline, Engine, ExactCounts
-from discreet.query.expressions import Expression
-from discreet.query.facts import Kind
-from discreet.query.operators import Operator
-from discreet.query.reading.rules import apply, literal
-from discreet.query.sources import Filter, Join, JoinKind, Named, PerUnit, Project, Table, UnitStatistic, UnitTotal
-from discreet.query.stage import Stage, StageColumn, Wants
+from discreet.query.ast import (
+    Expression,
+    Filter,
+    Join,
+    JoinKind,
+    Named,
+    Operator,
+    PerUnit,
+    Project,
+    Table,
+    UnitStatistic,
+    UnitTotal,
+)
+from discreet.query.column_types import Kind
+from discreet.query.engine import Deadline, Engine, ExactCounts, Stage, StageColumn, Wants
+from discreet.query.parse.operator_rules import apply, literal
 
 CITIES, SHOPS_THERE = ("b", "a", "zz", None), (3, 1, 0)
 MANY = 10_000

@@ -7,11 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.mechanisms.grid import Grid
-from discreet.query.engine import Deadline, Engine, ExactCounts
-from discreet.query.expressions import Expression, Field
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.sources import Source, Table, TableColumn
-from discreet.query.stage import Stage, StageColumn, StageKey, Wants
+from discreet.query.ast import Expression, Field, Source, Table, TableColumn
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import Deadline, Engine, ExactCounts, Stage, StageColumn, StageKey, Wants
 
 LONG = 60.0
 

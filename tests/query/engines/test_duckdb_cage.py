@@ -21,17 +21,14 @@ from engine_specials import CANARY, ROW, cases, deep
 from engine_trees import column, computed, field, plain, run, stage, table
 
 from discreet.errors import AnswerFailed
-from discreet.query.engine import Deadline
+from discreet.query.ast import Field, Join, JoinKind, Named, Operator, Project
+from discreet.query.column_types import Kind
+from discreet.query.engine import Deadline, StageColumn, Wants
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.cage import Sandbox
-from discreet.query.engines.stages import write_stage
-from discreet.query.engines.writing import Writer
-from discreet.query.expressions import Field
-from discreet.query.facts import Kind
-from discreet.query.operators import Operator
-from discreet.query.reading.rules import apply, literal
-from discreet.query.sources import Join, JoinKind, Named, Project
-from discreet.query.stage import StageColumn, Wants
+from discreet.query.engines.sandbox import Sandbox
+from discreet.query.engines.sql_queries import write_stage
+from discreet.query.engines.sql_writer import Writer
+from discreet.query.parse.operator_rules import apply, literal
 
 # What the statements that we write may consist of, by the names of DuckDB's own parser.
 CLASSES = {

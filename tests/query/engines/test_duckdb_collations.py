@@ -16,12 +16,12 @@ from review_sql import counted
 import discreet as dp
 from discreet.query.engine import Deadline
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.cage import Sandbox
-from discreet.query.engines.public import is_unique
-from discreet.query.planning import Spend, plan
-from discreet.query.reading import read
-from discreet.query.session.catalogue_building import build_catalogue
-from discreet.release.drafting.looking import looking
+from discreet.query.engines.duckdb import is_unique
+from discreet.query.engines.sandbox import Sandbox
+from discreet.query.parse import read
+from discreet.query.plan import Spend, plan
+from discreet.query.session.catalogue_builder import build_catalogue
+from discreet.release.draft.custodian_look import looking
 
 ALIKE = {  # texts that are one under a collation, and several to everybody else
     "NOCASE": ("ann", "Ann", "aNN", "ANN"),

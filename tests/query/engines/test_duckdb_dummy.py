@@ -6,9 +6,9 @@ from datetime import date, datetime
 
 from engine_trees import column, plain, run, stage, table
 
+from discreet.query.ast import Field
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engines import dummy_engine
-from discreet.query.expressions import Field
 from discreet.query.policy import Unit, between, boolean, categories, text
 
 DECLARED = {

@@ -20,8 +20,8 @@ from engine_specials import BOUNDED, FIELDS
 from engine_trees import column, computed, field, plain, run, stage, table
 
 from discreet.errors import InvalidParameter
+from discreet.query.column_types import Kind
 from discreet.query.engines import DuckDBEngine
-from discreet.query.facts import Kind
 from discreet.query.policy import public, time_number
 
 WHO = field("who", Kind.INTEGER)
@@ -269,7 +269,7 @@ def test_strange_names_are_only_names() -> None:
     names = ['x"; DROP TABLE t1; --', "f1", "u", "select", "名", "a b", "'", "\\", "$p1", "k1"]
     data = pa.table({"who": [1, 2], **{name: [place, None] for place, name in enumerate(names)}})
     fields = {name: field(f"field {place}", Kind.INTEGER) for place, name in enumerate(names)}
-    from discreet.query.sources import Table, TableColumn
+    from discreet.query.ast import Table, TableColumn
 
     columns = tuple(TableColumn(name, one) for name, one in fields.items())
     engine = DuckDBEngine({'t"; --': data})
@@ -306,7 +306,7 @@ def test_public_tables_tell_what_is_in_them(tmp_path: Path) -> None:
 def test_missing_values_are_filled_and_bounds_hold(tmp_path: Path) -> None:
     from fractions import Fraction
 
-    from discreet.query.sources import Table, TableColumn
+    from discreet.query.ast import Table, TableColumn
 
     x = field("x", Kind.REAL, 0, 10)
     for kind, values in ((pa.float64(), [1.5, None, float("nan"), float("inf"), 99.0, -4.0]),

@@ -46,9 +46,9 @@ with suppress(locale.Error):
 import discreet as dp
 from discreet.query.engine import Deadline
 from discreet.query.engines import DuckDBEngine
-from discreet.query.planning import Spend, plan
-from discreet.query.reading import read
-from discreet.query.session.catalogue_building import build_catalogue
+from discreet.query.plan import Spend, plan
+from discreet.query.parse import read
+from discreet.query.session.catalogue_builder import build_catalogue
 
 paths, names = json.loads(sys.argv[1]), json.loads(sys.argv[2])
 

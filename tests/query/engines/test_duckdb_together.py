@@ -8,10 +8,10 @@ from typing import Any
 from engine_small import small_world
 from engine_together import TogetherContract, family, together
 
+from discreet.query.ast import Filter
+from discreet.query.engine import StageKey
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.sharing import share
-from discreet.query.sources import Filter
-from discreet.query.stage import StageKey
+from discreet.query.engines.shared_scans import share
 
 
 class TestDuckDBTogether(TogetherContract):

@@ -11,25 +11,33 @@ from typing import Any
 import numpy as np
 
 from discreet.mechanisms.exponential import exponential_outcomes
-from discreet.mechanisms.permute_and_flip import PermuteAndFlip
+from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
+from discreet.query.ast import (
+    Field,
+    Key,
+    KeyValue,
+    Measure,
+    OutputColumn,
+    Query,
+    ReleasedMeasure,
+    Statistic,
+    Table,
+    TableColumn,
+)
 from discreet.query.bounding import MeasureTally, Tally, Values
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.engine import ExactCounts
-from discreet.query.expressions import Field
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.planning.draft import ModePick
-from discreet.query.planning.drawing import exact_numbers
-from discreet.query.planning.picking import mode_factor, mode_scores, quantile_of
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import ExactCounts, Stage, StageColumn
+from discreet.query.execute import exact_numbers
+from discreet.query.parse.evaluation import evaluate
+from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
+from discreet.query.plan.draft import ModePick
 from discreet.query.policy import Unit
-from discreet.query.question import Key, KeyValue, Measure, OutputColumn, Query, ReleasedMeasure, Statistic
-from discreet.query.reading.evaluation import evaluate
-from discreet.query.sources import Table, TableColumn
-from discreet.query.stage import Stage, StageColumn
 
 X = Field("x", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4)))
 SURE = Field("sure", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4), nullable=False))

@@ -15,31 +15,29 @@ from statistical import fits, rejects
 
 from discreet.balls import precision
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
-from discreet.query.bounding import MeasureTally, Tally, Values
-from discreet.query.engine import ExactCounts
-from discreet.query.expressions import Literal
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.planning.combined import reach_of_sum
-from discreet.query.planning.noises import NumberNoise
-from discreet.query.planning.picking import pick
-from discreet.query.planning.predicted import predicted
-from discreet.query.planning.quotients import quotient_ends
-from discreet.query.question import (
+from discreet.query.ast import (
     Choose,
     Combine,
     End,
     Key,
     KeyValue,
     Limit,
+    Literal,
     Measure,
+    Operator,
     Order,
     OutputColumn,
     ReleasedMeasure,
     Side,
     Statistic,
 )
+from discreet.query.bounding import MeasureTally, Tally, Values
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import ExactCounts
+from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.plan.answers import predicted, quotient_ends, reach_of_sum
+from discreet.query.plan.choices import pick
+from discreet.query.plan.noise_plan import NumberNoise
 
 ONE = Fraction(1)
 NUMBER = ExpressionFacts(kind=Kind.INTEGER)

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 from planning_worlds import FLAG, SURE, WORD, Row, X, changes, priced
 
 from discreet.noise.laws import DiscreteLaplaceLaw
-from discreet.query.expressions import Apply, Case, Expression, Literal
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
-from discreet.query.planning import PricedQuery
-from discreet.query.planning.exclusive import exclusive
-from discreet.query.question import Measure, Statistic
+from discreet.query.ast import Apply, Case, Expression, Literal, Measure, Operator, Statistic
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.plan import PricedQuery
+from discreet.query.plan.noise_selection import exclusive
 
 TEXT, BOOLEAN = ExpressionFacts(kind=Kind.TEXT), ExpressionFacts(kind=Kind.BOOLEAN)
 NUMBER = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))

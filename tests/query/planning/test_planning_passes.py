@@ -12,29 +12,34 @@ import pytest
 from planning_worlds import CITIES, CITY, EVERY, FREE, PAY, SURE, WHO, X, catalogue, priced, question, table
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.expressions import Apply, Field
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
-from discreet.query.planning import PricedQuery, Spend, plan
-from discreet.query.planning.draft import Added, TallySpec
-from discreet.query.planning.grids import grid_of
-from discreet.query.planning.priced import PASSES
-from discreet.query.question import Key, Measure, OutputColumn, ReleasedMeasure, Statistic
-from discreet.query.sources import (
+from discreet.query.ast import (
+    Apply,
+    Field,
     Filter,
     Join,
     JoinKind,
+    Key,
+    Measure,
     Named,
+    Operator,
+    OutputColumn,
     PerUnit,
     Project,
+    ReleasedMeasure,
     Source,
+    Statistic,
     Table,
     TableColumn,
     UnionAll,
     UnitStatistic,
     UnitTotal,
 )
+from discreet.query.catalogue import Catalogue, CatalogueTable
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.plan.draft import Added, TallySpec
+from discreet.query.plan.measurements import grid_of
+from discreet.query.plan.priced_query import PASSES
 
 ONE = Fraction(1)
 TRUE = Apply(Operator.IS_NULL, (X,), ExpressionFacts(kind=Kind.BOOLEAN))
@@ -256,7 +261,7 @@ def test_a_sum_is_about_the_centre_only_where_a_count_is_there() -> None:
 
 def test_both_forms_of_a_sum_are_chosen_where_they_err_less() -> None:
     """The rule of `_sum`, by the plans themselves: a sum alone and one beside its mean."""
-    from discreet.query.planning.predicted import predicted
+    from discreet.query.plan.answers import predicted
 
     alone = priced(EVERY["sum of later"], epsilon=ONE)
     beside = priced(EVERY["sum of later"], EVERY["mean of later"], epsilon=Fraction(2))
@@ -285,15 +290,15 @@ def test_noise_is_laplace_gaussian_or_the_better_of_both() -> None:
 
 def test_the_better_noise_is_the_one_that_is_predicted_to_err_less() -> None:
     """By the half widths of both, for many vectors: never more than the other."""
-    from discreet.query.planning import choice
-    from discreet.query.planning.predicted import predicted
+    from discreet.query.plan import noise_selection
+    from discreet.query.plan.answers import predicted
 
     for names in (("rows",), ("rows", "sum"), ("rows", "sum", "variance"), tuple(EVERY)):
         for limits in ((1, 1), (2, 1), (3, 2)):
             made = priced(
                 *(EVERY[name] for name in names), keys="known", limits=limits, epsilon=ONE, delta=Fraction(1, 10**6)
             )
-            other = choice._laplace(made.draft, ONE, None) if made.draft.noising.gaussian else None  # type: ignore[union-attr]
+            other = noise_selection._laplace(made.draft, ONE, None) if made.draft.noising.gaussian else None  # type: ignore[union-attr]
             if other is not None:
                 mine, theirs = (predicted(d, made.question.outputs[1], None) for d in (made.draft, other))
                 assert mine is not None

@@ -12,16 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planning_worlds import CITY, EVERY, SURE, X, changes, priced, units
 
-from discreet.mechanisms.cost import pure_epsilon
+from discreet.mechanisms.release import pure_epsilon
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, Composed, Gaussian
-from discreet.query.expressions import Apply, Case, Literal
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
-from discreet.query.planning import PricedQuery
-from discreet.query.planning.choice import choose_noise
-from discreet.query.planning.draft import PlanDraft, TallySpec
-from discreet.query.question import Measure, Statistic
+from discreet.query.ast import Apply, Case, Literal, Measure, Operator, Statistic
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.plan import PricedQuery
+from discreet.query.plan.draft import PlanDraft, TallySpec
+from discreet.query.plan.noise_selection import choose_noise
 
 LIMITS = ((1, 1), (2, 1), (1, 2), (2, 2))
 KEYS = ("none", "known", "unknown")

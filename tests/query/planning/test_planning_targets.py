@@ -9,10 +9,10 @@ import pytest
 from planning_worlds import EVERY, X, priced
 
 from discreet.errors import Refused
-from discreet.query.planning import PricedQuery
-from discreet.query.planning.predicted import predicted
-from discreet.query.planning.targets import errors_of, relative_errors_of
-from discreet.query.question import Measure, Statistic
+from discreet.query.ast import Measure, Statistic
+from discreet.query.plan import PricedQuery
+from discreet.query.plan.answers import predicted
+from discreet.query.plan.error_targets import errors_of, relative_errors_of
 
 
 def worst(made: PricedQuery, rows: int | None = None) -> Fraction:

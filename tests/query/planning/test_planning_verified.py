@@ -11,8 +11,8 @@ from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
 
 from discreet.balls import ball, precision
 from discreet.privacy.events import DiscreteLaplace
-from discreet.query.planning import PricedQuery
-from discreet.query.question import Measure, Statistic
+from discreet.query.ast import Measure, Statistic
+from discreet.query.plan import PricedQuery
 from discreet.verify import check
 
 BIG = Fraction(8)

@@ -9,10 +9,9 @@ from random import Random
 from typing import Any
 
 from discreet.errors import Refused
-from discreet.query.expressions import Expression, Field
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
-from discreet.query.reading.rules import apply, cast, clamp, literal, when
+from discreet.query.ast import Expression, Field, Operator
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.parse.operator_rules import apply, cast, clamp, literal, when
 
 OP = Operator
 EPOCH = datetime(1970, 1, 1)

@@ -6,12 +6,31 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import Any
 
+from discreet.query.ast import (
+    Apply,
+    Case,
+    Choose,
+    Combine,
+    End,
+    Expression,
+    Field,
+    Filter,
+    Join,
+    KeyValue,
+    Literal,
+    Measure,
+    PerUnit,
+    Post,
+    Project,
+    Query,
+    ReleasedMeasure,
+    Source,
+    Table,
+    UnionAll,
+)
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.expressions import Apply, Case, Expression, Field, Literal
-from discreet.query.facts import ExpressionFacts, Kind
+from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.policy import Declared, Unit, between, boolean, categories, text
-from discreet.query.question import Choose, Combine, End, KeyValue, Measure, Post, Query, ReleasedMeasure
-from discreet.query.sources import Filter, Join, PerUnit, Project, Source, Table, UnionAll
 
 UNKNOWN_INTEGER = Declared(facts=ExpressionFacts(kind=Kind.INTEGER))
 UNKNOWN_REAL = Declared(facts=ExpressionFacts(kind=Kind.REAL))

@@ -11,12 +11,11 @@ import pytest
 from reading_worlds import BY_ROW, BY_UNIT, catalogue, written
 
 from discreet.errors import DiscreetError, InvalidParameter, Refused
+from discreet.query.ast import Operator, Statistic
 from discreet.query.catalogue import Catalogue
-from discreet.query.operators import Operator
+from discreet.query.parse import PrivacyOptions, read
+from discreet.query.parse.evaluation import compute
 from discreet.query.policy import Unit
-from discreet.query.question import Statistic
-from discreet.query.reading import PrivacyOptions, read
-from discreet.query.reading.evaluation import compute
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"
 

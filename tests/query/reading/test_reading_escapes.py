@@ -11,7 +11,7 @@ from reading_worlds import BY_ROW, BY_UNIT
 
 from discreet.errors import Refused
 from discreet.query.catalogue import Catalogue
-from discreet.query.reading import read
+from discreet.query.parse import read
 
 LINES = (Path(__file__).parent / "escapes.txt").read_text(encoding="utf-8").splitlines()
 STATEMENTS = [line for line in LINES if line and not line.startswith("#")]
@@ -34,7 +34,7 @@ def test_escapes_are_refused(statement: str, catalogue: Catalogue) -> None:
 def test_reading_never_loads_an_engine() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
-        "from reading_worlds import BY_UNIT; from discreet.query.reading import read;"
+        "from reading_worlds import BY_UNIT; from discreet.query.parse import read;"
         "read('SELECT COUNT(*) FROM people', BY_UNIT); print(*sys.modules)"
     )
     here = str(Path(__file__).parent)

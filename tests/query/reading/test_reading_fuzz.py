@@ -18,14 +18,12 @@ import pytest
 from reading_worlds import BY_ROW, BY_UNIT
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.query import expressions, question, sources
-from discreet.query.facts import ExpressionFacts
-from discreet.query.reading import read
+from discreet.query import ast
+from discreet.query.column_types import ExpressionFacts
+from discreet.query.parse import read
 
 HERE = Path(__file__).parent
-CLOSED = {
-    getattr(module, name) for module in (expressions, question, sources) for name in module.__all__ if name[0].isupper()
-}
+CLOSED = {getattr(module, name) for module in (ast, ast, ast) for name in module.__all__ if name[0].isupper()}
 PLAIN = (str, int, bool, Fraction, date, Enum, ExpressionFacts, type(None))
 WORDS = (HERE / "words.txt").read_text(encoding="utf-8").split()
 

@@ -8,21 +8,22 @@ import pytest
 from reading_worlds import BY_ROW, BY_UNIT
 
 from discreet.errors import Refused
-from discreet.query.expressions import Expression, Field
-from discreet.query.question import Query
-from discreet.query.reading import read
-from discreet.query.sources import (
+from discreet.query.ast import (
+    Expression,
+    Field,
     Filter,
     Join,
     JoinKind,
     PerUnit,
     Project,
+    Query,
     Source,
     Table,
     UnionAll,
     is_private,
     unit_of,
 )
+from discreet.query.parse import read
 
 HERE = Path(__file__).parent
 

@@ -12,14 +12,13 @@ import pytest
 from reading_trees import Trees
 
 from discreet.errors import Refused
-from discreet.query.expressions import Apply, Expression, Field, Literal, walk
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.operators import Operator
+from discreet.query.ast import Apply, Expression, Field, Literal, Operator, walk
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.parse import number_rules, operator_rules
+from discreet.query.parse.evaluation import compute, evaluate
+from discreet.query.parse.number_rules import Interval
+from discreet.query.parse.operator_rules import apply, cast, clamp, literal, when
 from discreet.query.policy import between, categories, time_number
-from discreet.query.reading import arithmetic, rules
-from discreet.query.reading.evaluation import compute, evaluate
-from discreet.query.reading.intervals import Interval
-from discreet.query.reading.rules import apply, cast, clamp, literal, when
 
 OP = Operator
 AGE = Field("age", between(0, 100).facts)
@@ -83,10 +82,13 @@ def _forgets_signs(one: Interval, other: Interval) -> Interval:
 
 
 MUTANTS = {
-    "a product looks at two of four corners": ("MULTIPLY", lambda a: arithmetic._ring(OP.MULTIPLY, a, _forgets_signs)),
+    "a product looks at two of four corners": (
+        "MULTIPLY",
+        lambda a: number_rules._ring(OP.MULTIPLY, a, _forgets_signs),
+    ),
     "a difference is taken end by end": (
         "SUBTRACT",
-        lambda a: arithmetic._ring(OP.SUBTRACT, a, lambda x, y: Interval(*sorted_ends(x, y))),
+        lambda a: number_rules._ring(OP.SUBTRACT, a, lambda x, y: Interval(*sorted_ends(x, y))),
     ),
     "an absolute value keeps its bounds": ("ABSOLUTE", lambda a: a[0].facts),
     "a quotient forgets zero": (
@@ -113,12 +115,17 @@ def sorted_ends(one: Interval, other: Interval) -> tuple[Fraction | None, Fracti
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_rule_is_caught(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, rule = MUTANTS[mutant]
-    monkeypatch.setitem(rules._STRICT, OP[name], rule)  # type: ignore[arg-type]
+    monkeypatch.setitem(operator_rules._STRICT, OP[name], rule)  # type: ignore[arg-type]
     assert violations(7, 80, 8) > 0
 
 
 def test_every_operator_has_a_rule_and_a_meaning() -> None:
-    handled = set(rules._STRICT) | rules._COMPARISONS | rules._CONNECTIVES | rules._EXTREMES
+    handled = (
+        set(operator_rules._STRICT)
+        | operator_rules._COMPARISONS
+        | operator_rules._CONNECTIVES
+        | operator_rules._EXTREMES
+    )
     assert handled | {OP.IS_NULL, OP.COALESCE} == set(OP)
     for operator in OP:
         compute(operator, [None] * 3)

@@ -13,7 +13,7 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
-from discreet.query.facts import Kind
+from discreet.query.column_types import Kind
 from discreet.query.results import AnswerColumn, Cell, ExactNumbers, ReleaseTable
 
 HUGE = 1 << 80

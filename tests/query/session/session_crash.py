@@ -14,7 +14,7 @@ from pathlib import Path
 from session_data import opened
 
 from discreet.ledger import Ledger
-from discreet.query.planning import PricedQuery
+from discreet.query.plan import PricedQuery
 from discreet.query.results import ReleaseTable
 from discreet.query.workers import WorkerEngine
 

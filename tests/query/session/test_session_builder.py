@@ -25,7 +25,7 @@ from discreet.query import (
     sum,
     variance,
 )
-from discreet.query.session.words import word
+from discreet.query.session.builder import word
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,10 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.facts import ExpressionFacts, Kind
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import Deadline, ExactCounts, Stage
 from discreet.query.policy import Unit, between, boolean, categories, public, text
-from discreet.query.session.catalogue_building import build_catalogue
-from discreet.query.stage import Stage
+from discreet.query.session.catalogue_builder import build_catalogue
 
 SCHEMAS = {
     "orders": {"Customer_ID": Kind.TEXT, "price": Kind.TEXT, "day": Kind.DATE, "n": Kind.INTEGER},

@@ -16,9 +16,9 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger, look
-from discreet.query.planning import PricedQuery
-from discreet.query.session.answering import Executor
-from discreet.query.session.asked import Request
+from discreet.query.plan import PricedQuery
+from discreet.query.session.executor import Executor
+from discreet.query.session.requests import Request
 from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
@@ -96,9 +96,8 @@ def test_whoever_saw_three_failures_reads_nothing_more_until_a_custodian_looks(
 
 @pytest.mark.parametrize("way", ["together", "private_keys", "private_bounds", "profile"])
 def test_every_way_to_ask_counts(way: str, reads: list[str], tmp_path: Path) -> None:
-    from discreet.query.session.private_bounds import private_bounds
-    from discreet.query.session.private_keys import private_keys
-    from discreet.release.profiling.plan import plan_profile
+    from discreet.query.session.private_bounds_and_keys import private_bounds, private_keys
+    from discreet.release.profiling.profile_plan import plan_profile
 
     names = count()
     with opened(tmp_path) as session:

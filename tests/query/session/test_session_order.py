@@ -9,7 +9,7 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger
-from discreet.query.planning import PricedQuery
+from discreet.query.plan import PricedQuery
 from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"

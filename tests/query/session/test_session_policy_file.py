@@ -12,12 +12,10 @@ import jsonschema
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.ledger.budget import Budget
-from discreet.ledger.quota import Quota
-from discreet.query.policy import Unit, between, boolean, categories, text
+from discreet.ledger.budget import Budget, Quota
+from discreet.query.policy import Resources, Unit, between, boolean, categories, text
 from discreet.query.session.policy_file import policy_schema, read_policy
-from discreet.query.session.resources import Resources
-from discreet.query.session.toml_lines import line_of
+from discreet.schema.toml_lines import line_of
 
 GOOD = """\
 dataset = "shop"

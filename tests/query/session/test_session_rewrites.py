@@ -11,7 +11,7 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.query.engine import ExactCounts
-from discreet.query.planning import PricedQuery
+from discreet.query.plan import PricedQuery
 
 # Ways to say the same: how the count is written, what is added to the condition, how names and blanks are written.
 COUNTS = ["COUNT(*)", "count(*)", "COUNT(1)", "SUM(1)", "COUNT( * )"]
@@ -32,7 +32,7 @@ LAYOUT = ["SELECT {} AS n FROM {} WHERE ({}){}", "select {} as n\nfrom {}\nwhere
 @pytest.fixture(autouse=True)
 def almost_free(monkeypatch):
     """Let questions cost next to nothing, so that two draws never agree."""
-    monkeypatch.setattr("discreet.query.session.least_price.LEAST_EPSILON", Fraction(1, 10**20))
+    monkeypatch.setattr("discreet.query.session.executor.LEAST_EPSILON", Fraction(1, 10**20))
 
 
 def rewrites(count: int) -> list[str]:

@@ -10,10 +10,10 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.expressions import Field
-from discreet.query.facts import ExpressionFacts, Kind
-from discreet.query.reading.evaluation import compute
-from discreet.query.reading.rules import cast
+from discreet.query.ast import Field
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.parse.evaluation import compute
+from discreet.query.parse.operator_rules import cast
 
 NUMBERS: dict[str, float | None] = {
     "5": 5, " 5 ": 5, "\t5\r\n": 5, "+4": 4, "-7.5": -7.5, ".5": 0.5, "5.": 5, "1e3": 1000, "1E-2": 0.01, "1e-400": 0,
@@ -61,10 +61,10 @@ def read_all(tmp_path: Path, kind: Kind, texts: list[str], **how: Any) -> list[A
     import duckdb
     import pyarrow as pa
 
-    from discreet.query.engines.expressions import write
-    from discreet.query.engines.leaves import layers
-    from discreet.query.engines.writing import Writer
-    from discreet.query.sources import TableColumn
+    from discreet.query.ast import TableColumn
+    from discreet.query.engines.column_reader import layers
+    from discreet.query.engines.sql_expressions import write
+    from discreet.query.engines.sql_writer import Writer
 
     text, field = Field("text", ExpressionFacts(kind=Kind.TEXT)), Field("x", ExpressionFacts(kind=kind))
     found = []

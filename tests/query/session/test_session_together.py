@@ -10,7 +10,7 @@ from session_data import CUSTOMERS, charges, opened, shop
 import discreet as dp
 from discreet.ledger import Ledger
 from discreet.privacy import ApproxDP, Composed, Gaussian, Repeated, epsilon, events
-from discreet.query.planning import PricedQuery, joint_event
+from discreet.query.plan import PricedQuery, joint_event
 from discreet.query.workers import WorkerEngine
 
 BY_CITY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"

@@ -29,7 +29,7 @@ import discreet as dp
 from discreet import kernel_rules
 from discreet.query import Resources
 from discreet.query.engine import Deadline
-from discreet.query.workers import WorkerEngine, denied, locking, process, results
+from discreet.query.workers import WorkerEngine, lockdown, process, result_blocks
 from discreet.query.workers.process import Worker
 
 QUERY = "SELECT COUNT(*) AS n FROM orders"
@@ -46,7 +46,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
         seen.append(process.start_worker())
         return seen[-1]
 
-    monkeypatch.setattr("discreet.query.workers.engine.start_worker", started)
+    monkeypatch.setattr("discreet.query.workers.worker_engine.start_worker", started)
     return seen
 
 
@@ -147,9 +147,9 @@ def in_a_locked_child(work: Callable[[], Any]) -> Any:
     child = os.fork()
     if not child:
         try:
-            locking.forget_everything(theirs)
-            locking.limit_memory(64 << 20, 1)
-            locking.lock()
+            lockdown.forget_everything(theirs)
+            lockdown.limit_memory(64 << 20, 1)
+            lockdown.lock()
             os.write(theirs, json.dumps(work()).encode())
         finally:
             os._exit(0)
@@ -240,15 +240,15 @@ def judged(rules: bytes, architecture: int, number: int, *arguments: int) -> int
 def test_the_filter_refuses_what_is_named_and_allows_the_rest(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
     monkeypatch.setattr(kernel_rules, "sys", SimpleNamespace(platform="linux"))
-    rules, known = denied.worker_filter(), NUMBERS[machine]
+    rules, known = lockdown.worker_filter(), NUMBERS[machine]
     assert rules is not None
     architecture, calls = known["architecture"], known["calls"]
     allow = kernel_rules.ALLOW
     special = {"clone", "clone3", "tgkill", "prlimit64"}
     for name, number in calls.items():
         if name not in special:
-            assert (judged(rules, architecture, number) != allow) == (name in denied._REFUSED), name
-    missing = {name for name in denied._REFUSED if name not in calls}
+            assert (judged(rules, architecture, number) != allow) == (name in lockdown._REFUSED), name
+    missing = {name for name in lockdown._REFUSED if name not in calls}
     assert missing <= {"fork", "vfork"}
     thread, here = 0x10000 | 0x100, os.getpid()
     assert judged(rules, architecture, calls["clone"], thread) == allow
@@ -276,7 +276,7 @@ OUTSIDE = re.compile(
 def test_no_call_that_reaches_outside_is_left_out_of_the_filter(machine: str) -> None:
     reaching = {name for name in NUMBERS[machine]["calls"] if OUTSIDE.match(name)}
     assert len(reaching) > 40
-    assert reaching - denied._REFUSED.keys() == set()
+    assert reaching - lockdown._REFUSED.keys() == set()
 
 
 @LINUX
@@ -446,8 +446,10 @@ def test_one_worker_answers_one_question_after_the_other(tmp_path: Path, workers
 
 def test_tables_in_memory_are_handed_over_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
-    write = results.write_table
-    monkeypatch.setattr("discreet.query.workers.engine.write_table", lambda *given: written.append(1) or write(*given))
+    write = result_blocks.write_table
+    monkeypatch.setattr(
+        "discreet.query.workers.worker_engine.write_table", lambda *given: written.append(1) or write(*given)
+    )
     with opened(tmp_path) as session:
         assert written == []  # Rows are not looked at before a question is paid.
         for _ in range(3):
@@ -457,10 +459,10 @@ def test_tables_in_memory_are_handed_over_once(tmp_path: Path, monkeypatch: pyte
 
 @LINUX
 def test_what_was_handed_over_cannot_be_changed() -> None:
-    file = results.nameless_file()
+    file = result_blocks.nameless_file()
     try:
-        results.write_table(shop(), file)
-        assert results.read_table(file).equals(shop())
+        result_blocks.write_table(shop(), file)
+        assert result_blocks.read_table(file).equals(shop())
         for change in (
             lambda: os.pwrite(file, b"x", 0),
             lambda: os.ftruncate(file, 0),
@@ -473,7 +475,7 @@ def test_what_was_handed_over_cannot_be_changed() -> None:
 
 
 WITHOUT = (
-    "import types; import discreet.kernel_rules as rules, discreet.query.workers.locking as locking; "
+    "import types; import discreet.kernel_rules as rules, discreet.query.workers.lockdown as locking; "
     "rules.sys = locking.sys = types.SimpleNamespace(platform='other'); "
 )
 

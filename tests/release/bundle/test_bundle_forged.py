@@ -16,16 +16,15 @@ import bundle_worlds as worlds
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.cli.command_runner import run
 from discreet.cli.exits import Code
-from discreet.cli.running import run
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger import look
-from discreet.ledger.pricing import concentrated_price
+from discreet.ledger.prices import concentrated_price
 from discreet.privacy import Event, Relation, epsilon
 from discreet.privacy.events import from_json
 from discreet.release import SigningKey, new_key, publish, read_release_plan, read_signing_key, verify_bundle
-from discreet.release.bundle.manifest import json_bytes, sha256
-from discreet.release.bundle.signature import signature_file
+from discreet.release.bundle.manifest import json_bytes, sha256, signature_file
 
 
 class World:

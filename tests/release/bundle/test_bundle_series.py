@@ -15,7 +15,7 @@ from discreet.privacy import Composed, epsilon
 from discreet.release import Published, verify_bundle, write_bundle
 from discreet.release.bundle.claims import best_guess, claim_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
-from discreet.release.bundle.guarantee import guarantee_page
+from discreet.release.bundle.guarantee_page import guarantee_page
 from discreet.release.report import report_page
 
 

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 
 from discreet.privacy import Laplace, Relation
 from discreet.query import AnswerColumn, Kind, ReleaseTable
-from discreet.release.bundle.csv_text import csv_bytes
-from discreet.release.bundle.decimals import decimal_text
-from discreet.release.bundle.layout import Role, fields_of
-from discreet.release.bundle.parquet import arrow_table, parquet_bytes
+from discreet.release.bundle.dictionary import Role, fields_of
+from discreet.release.bundle.table_files import arrow_table, csv_bytes, decimal_text, parquet_bytes
 
 FORMULAS = [
     "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "－1", "＋1", "＠x", "'quoted", "'=1",

@@ -352,14 +352,14 @@ class TestArchives:
         assert verify_bundle(archive).problems
 
     def test_a_bomb_is_not_unpacked(self, bundle, tmp_path, monkeypatch):
-        monkeypatch.setattr("discreet.release.bundle.holding._LARGEST", 10_000_000)
+        monkeypatch.setattr("discreet.release.bundle.bundle_reader._LARGEST", 10_000_000)
         bomb = self.made(tmp_path, self.packed(bundle) | {"stays-2026-01/bomb.txt": b"\0" * 20_000_000})
         assert bomb.stat().st_size < 1_000_000
         with pytest.raises(InvalidParameter, match="too large"):
             verify_bundle(bomb)
 
     def test_too_many_files_are_not_read(self, bundle, monkeypatch):
-        monkeypatch.setattr("discreet.release.bundle.holding._MOST_FILES", 5)
+        monkeypatch.setattr("discreet.release.bundle.bundle_reader._MOST_FILES", 5)
         for path in (bundle, bundle.with_suffix(".zip")):
             with pytest.raises(InvalidParameter, match="too large"):
                 verify_bundle(path)

@@ -16,7 +16,7 @@ import pytest
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.release import Period, verify_bundle, write_bundle
-from discreet.release.bundle.contents import contents_of
+from discreet.release.bundle.bundle_files import contents_of
 from discreet.release.bundle.manifest import sha256
 
 EXPECTED = {
@@ -52,7 +52,7 @@ def test_another_process_another_day_and_another_place_give_the_same_bytes(publi
     (tmp_path / "published.pickle").write_bytes(pickle.dumps(published))
     program = (
         "import pickle, time; time.time = lambda: 0.0\n"
-        "from discreet.release.bundle.contents import contents_of\n"
+        "from discreet.release.bundle.bundle_files import contents_of\n"
         "from discreet.release.bundle.manifest import sha256\n"
         "published = pickle.load(open('published.pickle', 'rb'))\n"
         "print({name: sha256(held) for name, held in contents_of(published).items()})"
@@ -136,7 +136,7 @@ def test_a_crash_leaves_nothing_under_the_name_of_the_bundle(published, tmp_path
     if moment == "rename":
         monkeypatch.setattr(os, "rename", crash)
     else:
-        monkeypatch.setattr(f"discreet.release.bundle.writing.{where[moment]}", crash)
+        monkeypatch.setattr(f"discreet.release.bundle.bundle_writer.{where[moment]}", crash)
     with pytest.raises(Crash):
         write_bundle(published, tmp_path)
     monkeypatch.undo()

@@ -16,7 +16,7 @@ from discreet.query import ReleaseTable, Unit
 from discreet.release import Invariant, Published
 from discreet.release.bundle.claims import claim_of, percent_up
 from discreet.release.report import report_page
-from discreet.release.report.style import POLICY, STYLE
+from discreet.release.report.page_style import POLICY, STYLE
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -120,7 +120,7 @@ def test_no_text_changes_the_page(published, plain, payload):
 
 
 def test_a_page_that_forgets_to_escape_is_noticed(published, plain, monkeypatch):
-    monkeypatch.setattr("discreet.release.report.tables.words", str)
+    monkeypatch.setattr("discreet.release.report.table_pictures.words", str)
     found = Structure(report_page(speaking(published, PAYLOADS[0]), claim_of(published)))
     assert found.tags != plain.tags
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 from discreet.release import Draft, check, draft_plan, read_release_plan
 
 ROWS = 900

@@ -11,7 +11,7 @@ from plan_texts import plan_in
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
-from discreet.query.planning import joint_event
+from discreet.query.plan import joint_event
 from discreet.release import catalogue_of, price, to_reach
 
 ALLOWANCE = "epsilon = 1\ndelta = 1e-7"

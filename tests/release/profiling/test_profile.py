@@ -18,12 +18,9 @@ from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.privacy.events import ApproxDP, Composed, Gaussian, Repeated
 from discreet.query.workers import WorkerEngine
 from discreet.release import Profile, plan_profile, profile
-from discreet.release.profiling import plan as planning
-from discreet.release.profiling.asking import count_cells, find_values
-from discreet.release.profiling.cutting import ladder
-from discreet.release.profiling.dividing import share_of
-from discreet.release.profiling.partition import ListedCells, Partition
-from discreet.release.profiling.subjects import ColumnSearch, ProfiledColumn
+from discreet.release.profiling import profile_plan as planning
+from discreet.release.profiling.cells import ListedCells, Partition, ladder
+from discreet.release.profiling.profile_queries import ColumnSearch, ProfiledColumn, count_cells, find_values, share_of
 
 SURE = 1e-18  # The delta where no value of one person may be named in a test: there are thousands of them.
 

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.query import Kind
-from discreet.release.friendly import calendar_cuts, calendar_step, friendly_step, number_cuts, outwards
-from discreet.release.profiling.cutting import ReleasedCells, declared_cells, ladder, narrowed, shown_cells
-from discreet.release.profiling.partition import ListedCells, Presence, Ranges, written
+from discreet.release.profiling.cells import (
+    ListedCells,
+    Presence,
+    Ranges,
+    ReleasedCells,
+    declared_cells,
+    ladder,
+    narrowed,
+    shown_cells,
+    written,
+)
+from discreet.release.round_numbers import calendar_cuts, calendar_step, friendly_step, number_cuts, outwards
 
 numbers = st.fractions(min_value=-(10**9), max_value=10**9, max_denominator=1000)
 

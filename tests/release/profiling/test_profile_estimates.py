@@ -9,9 +9,8 @@ import pytest
 
 from discreet import noise
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
-from discreet.release.profiling.estimates import Law, added, less, reach, single
-from discreet.release.profiling.partition import Ranges
-from discreet.release.profiling.quantiles import ASKED, quantiles
+from discreet.release.profiling.cells import Ranges
+from discreet.release.profiling.estimates import ASKED, Law, added, less, quantiles, reach, single
 
 LAWS = [
     DiscreteLaplaceLaw(Fraction(1, 2)),

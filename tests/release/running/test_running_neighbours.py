@@ -11,15 +11,13 @@ import pytest
 from statistical import fits, rejects
 
 from discreet import noise
-from discreet.ledger.connecting import connect
+from discreet.ledger.sqlite_connection import connect
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.release import RunningPlan
-from discreet.release.running.measuring import measured_day, read_day
-from discreet.release.running.pricing import PricedRunning
-from discreet.release.running.state import State
-from discreet.release.running.strategy import Strategy
-from discreet.release.running.tree import DayTree
-from discreet.release.running.triangular import scaled_root, square_root
+from discreet.release.cumulative.daily_measurement import measured_day, read_day
+from discreet.release.cumulative.series_price import PricedRunning
+from discreet.release.cumulative.series_state import State
+from discreet.release.cumulative.strategies import DayTree, Strategy, scaled_root, square_root
 
 Days = frozenset[int]
 History = tuple[Days, ...]  # what a unit's rows were on each day that somebody looked
@@ -88,7 +86,7 @@ def test_what_is_told_moves_within_the_sensitivity_for_all_neighbours(
 ) -> None:
     """All sets of days of one unit, through counting and measuring as they are, with the noise left out."""
     monkeypatch.setattr(
-        "discreet.release.running.measuring.noise.rounded_gaussian", lambda *, size, variance: [0] * size
+        "discreet.release.cumulative.daily_measurement.noise.rounded_gaussian", lambda *, size, variance: [0] * size
     )
     for most in range(1, days + 1):
         priced = priced_of(make(days), most)
@@ -129,7 +127,7 @@ def test_totals_have_the_variance_that_was_told(
         assert variance == priced.variance
         return [next(drawn) for _ in range(size)]
 
-    monkeypatch.setattr("discreet.release.running.measuring.noise.rounded_gaussian", served)
+    monkeypatch.setattr("discreet.release.cumulative.daily_measurement.noise.rounded_gaussian", served)
     errors = []
     for _ in range(runs):
         parts = [read_day(measured_day(priced, counts[: day + 1], ""))[0] for day in range(4)]

@@ -12,10 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.release.running.choosing import MOST_DAYS, best, largest_error, least_error, strategies
-from discreet.release.running.strategy import ONE, Strategy, root_up
-from discreet.release.running.tree import DayTree
-from discreet.release.running.triangular import dailies, scaled_root, square_root, totals
+from discreet.release.cumulative.strategies import (
+    MOST_DAYS,
+    ONE,
+    DayTree,
+    Strategy,
+    best,
+    dailies,
+    largest_error,
+    least_error,
+    root_up,
+    scaled_root,
+    square_root,
+    strategies,
+    totals,
+)
 
 MAKERS: dict[str, Callable[[int], Strategy]] = {
     "tree": DayTree,

@@ -15,10 +15,10 @@ from statistical import FALSE_ALARM
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.query.engine import Deadline
-from discreet.query.planning import PricedQuery
+from discreet.query.plan import PricedQuery
 from discreet.release import Invariant, ReleasePlan, check_tidy, price
 from discreet.release.published import PublishedTable
-from discreet.release.tidy import layout
+from discreet.release.tidy import cell_layout
 
 
 def priced_tables(plan: ReleasePlan) -> dict[str, PricedQuery]:
@@ -70,7 +70,7 @@ def test_invariants_that_do_not_fit_are_refused(plan, invariants, problem):
 
 
 def test_a_family_with_too_many_groups_is_refused_unless_nobody_wants_it_tidy(plan, monkeypatch):
-    monkeypatch.setattr(layout, "MOST_ATOMS", 5)
+    monkeypatch.setattr(cell_layout, "MOST_ATOMS", 5)
     with pytest.raises(InvalidParameter, match="6 groups"):
         check_tidy(plan, priced_tables(plan))
     check_tidy(replace(plan, output=replace(plan.output, tidy=False)), priced_tables(plan))

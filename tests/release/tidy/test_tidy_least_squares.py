@@ -15,12 +15,17 @@ from tidy_worlds import World, plan_of, published, released, table_name, worlds
 
 from discreet.errors import InvalidParameter
 from discreet.release.plan import Level
-from discreet.release.tidy.column import RawColumn, estimate, family_of, tidy_column
-from discreet.release.tidy.known import known_cells, whole_totals
-from discreet.release.tidy.layout import CellLayout
-from discreet.release.tidy.nonnegative import nonnegative
-from discreet.release.tidy.tables import family_layout, raw_column
-from discreet.release.tidy.whole import WIDE, whole
+from discreet.release.tidy.cell_layout import CellLayout, known_cells, whole_totals
+from discreet.release.tidy.consistent_tables import (
+    WIDE,
+    RawColumn,
+    estimate,
+    family_of,
+    nonnegative,
+    tidy_column,
+    whole,
+)
+from discreet.release.tidy.tidying import family_layout, raw_column
 
 
 def problem(world: World, noise, deviations) -> tuple[CellLayout, RawColumn]:

@@ -25,7 +25,7 @@ from tidy_worlds import (
 
 from discreet.errors import InvalidParameter
 from discreet.release import Invariant, Level, tidy_tables
-from discreet.release.tidy import layout, nonnegative
+from discreet.release.tidy import cell_layout, consistent_tables
 
 HARBOURS = Level(name="region", of="district", members={"coast": ("harbour",), "inland": ("hill", "mill")})
 COUNTY = World(
@@ -93,7 +93,7 @@ def test_invariants_are_respected_exactly_for_all_families(data, world):
 
 
 def test_tables_add_up_where_the_search_for_zeros_is_cut_short(monkeypatch):
-    monkeypatch.setattr(nonnegative, "ROUNDS", 1)
+    monkeypatch.setattr(consistent_tables, "ROUNDS", 1)
     total = Invariant(table="people", column="n", value=Fraction(87), where={}, reason="law")
     tidied = tidy_tables(*county([total]))
     assert_adds_up(COUNTY, tidied)
@@ -143,7 +143,7 @@ def test_counts_of_distinct_things_are_left_alone_and_say_so():
 
 
 def test_a_family_with_too_many_groups_says_so(monkeypatch):
-    monkeypatch.setattr(layout, "MOST_ATOMS", 5)
+    monkeypatch.setattr(cell_layout, "MOST_ATOMS", 5)
     for table in tidy_tables(*county()):
         assert any("6 groups" in note for note in table.tidy.notes)
         assert all(value >= 0 for value in numbers_of(table.tidy).values())
@@ -176,18 +176,18 @@ def test_levels_that_are_no_partition_are_refused(members, problem):
     domains = {"district": COUNTY.columns["district"], "region": ("coast", "inland")}
     level = Level(name="region", of="district", members=members)
     with pytest.raises(InvalidParameter, match=problem):
-        layout.lay_out({"a": ("region",), "b": ("district",)}, [level], domains)
+        cell_layout.lay_out({"a": ("region",), "b": ("district",)}, [level], domains)
 
 
 def test_tidying_sees_the_plan_and_released_tables_only():
     """Nothing that it imports knows where data are, how they are read, or what a ledger is."""
     known = ("errors", "query", "query.results", "release.plan", "release.published", "release.tidy.")
-    for path in Path(layout.__file__).parent.glob("*.py"):
+    for path in Path(cell_layout.__file__).parent.glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module}
         ours = {name.removeprefix("discreet.") for name in imported if name.startswith("discreet.")}
-        if path.name == "checking.py":
-            ours -= {"query.planning.answers", "query.planning.priced", "query.question"}
+        if path.name == "tidy_check.py":
+            ours -= {"query.plan.answers", "query.plan.priced_query", "query.ast"}
         assert all(name in known or name.startswith(known[-1]) for name in ours)
         assert not any(isinstance(node, ast.Name) and node.id == "open" for node in ast.walk(tree))
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, command, group
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, command, group
 
 __all__ = ["add_to"]
 
@@ -31,7 +31,7 @@ def compose(
     as_json: AsJson = False,
 ) -> None:
     """Tell the total ε of many releases about the same people, with a proof."""
-    from discreet.cli.accounting import composed
+    from discreet.cli.account_support import composed
 
     show(composed(events, delta), as_json=as_json)
 
@@ -45,7 +45,7 @@ def convert(
     as_json: AsJson = False,
 ) -> None:
     """Tell what one way of saying privacy means in the others."""
-    from discreet.cli.accounting import converted
+    from discreet.cli.account_support import converted
 
     show(converted(rho=rho, mu=mu, epsilon=epsilon, delta=delta), as_json=as_json)
 
@@ -64,6 +64,6 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Find the least noise with which many releases stay within ε and δ."""
-    from discreet.cli.accounting import calibrated
+    from discreet.cli.account_support import calibrated
 
     show(calibrated(epsilon, delta, steps=steps, rate=sampling_rate, noise=noise), as_json=as_json)

@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from discreet.cli.exits import Code
+from discreet.cli.options import AsJson, command, group
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, command, group
 
 __all__ = ["add_to"]
 
 _SELF = "discreet audit self --only Laplace --out self-audit.html"
 _MECHANISM = """\
-discreet audit mechanism discreet.audit.example:noisy_count \\
-  --pairs discreet.audit.example:pairs --epsilon 1 --runs 4000"""
+discreet audit mechanism discreet.audit.example_mechanisms:noisy_count \\
+  --pairs discreet.audit.example_mechanisms:pairs --epsilon 1 --runs 4000"""
 _Name = Annotated[str, typer.Argument(help="A function that takes a data set: module:function.", metavar="FUNCTION")]
 _Pairs = Annotated[str, typer.Option("--pairs", help="A function that returns pairs of neighbours: module:function.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε that it claims.", metavar="NUMBER")]
@@ -39,7 +39,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 def self_audit(size: _Size = "small", only: _Only = None, out: _Out = None, as_json: AsJson = False) -> None:
     """Audit this library: every mechanism, function and whole answers to SQL."""
-    from discreet.cli.auditing import audited_self
+    from discreet.cli.audit_support import audited_self
 
     found = audited_self(size, only=only, out=out)
     show(found, as_json=as_json)
@@ -58,7 +58,7 @@ def mechanism(
     as_json: AsJson = False,
 ) -> None:
     """Audit a function of yours, or of another library, by its outputs alone. Exit code 3 if its claim is refuted."""
-    from discreet.cli.auditing import audited_mechanism
+    from discreet.cli.audit_support import audited_mechanism
 
     found = audited_mechanism(
         name, pairs=pairs, epsilon=epsilon, delta=delta, relation=relation, runs=runs, level=level

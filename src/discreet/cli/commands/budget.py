@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import POLICY, AsJson, Delta, PolicyFile, Principal, Project, command, group
 from discreet.cli.output import note, show
-from discreet.cli.words import POLICY, AsJson, Delta, PolicyFile, Principal, Project, command, group
 
 __all__ = ["add_to"]
 
@@ -32,7 +32,7 @@ def show_budget(
     as_json: AsJson = False,
 ) -> None:
     """Tell what was spent on a data set by everybody, what is left, and every quota that counts for you."""
-    from discreet.cli.answers.budgets import BudgetNow
+    from discreet.cli.budget_support import BudgetNow
     from discreet.cli.policies import asker, needed, open_ledger
 
     if context.invoked_subcommand is None:
@@ -55,8 +55,8 @@ def raise_budget(
     as_json: AsJson = False,
 ) -> None:
     """Raise the lifetime budget of a data set: it is on record, with who and why, and cannot be taken back."""
+    from discreet.cli.budget_support import raised
     from discreet.cli.policies import asker
-    from discreet.cli.raising import raised
 
     show(
         raised(policy, epsilon=epsilon, delta=delta, rho=rho, reason=reason, principal=asker(principal)),

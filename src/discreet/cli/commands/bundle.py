@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, final
 
 import typer
 
 from discreet.cli.exits import Code
-from discreet.cli.output import show
-from discreet.cli.words import AsJson, command, group
+from discreet.cli.options import AsJson, command, group
+from discreet.cli.output import Block, TextTable, show
 
-__all__ = ["add_to"]
+if TYPE_CHECKING:
+    from discreet.release import Verified
+
+__all__ = ["BundleCheck", "VerifiedBundle", "add_to"]
 
 bundle = group("What was published: check that nothing in it was changed.")
 
@@ -36,10 +41,65 @@ def verify(
     Exit code 0 if it is verified, or signed by the key that you name; 3 if anything is wrong; 6 if nothing is wrong but
     not everything was checked: without --key and --ledger, files can only be found to agree with each other.
     """
-    from discreet.cli.answers.bundles import VerifiedBundle
     from discreet.release import verify_bundle
 
     found = VerifiedBundle.of(verify_bundle(path, ledger=ledger, key=key))
     show(found, as_json=as_json)
     if not found.ok:
         raise typer.Exit(Code.REFUSED if found.outcome == "NOT VERIFIED" else Code.NOT_CHECKED)
+
+
+# --- bundles: What came of checking a bundle. ---
+
+
+_STYLES = {"ok": "green", "not checked": "yellow", "BAD": "bold red"}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundleCheck:
+    """One thing that was checked, and every way in which it failed; or why it was not checked here."""
+
+    what: str
+    status: Literal["ok", "not checked", "BAD"]
+    problems: list[str]
+    not_checked: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedBundle:
+    """A bundle, and what may be said of it. `ok`: its origin is known, and nothing that was asked for was left out."""
+
+    name: str
+    kind: str  # "release", or "DUMMY"
+    ok: bool
+    outcome: Literal["NOT VERIFIED", "consistent", "signed", "matches the ledger", "verified"]
+    known: str  # the same in a sentence
+    signed_by: str  # the fingerprint of the key that it is signed with; empty if there is none
+    checks: list[BundleCheck]
+
+    @classmethod
+    def of(cls, verified: Verified) -> VerifiedBundle:
+        """Read what was found."""
+        checks = [
+            BundleCheck(what=check.what, status=check.status, problems=list(check.problems), not_checked=check.skipped)
+            for check in verified.checks
+        ]
+        return cls(
+            name=verified.name,
+            kind=verified.kind,
+            ok=verified.ok,
+            outcome=verified.outcome,
+            known=verified.describe(),
+            signed_by=verified.signed_by,
+            checks=checks,
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.name}: {self.known}"
+        rows = [(check.status, check.what) for check in self.checks]
+        styles = [_STYLES[check.status] for check in self.checks]
+        yield TextTable(head=("", "what was checked"), rows=rows, styles=styles)
+        yield from (problem for check in self.checks for problem in check.problems)
+        yield from (check.not_checked for check in self.checks if check.not_checked)

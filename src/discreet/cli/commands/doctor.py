@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli.exits import Code
+from discreet.cli.options import AsJson, command
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, command
 
 __all__ = ["add_to"]
 
@@ -24,7 +24,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Check this machine: versions, randomness, the engine, and whether a ledger is safe in this folder."""
-    from discreet.cli.checks import examine
+    from discreet.cli.doctor_support import examine
 
     found = examine(Path.cwd(), policy)
     show(found, as_json=as_json)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from discreet.cli.output import show
-from discreet.cli.words import AsJson, command
+from discreet.cli.options import AsJson, command
+from discreet.cli.output import Block, show
 
-__all__ = ["add_to"]
+if TYPE_CHECKING:
+    from discreet.privacy import Meaning
+
+__all__ = ["BeliefAnswer", "DeploymentAnswer", "FoundShareAnswer", "MeaningAnswer", "add_to"]
 
 _Epsilon = Annotated[str | None, typer.Argument(help="The ε to explain, such as 1.0.", metavar="EPSILON")]
 _Delta = Annotated[str, typer.Option("--delta", help="The δ that comes with it; 0 for pure privacy.")]
@@ -33,10 +38,74 @@ def explain_epsilon(
     as_json: AsJson = False,
 ) -> None:
     """Tell what an ε means: how far the best attacker gets, and what others spend."""
-    from discreet.cli.answers.meanings import MeaningAnswer
-    from discreet.cli.attacking import draw
+    from discreet.cli.attack.attack_support import draw
     from discreet.privacy import explain_epsilon
 
     found = explain_epsilon(epsilon, delta=delta, rho=rho, mu=mu)
     draw(found, plot)
     show(MeaningAnswer.of(found), as_json=as_json)
+
+
+# --- meanings: What an ε means. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundShareAnswer:
+    """Which share of those in the data is found, at most, if this share of the others is wrongly accused."""
+
+    false_alarms: float
+    found: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefAnswer:
+    """How sure somebody may become who was this sure before."""
+
+    before: float
+    after: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentAnswer:
+    """What somebody else has said about their ε, and the share of right guesses against it."""
+
+    who: str
+    what: str
+    epsilon: float
+    delta: float
+    success: float
+    source: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeaningAnswer:
+    """How far the best attacker gets, rounded up. An ε of null means that there is none at this δ."""
+
+    said: str
+    epsilon: float | None
+    delta: float
+    success: float  # share of right guesses where a coin gets one half
+    odds: float | None  # the factor by which odds may change, apart from a chance of δ
+    found: list[FoundShareAnswer]
+    beliefs: list[BeliefAnswer]
+    deployments: list[DeploymentAnswer]
+    text: str
+
+    @classmethod
+    def of(cls, found: Meaning) -> MeaningAnswer:
+        """Read what was found."""
+        plain = found.to_json()
+        return cls(
+            **{name: plain[name] for name in ("said", "epsilon", "delta", "success", "odds")},
+            found=[FoundShareAnswer(**one) for one in plain["found"]],
+            beliefs=[BeliefAnswer(**one) for one in plain["beliefs"]],
+            deployments=[DeploymentAnswer(**one) for one in plain["deployments"]],
+            text=str(found),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text

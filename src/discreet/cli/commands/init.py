@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, Delta, Epsilon, command
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, Delta, Epsilon, command
 
 __all__ = ["add_to"]
 
@@ -42,7 +42,7 @@ def init(
 
     What is seen in the file is shown on your terminal only; what you confirm is written into the plan, and is public.
     """
-    from discreet.cli.drafting import Amounts, drafted
+    from discreet.cli.draft_support import Amounts, drafted
 
     amounts = Amounts(epsilon, delta, lifetime_epsilon, lifetime_delta)
     show(drafted(data, unit=unit, table=table, amounts=amounts, out=out, yes=yes), as_json=as_json)

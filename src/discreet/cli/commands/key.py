@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, final
 
 import typer
 
-from discreet.cli.output import show
-from discreet.cli.words import AsJson, command, group
+from discreet.cli.options import AsJson, command, group
+from discreet.cli.output import Block, show
 
-__all__ = ["add_to"]
+if TYPE_CHECKING:
+    from discreet.release import PublicKey
+
+__all__ = ["KeyAnswer", "add_to"]
 
 key = group("Keys that sign bundles, so that anybody can check who published them.")
 
@@ -36,7 +41,6 @@ def new(
     Make the fingerprint known where readers trust it, such as on the publisher's own web page. Keep a copy of FILE
     where nobody else reads it: there is no other.
     """
-    from discreet.cli.answers.keys import KeyAnswer
     from discreet.cli.signing import new_passphrase
     from discreet.release import new_key
 
@@ -49,7 +53,32 @@ def show_key(
     file: Annotated[Path, typer.Argument(help="A private or a public key.", metavar="FILE")], as_json: AsJson = False
 ) -> None:
     """Print the public key and its fingerprint; of a private key nothing else is told."""
-    from discreet.cli.answers.keys import KeyAnswer
     from discreet.cli.signing import public_half
 
     show(KeyAnswer.of(public_half(file)), as_json=as_json)
+
+
+# --- keys: A key that signs bundles. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyAnswer:
+    """A public key, its fingerprint, and where its files are if they were just made."""
+
+    fingerprint: str
+    public_key: str  # base64
+    private_file: str | None
+    public_file: str | None
+
+    @classmethod
+    def of(cls, key: PublicKey, *, private: str | None = None, public: str | None = None) -> KeyAnswer:
+        """Describe a key."""
+        return cls(fingerprint=key.fingerprint, public_key=key.text, private_file=private, public_file=public)
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"fingerprint  {self.fingerprint}"
+        yield f"public key   {self.public_key}"
+        if self.private_file is not None:
+            yield f"private key in {self.private_file}: only you may read it, and there is no other copy"
+            yield f"public key in {self.public_file}: make it known where readers trust it"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, PolicyFile, Principal, command, group
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, PolicyFile, Principal, command, group
 
 __all__ = ["add_to"]
 
@@ -24,7 +24,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 @command(ledger, "verify", example="discreet ledger verify --policy plan.toml")
 def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
     """Read the whole record again: hashes, order, sums, declarations and answers; exit code 3 if anything is wrong."""
-    from discreet.cli.answers.records import VerifiedLedger
+    from discreet.cli.ledger_support import VerifiedLedger
     from discreet.cli.policies import open_ledger
 
     with open_ledger(policy, must_exist=True) as record:
@@ -35,7 +35,7 @@ def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
 @command(ledger, "history", example="discreet ledger history --policy plan.toml")
 def history(policy: PolicyFile, as_json: AsJson = False) -> None:
     """List every entry: charges with who and what for, answers, raised budgets."""
-    from discreet.cli.answers.records import History
+    from discreet.cli.ledger_support import History
     from discreet.cli.policies import open_ledger
 
     with open_ledger(policy) as record:
@@ -49,7 +49,7 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write the whole record as JSON lines, whose hashes can be checked without this program."""
-    from discreet.cli.answers.records import Exported
+    from discreet.cli.ledger_support import Exported
     from discreet.cli.policies import open_ledger
 
     with open_ledger(policy, must_exist=True) as record:
@@ -64,8 +64,7 @@ def claims(policy: PolicyFile, as_json: AsJson = False) -> None:
     A read that failed is not repeated, since that it fails can depend on one person; after three of them nothing more
     is read for that principal. Look at the machine, its files and its limits; then release a read, or reopen.
     """
-    from discreet.cli.answers.records import Claims
-    from discreet.cli.claiming import claims_of
+    from discreet.cli.ledger_support import Claims, claims_of
 
     show(Claims.of(claims_of(policy)), as_json=as_json)
 
@@ -82,8 +81,7 @@ def release(
 
     Each release may tell whoever asks one more fact about one person: whether it fails again.
     """
-    from discreet.cli.answers.records import Claims
-    from discreet.cli.claiming import released
+    from discreet.cli.ledger_support import Claims, released
     from discreet.cli.policies import asker
 
     show(Claims.of(released(policy, charge, reason=reason, principal=asker(principal))), as_json=as_json)
@@ -101,8 +99,7 @@ def reopen(
 
     What failed stays unread; see release for that.
     """
-    from discreet.cli.answers.records import Claims
-    from discreet.cli.claiming import reopened
+    from discreet.cli.ledger_support import Claims, reopened
     from discreet.cli.policies import asker
 
     show(Claims.of(reopened(policy, analyst, reason=reason, principal=asker(principal))), as_json=as_json)

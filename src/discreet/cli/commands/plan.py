@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, Period, PlanFile, command, group
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, Period, PlanFile, command, group
 
 __all__ = ["add_to"]
 
@@ -23,7 +23,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 @command(plan, "check", example="discreet plan check plan.toml")
 def check(file: PlanFile, as_json: AsJson = False) -> None:
     """Check everything that can be checked without data; a mistake is named with its line and how to mend it."""
-    from discreet.cli.answers.plans import CheckedPlan
+    from discreet.cli.release_support import CheckedPlan
     from discreet.release import check, read_release_plan
 
     show(CheckedPlan.of(check(read_release_plan(file))), as_json=as_json)
@@ -32,8 +32,7 @@ def check(file: PlanFile, as_json: AsJson = False) -> None:
 @command(plan, "price", example="discreet plan price plan.toml")
 def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> None:
     """Say what a release costs, the ± of every table, which groups stay hidden, and what to change."""
-    from discreet.cli.answers.plans import PriceList
-    from discreet.cli.releasing import period_of
+    from discreet.cli.release_support import PriceList, period_of
     from discreet.release import price, read_release_plan
 
     read = read_release_plan(file)
@@ -43,8 +42,7 @@ def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> Non
 @command(plan, "status", example="discreet plan status plan.toml")
 def status(file: PlanFile, as_json: AsJson = False) -> None:
     """Say which periods were released, which are due or were passed over, and for how many more the budget lasts."""
-    from discreet.cli.answers.plans import PlanStatus
-    from discreet.cli.releasing import standing
+    from discreet.cli.release_support import PlanStatus, standing
 
     show(PlanStatus.of(standing(file)), as_json=as_json)
 
@@ -56,7 +54,7 @@ def dummy(
     as_json: AsJson = False,
 ) -> None:
     """Write the whole bundle from made-up rows, to see what will be published. Free, and marked as a dummy."""
-    from discreet.cli.answers.plans import Written
+    from discreet.cli.release_support import Written
     from discreet.release import dummy, read_release_plan
 
     show(Written.of(dummy(read_release_plan(file), folder)), as_json=as_json)

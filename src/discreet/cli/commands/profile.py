@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, Delta, MaxEpsilon, Principal, command
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, Delta, MaxEpsilon, Principal, command
 
 __all__ = ["add_to"]
 
@@ -41,7 +41,7 @@ def profile(
     as_json: AsJson = False,
 ) -> None:
     """Tell what is in every column of a table: counts, what is missing, frequent values, quantiles, bounds."""
-    from discreet.cli.profiling import ProfileRequest, profiled
+    from discreet.cli.profile_support import ProfileRequest, profiled
 
     wanted = ProfileRequest(
         epsilon=epsilon, delta=delta, table=table, numbers=numbers or [], dates=dates or [], key=key

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, AtDelta, Delta, Epsilon, MaxEpsilon, PolicyFile, Principal, Project, command
 from discreet.cli.output import note, show
-from discreet.cli.words import AsJson, AtDelta, Delta, Epsilon, MaxEpsilon, PolicyFile, Principal, Project, command
 
 __all__ = ["add_to"]
 
@@ -59,8 +59,8 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Ask one question: its price is shown and agreed to, charged, and then the answer comes with its ±."""
-    from discreet.cli.asking import TypedOffer, ask
     from discreet.cli.policies import open_session
+    from discreet.cli.query_support import TypedOffer, ask
 
     offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, key)
     with open_session(policy, principal=principal, project=project) as session:
@@ -84,8 +84,8 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Say how a question would be answered, for which price and how exactly. Free; no row is read."""
-    from discreet.cli.asking import TypedOffer, explained
     from discreet.cli.policies import open_session
+    from discreet.cli.query_support import TypedOffer, explained
 
     offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys)
     with open_session(policy, principal=principal, project=project) as session:

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.options import AsJson, MaxEpsilon, Period, PlanFile, Principal, command
 from discreet.cli.output import show
-from discreet.cli.words import AsJson, MaxEpsilon, Period, PlanFile, Principal, command
 
 __all__ = ["add_to"]
 
@@ -31,7 +31,6 @@ def release(
     Safe to run again: the same period is never charged or drawn twice, and a run that was cut short goes on where it
     was. Without --period it is the oldest one that is due.
     """
-    from discreet.cli.answers.plans import Written
-    from discreet.cli.releasing import released
+    from discreet.cli.release_support import Written, released
 
     show(Written.of(released(plan, period, max_epsilon=max_epsilon, principal=principal, key=key)), as_json=as_json)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.evaluation.page.page import page
+from discreet.evaluation.page.evaluation_page import page
 
 __all__ = ["page"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.learn.convex.calibrated import Calibration, delta_bound
-from discreet.learn.convex.curvature import LogisticCurvature
-from discreet.learn.convex.objective import ObjectivePerturbation
-from discreet.learn.convex.scores import LogisticScores
+from discreet.learn.convex.calibration import Calibration, delta_bound
+from discreet.learn.convex.noisy_derivatives import LogisticCurvature, LogisticScores
+from discreet.learn.convex.objective_perturbation import ObjectivePerturbation
 
 __all__ = ["Calibration", "LogisticCurvature", "LogisticScores", "ObjectivePerturbation", "delta_bound"]

@@ -31,14 +31,14 @@ _HOMES = {
     "KMeans": "kmeans",
     "LinearRegression": "linear",
     "LogisticRegression": "logistic",
-    "MinMaxScaler": "scaler",
+    "MinMaxScaler": "scalers",
     "PCA": "pca",
-    "PrivacySpent": "spent",
+    "PrivacySpent": "base",
     "PrivateSearch": "search",
     "Ridge": "linear",
-    "RobustRegressor": "robust",
+    "RobustRegressor": "linear",
     "RowFunction": "row_function",
-    "StandardScaler": "scaler",
+    "StandardScaler": "scalers",
 }
 
 

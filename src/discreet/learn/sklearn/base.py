@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import isfinite
 from typing import Any, Self, final
 
 import numpy as np
@@ -15,24 +16,44 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_place, read_bounds
-from discreet.learn.sklearn.classes import class_codes, read_classes
-from discreet.learn.sklearn.cross_validation import (
-    refuse_moved_columns,
-    refuse_plain_steps,
-    refuse_unpaid_looks,
-)
-from discreet.learn.sklearn.pipeline_steps import Paying
-from discreet.learn.sklearn.spent import PrivacySpent
-from discreet.learn.sklearn.validation import split
-from discreet.mechanisms.budget import GaussianNoise
+from discreet.learn.sklearn.pipeline_guard import Paying, refuse_moved_columns, refuse_plain_steps, refuse_unpaid_looks
+from discreet.learn.sklearn.validation import class_codes, read_classes, split
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.column import Column
-from discreet.mechanisms.fields import small_delta
+from discreet.mechanisms.parameters import small_delta
+from discreet.mechanisms.release import cost_text
+from discreet.mechanisms.text import significant_up
+from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.statistics.columns import as_column, reader_for
 
-__all__ = ["PrivateEstimator", "PrivatePredictor", "TrainingTable"]
+__all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTable"]
+
+# --- spent: What a fit has spent. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacySpent:
+    """The event of one fit, charged before it read a value, and what it means at `delta`."""
+
+    event: Event
+    relation: Relation
+    delta: Fraction  # at which epsilon is quoted; 0 for pure privacy
+
+    @property
+    def epsilon(self) -> float:
+        """The best bound known, rounded up."""
+        return epsilon(self.event, self.delta, relation=self.relation)
+
+    def __str__(self) -> str:
+        spent, told = self.epsilon, cost_text(self.event, relation=self.relation, delta=self.delta or None)
+        if self.delta and isfinite(spent):
+            # Many choices cost less at a delta than their epsilons add up to.
+            told = f"ε = {significant_up(Fraction(spent))}, δ = {significant_up(self.delta)}"
+        return f"{told} ({self.relation.value} neighbours)"
 
 
 @final

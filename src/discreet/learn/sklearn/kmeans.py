@@ -2,27 +2,208 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from discreet.exact import Number, positive_integer
-from discreet.learn.sklearn.cell_counts import CellCounts
-from discreet.learn.sklearn.class_laws import pooled
-from discreet.learn.sklearn.class_moments import ClassMoments, coarser
-from discreet.learn.sklearn.cluster_sums import Clusters, ClusterSums, nearest
-from discreet.learn.sklearn.scaling import PrivateTransformer
-from discreet.learn.sklearn.starting import StartGrid, Starts, grid_shape, heavy_starts, spread_points
+from discreet import noise
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, positive, positive_integer
+from discreet.learn.sklearn.moments import ClassMoments, coarser, pooled
+from discreet.learn.sklearn.transformers import PrivateTransformer
+from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.privacy import events
 from discreet.privacy.events import GDP
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.design import HALF
 
-__all__ = ["KMeans"]
+__all__ = [
+    "CellCounts",
+    "ClusterSums",
+    "Clusters",
+    "KMeans",
+    "StartGrid",
+    "Starts",
+    "grid_shape",
+    "heavy_starts",
+    "nearest",
+    "spread_points",
+]
+
+# --- cell_counts ---
+# How many rows each cell of a public grid has: one Gaussian release, in which a row is in one cell.
+
+
+Integers: TypeAlias = NDArray[np.int64]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellCounts:
+    """Count the rows of each cell.
+
+    Guarantee   Gaussian privacy with mu^2 = `mu_squared`, for all cells together.
+    Theorem     A row is in one cell: with or without it one count differs by 1. A replaced row that goes elsewhere
+                moves two counts by 1 each, a squared distance of 2. [DRS22]
+    Utility     noise of 1 / mu on every count, however many cells there are.
+    """
+
+    cells: int
+    relation: Relation
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        settle(
+            self,
+            cells=positive_integer(self.cells, name="cells"),
+            mu_squared=positive(self.mu_squared, name="mu_squared"),
+        )
+        check_noise_variance(self.variance)
+
+    @property
+    def loss(self) -> int:
+        """The squared distance by which one row moves all counts together."""
+        return 1 if self.relation is Relation.ADD_REMOVE else 2
+
+    @property
+    def variance(self) -> Fraction:
+        return self.loss / self.mu_squared
+
+    @property
+    def event(self) -> events.GDP:
+        return events.GDP(mu_squared=self.loss / self.variance)
+
+    def exact(self, places: Integers) -> Integers:
+        """Return the counts; they are private."""
+        return np.bincount(places, minlength=self.cells)[: self.cells].astype(np.int64)
+
+    def measure(self, places: Integers) -> Floats:
+        """Add noise; the caller answers for every row being in one cell."""
+        counts = self.exact(places) + noise.rounded_gaussian(size=self.cells, variance=self.variance)
+        return counts.astype(np.float64)
+
+
+# --- cluster_sums: How many rows each cluster has and their sum: one Gaussian release with one joint sensitivity. ---
+
+
+_FINEST = 1 << 15  # Steps from the middle to a bound.
+_WIDEST = 1 << 78  # Of a variance; samplers take a little more.
+
+
+class Clusters(NamedTuple):
+    """Noisy sizes and sums in the frame in which bounds are -1 and 1, one row a cluster."""
+
+    sizes: Floats
+    sums: Floats
+    size_deviation: float
+    sum_deviation: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSums:
+    """Measure the size and the sum of each cluster, for rows of whole numbers within [-reach, reach].
+
+    Guarantee   Gaussian privacy with mu^2 = `mu_squared`, for all clusters together.
+    Theorem     In the frame, with precisions q of sizes and 1 of sums, one row has the squared norm q + |x|^2 <= q + d,
+                and belongs to one cluster. A replaced row that stays moves one sum by at most 2 sqrt(d); one that goes
+                elsewhere moves two clusters, each by the norm of a row. [DRS22]
+    Utility     noise of about sqrt(d) / mu on every sum, in the frame, whatever the number of clusters.
+    """
+
+    dimension: int
+    clusters: int
+    relation: Relation
+    mu_squared: Fraction
+    size_weight: Fraction = Fraction(1)  # q: how precise sizes are, next to sums
+    reach: int = 0  # in steps; the finest that samplers take, unless given
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        settle(
+            self,
+            dimension=positive_integer(self.dimension, name="dimension"),
+            clusters=positive_integer(self.clusters, name="clusters"),
+            mu_squared=positive(self.mu_squared, name="mu_squared"),
+            size_weight=positive(self.size_weight, name="size_weight"),
+        )
+        settle(self, reach=positive_integer(self.reach or self._finest(), name="reach"))
+        if self.reach > _FINEST:
+            raise InvalidParameter(f"reach must be at most {_FINEST} steps")
+        check_noise_variance(self.size_variance)
+        check_noise_variance(self.sum_variance)
+
+    @property
+    def loss(self) -> Fraction:
+        """What one row costs, squared, where sums in the frame have noise of variance one."""
+        row = self.size_weight + self.dimension
+        if self.relation is Relation.ADD_REMOVE:
+            return row
+        within = Fraction(4 * self.dimension)
+        return max(within, 2 * row) if self.clusters > 1 else within
+
+    @property
+    def precision(self) -> Fraction:
+        """One over the variance of sums in the frame, as large as mu allows."""
+        return self.mu_squared / self.loss
+
+    @property
+    def size_variance(self) -> Fraction:
+        return 1 / (self.precision * self.size_weight)
+
+    @property
+    def sum_variance(self) -> Fraction:
+        """In squared steps."""
+        return self.reach**2 / self.precision
+
+    @property
+    def event(self) -> events.GDP:
+        return events.GDP(mu_squared=self.loss * self.precision)
+
+    def exact(self, rows: Integers, labels: Integers) -> tuple[Integers, Integers]:
+        """Return sizes and sums, one row a cluster. They are private."""
+        sizes = np.bincount(labels, minlength=self.clusters)[: self.clusters].astype(np.int64)
+        sums = np.zeros((self.clusters, self.dimension), dtype=np.int64)
+        np.add.at(sums, labels, rows)
+        return sizes, sums
+
+    def measure(self, rows: Integers, labels: Integers) -> Clusters:
+        """Add noise; the caller answers for the bounds of every row."""
+        sizes, sums = self.exact(rows, labels)
+        sizes = sizes + noise.rounded_gaussian(size=self.clusters, variance=self.size_variance)
+        sums = sums + noise.rounded_gaussian(size=sums.shape, variance=self.sum_variance)
+        return Clusters(
+            sizes=sizes.astype(np.float64),
+            sums=sums / float(self.reach),
+            size_deviation=float(self.size_variance) ** 0.5,
+            sum_deviation=float(self.sum_variance) ** 0.5 / self.reach,
+        )
+
+    def _finest(self) -> int:
+        """Return the largest power of two with which no noise is too wide."""
+        precision = float(self.mu_squared / (4 * self.dimension + 2 * self.size_weight))
+        bits = (int(_WIDEST * min(precision, 1.0)).bit_length() - 2) // 2
+        return min(_FINEST, 1 << max(bits, 1))
+
+
+def nearest(rows: Floats, centres: Floats) -> Integers:
+    """Return the place of the nearest centre of each row, the first where several are.
+
+    Squares are added up one column after the other, so that a row's cluster depends on that row alone.
+    """
+    apart = np.zeros((len(rows), len(centres)))
+    for column, entries in zip(rows.T, centres.T, strict=True):
+        apart += (column[:, None] - entries) ** 2
+    found: Integers = apart.argmin(axis=1).astype(np.int64)
+    return found
+
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -195,3 +376,161 @@ def _begun_anew(measured: Clusters, centres: Floats, directions: Floats) -> Floa
     for place, cluster in enumerate(empty.tolist()):
         moved[cluster] = np.clip(centres[largest[place % len(largest)]] + directions[cluster] / 2, -1, 1)
     return moved
+
+
+# --- starting ---
+# Where a search for clusters begins: at heavy cells of a noisy grid, or evenly spread where these say nothing.
+
+
+_TRIED = 64  # Points to choose from, for each that is chosen.
+_CUTS = (32, 16, 8, 5)  # Of each column, by how many columns are cut: 32 to 625 cells.
+_WIDE = 2.5  # Deviations from the mean that the grid reaches; rows beyond are in its outermost cells.
+_SEEN = 5.0  # Deviations of noise above which a cell is taken to have rows.
+_STARTS = 24  # Of the search on the grid, which costs nothing.
+_ROUNDS = 30
+_REACH = 3.0  # Deviations from a centre within which rows are not clamped.
+
+
+def grid_shape(dimension: int) -> tuple[int, int]:
+    """Return how many columns are cut, and into how many parts each: a public fact."""
+    cut = min(dimension, len(_CUTS))
+    return cut, _CUTS[cut - 1]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class StartGrid:
+    """Cells about the noisy mean of all rows, in the columns that spread most. All of it is public."""
+
+    means: Floats
+    deviations: Floats
+
+    @property
+    def columns(self) -> Integers:
+        found: Integers = np.sort(np.argsort(-self.deviations, kind="stable")[: grid_shape(len(self.means))[0]])
+        return found
+
+    @property
+    def ends(self) -> tuple[Floats, Floats]:
+        middle, reach = self.means[self.columns], _WIDE * self.deviations[self.columns]
+        return np.clip(middle - reach, -1, 1), np.clip(middle + reach, -1, 1)
+
+    def places(self, rows: Floats) -> Integers:
+        """Return the cell of each row, which depends on that row alone. This is private."""
+        parts = grid_shape(len(self.means))[1]
+        found = np.zeros(len(rows), dtype=np.int64)
+        for column, low, high in zip(self.columns, *self.ends, strict=True):
+            cut = np.floor((rows[:, column] - low) * (parts / max(high - low, 1e-300)))
+            found = found * parts + np.clip(cut, 0, parts - 1).astype(np.int64)
+        return found
+
+    def widths(self) -> Floats:
+        """Return how wide a cell is in each column, 0 in those that are not cut."""
+        low, high = self.ends
+        found = np.zeros_like(self.means)
+        found[self.columns] = (high - low) / grid_shape(len(self.means))[1]
+        return found
+
+    def centres(self) -> Floats:
+        """Return the middle of each cell; in columns that are not cut, the mean of all rows."""
+        cut, parts = grid_shape(len(self.means))
+        places = np.stack(np.unravel_index(np.arange(parts**cut), (parts,) * cut), axis=1)
+        low, high = self.ends
+        found = np.tile(self.means, (parts**cut, 1))
+        found[:, self.columns] = low + (places + 0.5) * (high - low) / parts
+        return found
+
+
+class Starts(NamedTuple):
+    """The first centres, and how far from its centre a row may reach in each column before it is clamped."""
+
+    centres: Floats
+    reaches: Floats
+
+
+def heavy_starts(grid: StartGrid, counts: Floats, deviation: float, others: Floats) -> Starts:
+    """Return as many centres as `others` from noisy counts: the best of many searches, all free of charge.
+
+    What seems empty counts for nothing. Where fewer cells are seen than centres are wanted, the rest are `others`, and
+    rows may reach as far as they spread altogether.
+    """
+    seen = counts > _SEEN * deviation
+    points, weights = grid.centres()[seen], counts[seen]
+    wanted = min(len(others), len(points))
+    everywhere = np.minimum(_REACH * grid.deviations, 1.0)
+    if not wanted:
+        return Starts(others, everywhere)
+    firsts = np.argsort(-weights, kind="stable")[:_STARTS]
+    found = [_searched(points, weights, _far_apart(points, weights, int(first), wanted)) for first in firsts]
+    best = min(found, key=lambda centres: _spread(points, weights, centres))
+    if wanted < len(others):
+        return Starts(np.concatenate([best, others[wanted:]]), everywhere)
+    widths = grid.widths()
+    near = _REACH * _deviations_within(points, weights, best) + widths
+    return Starts(best, np.where(widths > 0, np.minimum(near, everywhere), everywhere))
+
+
+def _deviations_within(points: Floats, weights: Floats, centres: Floats) -> Floats:
+    """Return the largest spread of a cluster in each column."""
+    share = _starting_shares(points, weights, centres)
+    squares = np.einsum("pk,pkd->kd", share, (points[:, None, :] - centres[None, :, :]) ** 2)
+    found: Floats = np.sqrt(squares / np.maximum(share.sum(axis=0), 1e-300)[:, None]).max(axis=0)
+    return found
+
+
+def _far_apart(points: Floats, weights: Floats, first: int, count: int) -> Floats:
+    """Choose points one after the other, each where weight times squared distance to those before is largest."""
+    chosen = [first]
+    apart = _squares(points, points[chosen])[:, 0]
+    while len(chosen) < count:
+        chosen.append(int((weights * apart).argmax()))
+        apart = np.minimum(apart, _squares(points, points[chosen[-1:]])[:, 0])
+    return points[chosen]
+
+
+def _searched(points: Floats, weights: Floats, centres: Floats) -> Floats:
+    """Take Lloyd's steps on weighted points."""
+    for _ in range(_ROUNDS):
+        share = _starting_shares(points, weights, centres)
+        total = share.sum(axis=0)
+        means = share.T @ points / np.maximum(total, 1e-300)[:, None]
+        moved = np.where(total[:, None] > 0, means, centres)
+        if np.array_equal(moved, centres):
+            break
+        centres = moved
+    return centres
+
+
+def _starting_shares(points: Floats, weights: Floats, centres: Floats) -> Floats:
+    """Return the weight of each point in the column of its nearest centre."""
+    near = _squares(points, centres).argmin(axis=1)
+    found: Floats = (near[:, None] == np.arange(len(centres))) * weights[:, None]
+    return found
+
+
+def _spread(points: Floats, weights: Floats, centres: Floats) -> float:
+    return float((weights * _squares(points, centres).min(axis=1)).sum())
+
+
+def _squares(points: Floats, centres: Floats) -> Floats:
+    found: Floats = ((points[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+    return found
+
+
+def spread_points(count: int, dimension: int) -> Floats:
+    """Return points of [-1, 1]^d that are far from each other: no chance, and no data, is in them.
+
+    Each is the farthest from those before it, out of many that fill the cube evenly: multiples of powers of the root of
+    x^(d + 1) = x + 1, without their whole parts.
+    """
+    root = 2.0
+    for _ in range(64):
+        root = (1 + root) ** (1 / (dimension + 1))
+    steps = (1 / root) ** np.arange(1, dimension + 1)
+    cloud = 2 * ((0.5 + np.arange(_TRIED * count)[:, None] * steps) % 1) - 1
+    chosen = [cloud[1 % len(cloud)]]
+    apart = np.full(len(cloud), np.inf)
+    for _ in range(count - 1):
+        apart = np.minimum(apart, ((cloud - chosen[-1]) ** 2).sum(axis=1))
+        chosen.append(cloud[apart.argmax()])
+    return np.array(chosen)

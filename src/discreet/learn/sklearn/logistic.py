@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, ClassVar, Final, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,19 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
+from discreet.learn.convex.logistic_gradient import FINE, Labelled
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
-from discreet.learn.sklearn.bounds import Bounds
-from discreet.learn.sklearn.logistic_fits import fitted
-from discreet.learn.sklearn.logistic_plan import NewtonPlan, ObjectivePlan
-from discreet.learn.sklearn.logistic_summary import Estimates
-from discreet.learn.sklearn.regressor import read_method
-from discreet.learn.sklearn.rows_alone import combined
-from discreet.learn.sklearn.summary import Summary
-from discreet.mechanisms.fields import read_confidence, read_flag
+from discreet.learn.sklearn.bounds import Bounds, FeatureFrame
+from discreet.learn.sklearn.linear_model import Summary, SummaryRow, read_method
+from discreet.learn.sklearn.logistic_plan import LogisticCoordinates, NewtonPlan, ObjectivePlan, standardised
+from discreet.learn.sklearn.moments import coarser
+from discreet.learn.sklearn.validation import combined
+from discreet.mechanisms.parameters import read_confidence, read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
+from discreet.robust.functionals import quantile
+from discreet.robust.reweighting import lengths
 
-__all__ = ["LogisticRegression"]
+__all__ = ["Estimates", "Fits", "LogisticRegression", "fitted"]
 
 FloatArray = NDArray[np.float64]
 _METHODS = ("auto", "objective", "newton")
@@ -43,7 +48,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     `inference=False`.
 
     Guarantee   (epsilon, delta), for everything that is measured together.
-    Theorem     See `discreet.learn.convex.calibrated`, and `Curvature` and `Scores` for "newton".
+    Theorem     See `discreet.learn.convex.calibration`, and `Curvature` and `Scores` for "newton".
     Utility     noise of about 1 / mu on the gradient in units of the longest row; mu is about epsilon / 4.
     """
 
@@ -176,4 +181,222 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
             cost=str(self.privacy_spent_),
             confidence=read_confidence(confidence),
             names=[prefix + name for prefix in prefixes for name in ("intercept", *features)],
+        )
+
+
+# --- logistic_fits: The fits of a private logistic regression: from clamped rows to coefficients and their errors. ---
+
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+_LARGEST: Final = 2.0**19  # Of a coefficient; beyond it steps of 2^-42 would not fit 63 bits.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Fits:
+    """All problems, one row each, the intercept first, in the units of the data. All of it is public."""
+
+    coefficients: Floats  # to predict with
+    estimates: Floats  # without the pull of a ridge
+    errors: Floats | None  # standard errors of the estimates
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class LogisticFit:
+    """One problem, the intercept first, in the units of the data. All of it is public."""
+
+    coefficients: Floats
+    estimate: Floats
+    errors: Floats | None  # by sampling and by noise; infinite where they cannot be told
+
+
+def fitted(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Fits:
+    """Measure columns and lengths, then fit one problem after the other. It must have been paid for."""
+    ground = _prepared(plan, frame, steps, codes)
+    labels = [1] if plan.problems == 1 else range(plan.problems)
+    fits = [_fit(plan, ground, (codes == label).astype(np.int64)) for label in labels]
+    errors = [fit.errors for fit in fits if fit.errors is not None]
+    return Fits(
+        coefficients=np.array([fit.coefficients for fit in fits]),
+        estimates=np.array([fit.estimate for fit in fits]),
+        errors=np.array(errors) if errors else None,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Ground:
+    """Standardised rows, and coordinates in which they lie in a ball. The rows are private."""
+
+    coordinates: LogisticCoordinates
+    standard: Floats = field(repr=False)
+    inside: NDArray[np.bool_] = field(repr=False)
+
+    def rows(self, coordinates: LogisticCoordinates) -> Integers:
+        return coordinates.rows(self.standard, self.inside)
+
+
+def _prepared(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Ground:
+    """Choose coordinates by noisy means, spreads and lengths.
+
+    A row whose label is no class adds nothing to a fit. It is counted, in the middle of the bounds: under replace-one
+    the number of rows is public, and how many of them have such labels is not.
+    """
+    preparation, inside = plan.preparation, codes >= 0
+    moments = preparation.moments
+    steps = np.where(inside[:, None], steps, 0)
+    seen = moments.measure(coarser(steps, moments.reach), np.zeros(len(steps), dtype=np.int64))
+    low, high = frame.limits.T
+    columns = standardised(seen, None if plan.has_intercept else -(low + high) / (high - low))
+    standard = columns.look(steps)
+    far = np.where(inside, lengths(standard), 0.0)
+    (longest,) = preparation.lengths.chosen((far,), _spared(plan, float(seen.counts[0])))
+    return Ground(LogisticCoordinates(frame, columns, longest, plan.constant), standard, inside)
+
+
+def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
+    """Return how many rows may be shortened: as many as move a gradient by about its noise, or as sampling does."""
+    people = max(count, 0.0)
+    return min(max(plan.features / math.sqrt(plan.preparation.mu_squared), math.sqrt(people)), people / 4)
+
+
+def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
+    return _by_objective(plan, ground, labels) if isinstance(plan, ObjectivePlan) else _by_newton(plan, ground, labels)
+
+
+def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> LogisticFit:
+    """Find the minimum with a random slope, and measure the matrix there if intervals are wanted."""
+    objective, matrix, plain = plan.objective, plan.curvature, ground.coordinates
+    found = np.array([float(value) for value in objective.release(Labelled(ground.rows(plain), labels))])
+    if matrix is None:
+        return LogisticFit(plain.turn @ found, plain.turn @ found, None)
+    even = replace(plain, share=plan.even_constant)
+    factors = even.next_to(plain)
+    place = found * factors
+    curvature = matrix.measure(ground.rows(even), _steps(place))
+    inverse, is_known = _inverse(curvature, matrix.deviation)
+    # At the minimum H (theta - truth) = score - slope - ridge theta, to first order: take the last term away.
+    pull = inverse @ (float(objective.ridge) * place / factors**2)
+    noise = 1 / (float(objective.mu_squared) * factors**2) + _blurred(matrix.deviation, pull)
+    last = float(objective.output_variance) * 4.0**-FINE * factors**2
+    covariance = inverse @ (curvature + np.diag(noise)) @ inverse + np.diag(last)
+    return LogisticFit(plain.turn @ found, even.turn @ (place + pull), _errors(even.turn, covariance, is_known))
+
+
+def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
+    """Take early steps over the matrix at zero, which no curvature exceeds, and a last one over that of the fit."""
+    data, turn = Labelled(ground.rows(ground.coordinates), labels), ground.coordinates.turn
+    place, gram = np.zeros(plan.dimension), plan.gram
+    first = _raised(gram.measure(data.rows, _steps(place)), gram.deviation)
+    for scores in plan.early:
+        place = place + np.linalg.solve(first, scores.measure(data, _steps(place)))
+    matrix, last = plan.matrix, plan.last
+    curvature = matrix.measure(data.rows, _steps(place))
+    move = np.asarray(np.linalg.solve(_raised(curvature, matrix.deviation), last.measure(data, _steps(place))))
+    inverse, is_known = _inverse(curvature, matrix.deviation)
+    noise = last.deviation**2 + _blurred(matrix.deviation, move)
+    covariance = inverse @ (curvature + noise * np.eye(plan.dimension)) @ inverse
+    found = turn @ (place + move)
+    return LogisticFit(found, found, _errors(turn, covariance, is_known))
+
+
+def _steps(place: Floats) -> Integers:
+    return np.rint(np.clip(place, -_LARGEST, _LARGEST) * 2.0**FINE).astype(np.int64)
+
+
+def _blurred(deviation: float, move: Floats) -> float:
+    """Return the variance of each entry of noise * move, for noise with half the variance off the diagonal."""
+    return float(deviation**2 * (move @ move) / 2)
+
+
+def _length(deviation: float, size: int) -> float:
+    """Return about how long the noise on a matrix is: sqrt(2 size) deviations."""
+    return deviation * math.sqrt(2 * size)
+
+
+def _raised(matrix: Floats, deviation: float) -> Floats:
+    """Raise the eigenvalues that drown in the noise, so that no step is too long."""
+    values, vectors = np.linalg.eigh(matrix)
+    raised: Floats = (vectors * np.maximum(values, max(2 * _length(deviation, len(values)), 1e-9))) @ vectors.T
+    return raised
+
+
+def _inverse(matrix: Floats, deviation: float) -> tuple[Floats, bool]:
+    """Invert a noisy matrix, and tell whether all its eigenvalues stand out of the noise.
+
+    In one direction the noise has one deviation, so that an eigenvalue above its length is known to a part.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    least = max(_length(deviation, len(values)), 3 * deviation)
+    inverse: Floats = (vectors / np.maximum(values, least)) @ vectors.T
+    return inverse, bool(values.min() >= least)
+
+
+def _errors(turn: Floats, covariance: Floats, is_known: bool) -> Floats:
+    """Return standard errors in the units of the data. For a logistic model the scores vary as the matrix says."""
+    if not is_known:
+        return np.full(len(turn), math.inf)
+    return np.asarray(np.sqrt(np.maximum(np.diag(turn @ covariance @ turn.T), 0.0)))
+
+
+# --- logistic_summary: The coefficients of a logistic regression with their errors, and what may be said of them. ---
+
+
+_COVERS = (
+    "Intervals are for the source of the rows if it is such a model, sampling and noise together: of many such fits to "
+    "many rows, that share covers."
+)
+_NOT_ASKED = "no budget was kept for them, say inference=True."
+_DROWNED = (
+    "the noise hides how much the rows tell in some direction: use more rows, a larger budget or fewer columns, and "
+    "leave out columns that follow from others."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """Coefficients in the units of the data, one row a problem, the intercept first. All of it is public."""
+
+    values: Floats
+    errors: Floats | None  # standard errors, infinite where none can be told; nothing where they were not asked for
+
+    @property
+    def reason(self) -> str | None:
+        """Why there are no intervals, if there are none."""
+        if self.errors is None:
+            return _NOT_ASKED
+        return None if np.isfinite(self.errors).all() else _DROWNED
+
+    @property
+    def _lack(self) -> str:
+        return "No intervals" if self.errors is None else "Intervals are unbounded"
+
+    def intervals(self, confidence: Fraction) -> Floats:
+        """Return the ends of an interval for each coefficient."""
+        assert self.errors is not None
+        # What noise hides in one direction is in every coefficient, more or less.
+        errors = self.errors if self.reason is None else np.full_like(self.errors, np.inf)
+        reach = quantile((1 + float(confidence)) / 2) * errors
+        return np.stack([self.values - reach, self.values + reach], axis=-1)
+
+    def summary(self, *, title: str, cost: str, confidence: Fraction, names: Sequence[str]) -> Summary:
+        """Write the table."""
+        ends: list[tuple[Fraction, Fraction] | None] = [None] * len(names)
+        if self.reason is None:
+            pairs = self.intervals(confidence).reshape(-1, 2).tolist()
+            ends = [(Fraction(low), Fraction(high)) for low, high in pairs]
+        values = map(Fraction, self.values.reshape(-1).tolist())
+        return Summary(
+            title=title,
+            cost=cost,
+            confidence=confidence,
+            rows=tuple(
+                SummaryRow(name=name, coefficient=value, interval=pair)
+                for name, value, pair in zip(names, values, ends, strict=True)
+            ),
+            covers=_COVERS if self.reason is None else f"{self._lack}: {self.reason}",
         )

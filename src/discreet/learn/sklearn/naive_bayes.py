@@ -14,8 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive
 from discreet.learn.sklearn.base import PrivatePredictor
-from discreet.learn.sklearn.class_laws import class_laws
-from discreet.learn.sklearn.class_moments import ClassMoments, ClassSums, coarser
+from discreet.learn.sklearn.moments import ClassMoments, ClassSums, class_laws, coarser
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 

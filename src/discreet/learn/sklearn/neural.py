@@ -14,13 +14,12 @@ from torch.nn import functional
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
-from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
+from discreet.learn.sklearn.base import PrivacySpent, PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
-from discreet.learn.sklearn.cross_validation import refuse_plain_steps, refuse_unpaid_looks
-from discreet.learn.sklearn.spent import PrivacySpent
-from discreet.learn.torch.private import make_private
-from discreet.mechanisms.fields import read_flag
+from discreet.learn.sklearn.pipeline_guard import refuse_plain_steps, refuse_unpaid_looks
+from discreet.learn.torch.private_training import make_private
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.parameters import read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.design import HALF, centred

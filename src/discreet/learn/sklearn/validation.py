@@ -3,20 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
+from sklearn.utils.multiclass import check_classification_targets
 
+from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.bounds import Pair
-from discreet.learn.sklearn.classes import class_codes
-from discreet.learn.sklearn.rows_alone import keeps_rows_alone
 from discreet.mechanisms.column import Column
-from discreet.robust.coinpress import as_floats
+from discreet.robust.means_without_bounds import as_floats
 from discreet.statistics.columns import as_column
 
-__all__ = ["BEST", "floats", "named", "nearness", "rightness", "split"]
+__all__ = [
+    "BEST",
+    "FOUND_IN_Y",
+    "class_codes",
+    "combined",
+    "floats",
+    "keeps_rows_alone",
+    "named",
+    "nearness",
+    "read_classes",
+    "rightness",
+    "split",
+]
+
+# --- classes: The classes of a classifier are declared: which labels occur is a fact about the people in the table. ---
+
+
+FOUND_IN_Y: Final = "found in y"
+
+
+def read_classes(classes: Any, y: Any, *, has_session: bool) -> NDArray[Any]:
+    """Return the sorted classes: those declared, or, if the caller says so and no session pays, those found in y.
+
+    Labels that occur are data: a rare one tells that somebody has it. So they are declared, and "found in y" is for
+    whoever may publish which labels there are; what is spent says nothing about them.
+    """
+    if classes is None:
+        raise Refused(
+            "this needs classes=[…], the labels that there may be",
+            reason="a label that only one person has would tell of that person, so labels are not read from the data",
+            way_out="declare them, also those that may not occur; or, if it is public which of them occur, say "
+            'classes="found in y", which no session accepts',
+        )
+    if isinstance(classes, str) and classes == FOUND_IN_Y:
+        if has_session:
+            raise Refused(
+                'classes="found in y" would publish which labels occur, and no charge covers that',
+                way_out="declare them: classes=[…]",
+            )
+        check_classification_targets(y)
+        return np.unique(y)
+    return _declared(classes)
+
+
+def _declared(classes: Any) -> NDArray[Any]:
+    if isinstance(classes, (str, bytes)) or not hasattr(classes, "__len__"):
+        raise InvalidParameter('classes must be a list of labels, or "found in y"')
+    try:
+        given = np.asarray(classes)
+        found = np.unique(given)
+    except TypeError:
+        raise InvalidParameter("classes must be labels of one kind: all numbers or all texts") from None
+    if given.ndim != 1 or not 0 < len(found) == len(given) or found.dtype.kind not in "biufU":
+        raise InvalidParameter("classes must be different labels, all numbers or all texts")
+    return found
+
+
+def class_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each label among the classes, -1 for whatever is none of them. This is private.
+
+    The rule is total and looks at one label at a time: a strange label is no error, since that would tell of it.
+    """
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    column = y if isinstance(y, Column) else as_column(y)
+    return np.array([_place(places, label) for label in column.objects()], dtype=np.int64)
+
+
+def _place(places: dict[Any, int], label: Any) -> int:
+    try:
+        return places.get(label, -1)
+    except TypeError:
+        return -1
+
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -93,3 +165,24 @@ _TABLES: dict[str, Callable[[Any], Iterable[Any]]] = {
     "polars": lambda table: table.get_columns(),
     "pyarrow": lambda table: table.columns,
 }
+
+
+# --- rows_alone: Arithmetic in which what becomes of a row depends on that row alone, to the last bit. ---
+#
+# A product of matrices may round the same row in one way or another by its place in the table. Where rows are counted
+# or
+# added up afterwards, one person more or less would then move the rows of others, and that is not paid for.
+
+
+def combined(rows: Floats, weights: Floats) -> Floats:
+    """Multiply rows by a matrix with one column a result, one entry of the rows after the other."""
+    found = np.zeros((len(rows), weights.shape[1]))
+    for column, entries in zip(rows.T, weights, strict=True):
+        found += column[:, None] * entries
+    return found
+
+
+def keeps_rows_alone(estimator: Any) -> bool:
+    """Tell whether an estimator, or every step of a pipeline, says that it does such arithmetic only."""
+    steps = [step for _, step in estimator.steps] if hasattr(estimator, "steps") else [estimator]
+    return all(step in (None, "passthrough") or getattr(step, "keeps_rows_alone", False) for step in steps)

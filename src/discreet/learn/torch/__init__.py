@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import discreet.learn.needs_torch  # noqa: F401 - says what to install, if that is missing
-from discreet.learn.torch.adam import DPAdamBC
 from discreet.learn.torch.export import WeightsPromise, load_weights
+from discreet.learn.torch.noisy_step import Box, L2Ball
+from discreet.learn.torch.optimizers import DPAdamBC
 from discreet.learn.torch.poisoning import PoisonEffect, PoisoningReport, poisoning_check
-from discreet.learn.torch.private import make_private
-from discreet.learn.torch.projections import Box, L2Ball
-from discreet.learn.torch.report import TrainingReport
-from discreet.learn.torch.streaming import make_private_stream
-from discreet.learn.torch.told import StepDone, StepsSpent
-from discreet.learn.torch.training import PrivateTraining
+from discreet.learn.torch.private_training import make_private, make_private_stream
+from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport
+from discreet.learn.torch.training_run import PrivateTraining
 
 __all__ = [
     "Box",

@@ -16,7 +16,7 @@ from torch import Tensor
 from discreet import noise, plots
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.privacy.notprivate import NotPrivate
+from discreet.privacy.not_private import NotPrivate
 
 if TYPE_CHECKING:
     import altair as alt

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import final
 
-from discreet.learn.torch.told import StepDone
+from discreet.learn.torch.layers.model_preparation import PreparedModel
+from discreet.learn.training import RunPlan
 from discreet.mechanisms.text import significant_up
+from discreet.privacy.events import Event
 
-__all__ = ["progress_line"]
+__all__ = ["StepDone", "StepsSpent", "TrainingReport", "progress_line"]
 
 _SECONDS = 2.0  # Between two computations of epsilon, which take a twentieth of one.
 
@@ -56,3 +60,47 @@ class _Epsilon:
 
 def _shown(epsilon: float) -> str:
     return significant_up(Fraction(epsilon), 3)
+
+
+# --- told: What a run tells about itself while it goes on: nothing in it comes from private rows without noise. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone:
+    """A noisy step is complete. Loggers get one after every step; everything in it may be published."""
+
+    step: int  # this one, counted from 1
+    steps: int  # of the whole run
+    learning_rate: float
+    clip: float  # the largest norm of one row's gradient in this step
+    public_loss: float | None  # on the rows given as watch=…, which are public
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepsSpent:
+    """What the steps so far have spent; the ledger was charged for the whole run before the first one."""
+
+    steps: int
+    event: Event
+    epsilon: float
+    delta: float
+
+    def __str__(self) -> str:
+        return f"ε = {significant_up(Fraction(self.epsilon))} at δ = {self.delta:g} after {self.steps:,} steps"
+
+
+# --- report: What a run will do and promise, and how each layer of its model is handled. ---
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TrainingReport:
+    """The plan and the layers of a run. Everything in it is public."""
+
+    plan: RunPlan
+    prepared: PreparedModel
+
+    def __str__(self) -> str:
+        return f"{self.plan.describe()}\n  {self.plan.physical_batch} rows at a time\n\n{self.prepared}"

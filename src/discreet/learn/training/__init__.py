@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from discreet.learn.training.ahead import NoiseAhead
-from discreet.learn.training.clips import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
-from discreet.learn.training.following import FollowedClip
-from discreet.learn.training.grids import grid_for
-from discreet.learn.training.plan import TrainingPlan, plan_training
-from discreet.learn.training.runs import RunNoise, RunPlan, RunSampler
-from discreet.learn.training.sampling import NOBODY, PhysicalBatch, PoissonSampler
+from discreet.learn.training.adaptive_clip import FollowedClip
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
+from discreet.learn.training.prefetched_noise import NoiseAhead
+from discreet.learn.training.run_protocols import RunNoise, RunPlan, RunSampler
+from discreet.learn.training.sampling import NOBODY, PhysicalBatch, PoissonSampler, Stream
 from discreet.learn.training.stream_plan import StreamPlan, plan_stream
-from discreet.learn.training.streams import Stream
+from discreet.learn.training.training_plan import TrainingPlan, grid_for, plan_training
 
 __all__ = [
     "NOBODY",

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer
-from discreet.learn.training.plan import TrainingPlan
+from discreet.learn.training.stream_plan import StreamPlan, Unbanding
+from discreet.learn.training.training_plan import TrainingPlan
 
-__all__ = ["NOBODY", "PhysicalBatch", "PoissonSampler"]
+__all__ = ["NOBODY", "PhysicalBatch", "PoissonSampler", "Stream"]
 
 Integers: TypeAlias = NDArray[np.int64]
 NOBODY = -1  # The index in a slot that holds no record.
@@ -53,3 +54,57 @@ def cut(order: Integers, slots: int) -> list[PhysicalBatch]:
     indices.ravel()[: order.size] = order
     inside = indices != NOBODY
     return [PhysicalBatch(*pair) for pair in zip(indices, inside, strict=True)]
+
+
+# --- streams: A run over a stream: whose turn it is in every step, and the noisy sums of all steps. ---
+
+
+@final
+class Stream:
+    """Whose turn it is in every step, and the noisy sums of all steps, for one run of a plan.
+
+    Every record gets a place among `period` ones by a fair draw of its own when the run begins, so that one record more
+    moves nobody else's turn. Steps come one after the other: one that is begun must be released before the next.
+    """
+
+    def __init__(self, plan: StreamPlan) -> None:
+        self.plan = plan
+        self._places: Integers | None = None
+        self._begun = self._done = 0
+        self._banded = Unbanding(plan.weights)
+
+    def draw(self, count: int) -> list[PhysicalBatch]:
+        """Return the batches of the next step out of `count` records, a private number, in random order."""
+        self._check(count)
+        if self._places is None:
+            self._places = noise.uniform(self.plan.period, count)
+        mine = np.flatnonzero(self._places == self._begun % self.plan.period)
+        self._begun += 1
+        return cut(mine[noise.permutation(mine.size)], self.plan.physical_batch)
+
+    def released(self, total: Integers) -> NDArray[np.float64]:
+        """Return the noisy sum of this step, in grid steps, from the private sum."""
+        if self._done + 1 != self._begun:
+            raise Refused("a sum is released once, after its records were drawn")
+        self._done += 1
+        fresh = noise.rounded_gaussian(variance=self.plan.variance, size=self.plan.parameters)
+        return self._banded.undone(self._banded.combined(total) + fresh)
+
+    def close(self) -> None:
+        """Forget whose turn it was; the run is over."""
+        self._begun = self.plan.steps
+        self._places = None
+
+    def _check(self, count: int) -> None:
+        if self._begun != self._done:
+            raise Refused(
+                "a step of a stream was left before its sum was released",
+                reason="the noise of later steps takes back noise of earlier ones, so none can be left out",
+                way_out="start the run again; what was released so far is spent",
+            )
+        if self._begun >= self.plan.steps:
+            raise Refused("all steps of this stream are taken", way_out="make a plan with more epochs")
+        if not 0 <= integer(count, name="count") <= self.plan.most_records:
+            raise InvalidParameter("the data set has more records than sums of 64 bits hold exactly: split it")
+        if self._places is not None and len(self._places) != count:
+            raise Refused("the data set of a stream may not grow or shrink while it is trained on")

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.privacy.pld.privacy_profile import LossProfile, profile
+from discreet.privacy.pld.loss_profile import LossProfile, profile
 
 __all__ = ["LossProfile", "profile"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import final
 
-from discreet.privacy.pld.pair import Floats
+from discreet.privacy.pld.pairs import Floats
 
 __all__ = ["Divergence", "exp"]
 

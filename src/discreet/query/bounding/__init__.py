@@ -14,14 +14,11 @@ measure how many are not NULL, sums, sums of squares, distinct values and the ke
 4. All numbers are exact.
 """
 
-from discreet.query.bounding.codes import KeyColumn
-from discreet.query.bounding.groups import GroupKeys
-from discreet.query.bounding.limits import BoundedColumn, ContributionBounds
+from discreet.query.bounding.aggregation import MeasureTally, Tally, Values, tally
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
 from discreet.query.bounding.rows import RowChunk
-from discreet.query.bounding.shared import SharedCount, tally_all
-from discreet.query.bounding.tallies import tally
-from discreet.query.bounding.tallying import MeasureTally, Tally
-from discreet.query.bounding.values import Values
+from discreet.query.bounding.shared_counts import SharedCount, tally_all
 
 __all__ = [
     "BoundedColumn",

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding.identity import Unread
-from discreet.query.bounding.limits import BoundedColumn
-from discreet.query.bounding.reading import Reader
+from discreet.query.bounding.contribution_bounds import BoundedColumn
+from discreet.query.bounding.unit_codes import Reader, Unread
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.noise.source import read
-from discreet.query.bounding.spelling import Letters
+from discreet.query.bounding.string_packing import Letters
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers import CipherContext

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.query.engines.duckdb import DuckDBEngine
-    from discreet.query.engines.dummy import dummy_engine
+    from discreet.query.engines.made_up_rows import dummy_engine
 
 __all__ = ["DuckDBEngine", "dummy_engine"]
 
@@ -17,7 +17,7 @@ def __getattr__(name: str) -> Any:
 
         return DuckDBEngine
     if name == "dummy_engine":
-        from discreet.query.engines.dummy import dummy_engine
+        from discreet.query.engines.made_up_rows import dummy_engine
 
         return dummy_engine
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.query.ast import Field, TableColumn
 from discreet.query.bounding.secret import Secret
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.engines.bounded import EngineResources, run_bounded
-from discreet.query.engines.cage import Progress, Sandbox, default_threads, watched
-from discreet.query.engines.casts import cast, shortened
-from discreet.query.engines.first_days import first_groups
-from discreet.query.engines.public import is_unique, read_public
-from discreet.query.engines.row_units import run_rows
-from discreet.query.engines.shared import run_shared, write_shared
-from discreet.query.engines.sharing import Shared, share
-from discreet.query.engines.sources import SqlRelation
-from discreet.query.engines.stages import write_stage
-from discreet.query.engines.tables import NO_TABLE, HeldTable, Schemas, check_names, check_public, hold, kinds_of
-from discreet.query.engines.unchanged import OpenedTable, changed
-from discreet.query.engines.writing import Writer, quote
-from discreet.query.facts import Kind
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import Deadline, ExactCounts, Stage
+from discreet.query.engines.column_reader import kind_of, layers
+from discreet.query.engines.sandbox import Progress, Sandbox, default_threads, watched
+from discreet.query.engines.shared_scans import Shared, run_shared, share, write_shared
+from discreet.query.engines.sql_expressions import number
+from discreet.query.engines.sql_functions import cast, shortened
+from discreet.query.engines.sql_queries import Scan, SqlRelation, select, write_stage
+from discreet.query.engines.sql_writer import Writer, quote
+from discreet.query.engines.stage_runner import EngineResources, run_bounded, run_rows
+from discreet.query.engines.tables import (
+    NO_TABLE,
+    HeldTable,
+    OpenedTable,
+    Schemas,
+    changed,
+    check_names,
+    check_public,
+    hold,
+    kinds_of,
+)
 from discreet.query.policy import PublicTable
-from discreet.query.stage import Stage
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DuckDBEngine"]
+__all__ = ["DuckDBEngine", "first_groups", "is_unique", "read_public"]
 
 T = TypeVar("T")
 
@@ -228,3 +235,86 @@ class DuckDBEngine:
             raise
         finally:
             connection.close()
+
+
+# --- public: What can be known of a public table by reading it. ---
+
+
+_FEW = 100_000
+
+
+def read_public(connection: Any, relation: str, types: Mapping[str, str]) -> dict[str, CatalogueColumn]:
+    """Return the facts of every column of a public table."""
+    return {name: _column(connection, relation, name, sql_type) for name, sql_type in types.items()}
+
+
+def _column(connection: Any, relation: str, name: str, sql_type: str) -> CatalogueColumn:
+    kind = kind_of(sql_type)
+    assert kind is not None
+    rows = f"(SELECT {_as_read(name, sql_type)} AS x FROM {relation})"
+    low, high = _bounds(connection, rows, kind)
+    (nulls,) = connection.execute(f"SELECT count(*) - count(x) FROM {rows}").fetchone()
+    members = None if kind is Kind.REAL else _members(connection, rows)
+    return CatalogueColumn(
+        name=name, facts=ExpressionFacts(kind=kind, low=low, high=high, members=members, nullable=nulls > 0)
+    )
+
+
+def _bounds(connection: Any, rows: str, kind: Kind) -> tuple[Fraction | None, Fraction | None]:
+    if kind is Kind.TEXT:
+        return None, None
+    low, high = connection.execute(f"SELECT min({number('x', kind)}), max({number('x', kind)}) FROM {rows}").fetchone()
+    return (None, None) if low is None else (Fraction(low), Fraction(high))
+
+
+def _members(connection: Any, rows: str) -> tuple[Hashable, ...] | None:
+    found = connection.execute(
+        f"SELECT DISTINCT x FROM {rows} WHERE x IS NOT NULL ORDER BY x LIMIT {_FEW + 1}"
+    ).fetchall()
+    return tuple(value for (value,) in found) if 0 < len(found) <= _FEW else None
+
+
+def is_unique(connection: Any, relation: str, columns: frozenset[str]) -> bool:
+    """Whether no two rows agree in some columns; rows with NULL there match nothing and do not count.
+
+    Values are compared as a join compares them: two long decimals may differ and be one and the same double.
+    """
+    asked = ", ".join(quote(column) for column in sorted(columns))
+    types = connection.execute(f"DESCRIBE SELECT {asked} FROM {relation}").fetchall()
+    read = [f"{_as_read(name, sql_type)} AS x{place}" for place, (name, sql_type, *_) in enumerate(types)]
+    names = [f"x{place}" for place in range(len(types))]
+    present = " AND ".join(f"{name} IS NOT NULL" for name in names)
+    rows = f"SELECT {', '.join(read)} FROM {relation}"
+    counted = f"SELECT count(*) AS n FROM ({rows}) WHERE {present} GROUP BY {', '.join(names)}"
+    (copies,) = connection.execute(f"SELECT count(*) FROM ({counted}) WHERE n > 1").fetchone()
+    return bool(copies == 0)
+
+
+def _as_read(name: str, sql_type: str) -> str:
+    """Write a stored value as a question sees it, whatever is declared of it."""
+    kind = kind_of(sql_type)
+    assert kind is not None
+    return layers(TableColumn(name, Field("x", ExpressionFacts(kind=kind))), sql_type, "x", Writer())[0]
+
+
+# --- first_days: Who was there when: for each unit, the first of the public groups that it has rows in. ---
+#
+# This is for series over time, where what a unit has given before is kept from one day to the next. What comes out
+# names
+# units; it is private, and goes nowhere but into a count.
+
+
+def first_groups(scan: Scan, connection: Any, most: int) -> pa.Table:
+    """Return unit, place and group of the first `most` distinct groups of every unit, in the order of the groups.
+
+    A unit is written as text: of whole numbers and texts no two are written alike.
+    """
+    assert scan.unit is not None
+    assert scan.group is not None, "the groups are public"
+    rows = select(connection, [f"CAST({scan.unit} AS VARCHAR)", scan.group], scan)
+    kept = (
+        "SELECT o1 AS unit, place, o2 AS day FROM (SELECT o1, o2, row_number() OVER (PARTITION BY o1 ORDER BY o2) "
+        f"AS place FROM (SELECT DISTINCT o1, o2 FROM pairs WHERE o2 IS NOT NULL)) WHERE place <= {most:d}"
+    )
+    found: pa.Table = rows.query("pairs", kept).to_arrow_table()
+    return found

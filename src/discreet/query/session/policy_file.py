@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
-from discreet.ledger.budget import Budget
-from discreet.ledger.quota import Quota
-from discreet.query.policy import Declared, Unit, between, boolean, categories, public, text
-from discreet.query.session.catalogue_building import nearest
-from discreet.query.session.resources import Resources
-from discreet.query.session.toml_document import Document
+from discreet.ledger.budget import Budget, Quota
+from discreet.query.policy import Declared, Resources, Unit, between, boolean, categories, public, text
+from discreet.query.session.catalogue_builder import nearest
+from discreet.schema.toml_document import Document
 from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:

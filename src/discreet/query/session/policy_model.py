@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from discreet.exact import exact, positive
 from discreet.privacy.relation import Relation
-from discreet.query.session.refusals import ONLY_ADD_REMOVE
+from discreet.query.policy import ONLY_ADD_REMOVE
 
 __all__ = [
     "POLICY_DEFINITIONS",

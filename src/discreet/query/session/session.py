@@ -16,21 +16,21 @@ from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
-from discreet.query.planning import plan as plan_question
-from discreet.query.policy import Unit
-from discreet.query.reading import Reading, read
-from discreet.query.session.answering import Executor
-from discreet.query.session.asked import Request
+from discreet.query.parse import Reading, read
+from discreet.query.plan import plan as plan_question
+from discreet.query.policy import ONLY_ADD_REMOVE, Resources, Unit
 from discreet.query.session.builder import QueryBuilder
-from discreet.query.session.catalogue_building import Columns, build_catalogue, nearest
-from discreet.query.session.describing import describe_catalogue
-from discreet.query.session.joint import JointPlan
-from discreet.query.session.keys import Keys, listed_keys
-from discreet.query.session.plan import Plan
-from discreet.query.session.refusals import ONLY_ADD_REMOVE
-from discreet.query.session.resources import Resources
-from discreet.query.session.spending import Expectation, Offer
-from discreet.query.session.tables import check_apart, named_tables
+from discreet.query.session.catalogue_builder import (
+    Columns,
+    build_catalogue,
+    check_apart,
+    describe_catalogue,
+    named_tables,
+    nearest,
+)
+from discreet.query.session.executor import Executor
+from discreet.query.session.plans import JointPlan, Plan
+from discreet.query.session.requests import Expectation, Keys, Offer, Request, listed_keys
 
 if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy

@@ -10,6 +10,6 @@ the next question gets another one.
 
 from __future__ import annotations
 
-from discreet.query.workers.engine import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 
 __all__ = ["WorkerEngine"]

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, final
 from discreet.custodian_debug import show_text
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.query.engine import Deadline
-from discreet.query.workers.channel import Block, Message, readable, receive, send
+from discreet.query.workers.messages import Block, Message, readable, receive, send
 
 __all__ = ["Progress", "Worker", "get_ready", "start_worker"]
 

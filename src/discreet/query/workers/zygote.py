@@ -14,9 +14,9 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from discreet.query.engines.scratch import sweep
-from discreet.query.workers.channel import Message, receive
-from discreet.query.workers.locking import forget_everything
+from discreet.query.engines.sandbox import sweep
+from discreet.query.workers.lockdown import forget_everything
+from discreet.query.workers.messages import Message, receive
 from discreet.query.workers.serving import serve
 
 __all__ = ["main"]

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from enum import Enum
 from fractions import Fraction
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeAlias, final
+
+import numpy as np
 
 from discreet.mechanisms.text import plain
-from discreet.query import AnswerColumn, Declared, Kind
-from discreet.release.bundle.layout import FileColumn, Role, outline_of
-from discreet.release.bundle.meanings import ColumnMeaning, meanings_of
-from discreet.release.bundle.naming import DUMMY, table_file
-from discreet.release.bundle.prose import code, line, paragraphs, table_of
-from discreet.release.bundle.telling import series_words
+from discreet.query import AnswerColumn, Declared, Kind, ReleaseTable
+from discreet.query.results.columns import ExactNumbers
+from discreet.release.bundle.file_names import DUMMY, table_file
+from discreet.release.bundle.wording import code, line, paragraphs, series_words, table_of
+from discreet.release.plan import Level, ReleasePlan, TablePlan
 from discreet.release.published import Published, PublishedTable, RunningRelease
 
-__all__ = ["dictionary_of", "dictionary_page"]
+__all__ = [
+    "ColumnMeaning",
+    "Deviations",
+    "FileColumn",
+    "Role",
+    "dictionary_of",
+    "dictionary_page",
+    "fields_of",
+    "meanings_of",
+    "outline_of",
+]
 
 _RAW = "raw: noisy values as they were released; counts and sums are unbiased for the rows that are counted"
 _TIDY = "tidy: made from the raw values to be whole, not negative and to add up; biased"
@@ -253,3 +268,150 @@ def _reads_text(name: str, known: Mapping[str, Any]) -> str:
 def _listed(values: list[str]) -> str:
     more = [f"and {len(values) - _MOST_LISTED:,} more"] if len(values) > _MOST_LISTED else []
     return ", ".join([*values[:_MOST_LISTED], *more])
+
+
+# --- meanings: What a column of a table means, in words, from the plan alone. ---
+
+
+_PLAIN = (
+    (re.compile(r"COUNT\(\*\)", re.I), "number of rows"),
+    (re.compile(r"COUNT\(DISTINCT (?P<x>.+)\)", re.I), "number of different values of {x}"),
+    (re.compile(r"COUNT\((?P<x>.+)\)", re.I), "number of rows that have a value of {x}"),
+    (re.compile(r"SUM\((?P<x>.+)\)", re.I), "sum of {x}"),
+    (re.compile(r"AVG\((?P<x>.+)\)", re.I), "mean of {x}"),
+    (re.compile(r"MEDIAN\((?P<x>.+)\)", re.I), "median of {x}"),
+    (re.compile(r"MIN\((?P<x>.+)\)", re.I), "a low value of {x}, near its smallest"),
+    (re.compile(r"MAX\((?P<x>.+)\)", re.I), "a high value of {x}, near its largest"),
+    (re.compile(r"(STDDEV|STDDEV_SAMP|STDDEV_POP)\((?P<x>.+)\)", re.I), "standard deviation of {x}"),
+    (re.compile(r"(VARIANCE|VAR_SAMP|VAR_POP)\((?P<x>.+)\)", re.I), "variance of {x}"),
+    (re.compile(r"MODE\((?P<x>.+)\)", re.I), "a frequent value of {x}"),
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMeaning:
+    """What is known of a column: how it is computed, in SQL and in words, and which declared columns it reads."""
+
+    expression: str
+    words: str
+    reads: Mapping[str, Declared]
+    level: Level | None = None
+
+
+def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, ColumnMeaning]:
+    """Return the meaning of each column of a table by its name."""
+    expressions = {**_selected(table.sql), **table.measures, **{name: name for name in table.by}}
+    levels = {level.name: level for level in plan.levels}
+    declared = {name: known for source in plan.policy.tables.values() for name, known in source.columns.items()}
+    return {name: _meanings_meaning(name, said, levels, declared) for name, said in expressions.items()}
+
+
+def _meanings_meaning(
+    name: str, expression: str, levels: Mapping[str, Level], declared: Mapping[str, Declared]
+) -> ColumnMeaning:
+    level = levels.get(name)
+    said = name if level is not None else expression
+    words = set(re.findall(r"[A-Za-z_]\w*", level.of if level is not None else said))
+    reads = {column: known for column, known in declared.items() if column in words}
+    return ColumnMeaning(expression=said, words=_in_words(said, level), reads=reads, level=level)
+
+
+def _in_words(expression: str, level: Level | None) -> str:
+    if level is not None:
+        return f"level {level.name}: groups of {level.of}"
+    for form, words in _PLAIN:
+        found = form.fullmatch(expression.strip())
+        if found is not None:
+            return words.format(**found.groupdict())
+    return expression
+
+
+@lru_cache(maxsize=256)
+def _selected(sql: str) -> Mapping[str, str]:
+    """Return what each column is selected as; nothing for a text that only our own reader understands."""
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        query = sqlglot.parse_one(sql, dialect="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return {}
+    if not isinstance(query, exp.Select):
+        return {}
+    return {each.alias_or_name: each.unalias().sql(dialect="duckdb") for each in query.expressions}
+
+
+# --- layout: What the columns of a published file are: keys, then each measured column with its ends and its noise. ---
+#
+# CSV, Parquet and the dictionary all follow this one list. Kinds follow from the question, never from the values.
+
+
+Deviations: TypeAlias = Mapping[str, Fraction | tuple[Fraction, ...]]  # of each column: of all rows, or row by row
+
+
+@final
+class Role(Enum):
+    """What a column of a file is for."""
+
+    KEY = "key"
+    VALUE = "value"
+    LOW = "low"
+    HIGH = "high"
+    NOISE = "noise_sd"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileColumn:
+    """One column of a file: its name there, which column of the table it tells about, and its exact values."""
+
+    name: str
+    role: Role
+    of: AnswerColumn
+    kind: Kind
+    values: Sequence[Any]
+
+
+def fields_of(table: ReleaseTable, deviations: Deviations) -> tuple[FileColumn, ...]:
+    """List the columns of the file of a table. Without deviations, as for tidy tables, no noise is told."""
+    taken = set(table.names)
+    return tuple(field for column in table.columns for field in _fields(column, deviations, taken))
+
+
+def outline_of(table: ReleaseTable, deviations: Deviations) -> tuple[FileColumn, ...]:
+    """List the same columns without their values."""
+    none = np.empty(0, dtype=np.int64)
+    head = replace(table, columns=tuple(column.take(none) for column in table.columns), rows_shown=0)
+    return fields_of(head, {name: () if isinstance(told, tuple) else told for name, told in deviations.items()})
+
+
+def _fields(column: AnswerColumn, deviations: Deviations, taken: set[str]) -> Iterator[FileColumn]:
+    cells = [column[row] for row in range(len(column))]
+    role = Role.VALUE if column.measured else Role.KEY
+    yield FileColumn(name=column.name, role=role, of=column, kind=column.kind, values=[cell.value for cell in cells])
+    if column.measured and column.has_interval:
+        for end, values in ((Role.LOW, [cell.low for cell in cells]), (Role.HIGH, [cell.high for cell in cells])):
+            yield FileColumn(
+                name=_unused(column, end, taken), role=end, of=column, kind=_kind_of_ends(column), values=values
+            )
+    if column.measured and column.name in deviations:
+        told = deviations[column.name]
+        noise = list(told) if isinstance(told, tuple) else [told] * len(column)
+        yield FileColumn(
+            name=_unused(column, Role.NOISE, taken), role=Role.NOISE, of=column, kind=Kind.REAL, values=noise
+        )
+
+
+def _unused(column: AnswerColumn, role: Role, taken: set[str]) -> str:
+    """Name an added column; a question may have called one of its own the same."""
+    name = f"{column.name}_{role.value}"
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _kind_of_ends(column: AnswerColumn) -> Kind:
+    whole = all(isinstance(part, ExactNumbers) and part.is_whole for part in (column.low, column.high))
+    return Kind.INTEGER if column.kind is Kind.INTEGER and whole else Kind.REAL

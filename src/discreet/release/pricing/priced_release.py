@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.text import significant_up
 from discreet.privacy import epsilon
-from discreet.privacy.events import Event
+from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation
-from discreet.query.planning import PricedQuery
-from discreet.release.period import Period
-from discreet.release.plan import ReleasePlan, TablePlan
-from discreet.release.running.pricing import PricedRunning
+from discreet.query.plan import PricedQuery
+from discreet.query.session.catalogue_builder import nearest
+from discreet.release.cumulative.series_price import PricedRunning
+from discreet.release.period import Every, Period
+from discreet.release.plan import ReleasePlan, TablePlan, Wish
+from discreet.release.pricing.quotes import is_gaussian
 
-__all__ = ["PricedRelease", "PricedTable"]
+__all__ = ["PricedRelease", "PricedTable", "advice", "as_document", "as_text", "to_reach"]
 
 
 @final
@@ -87,14 +91,219 @@ class PricedRelease:
 
     def to_json(self) -> str:
         """Write everything that people read as one JSON object."""
-        from discreet.release.pricing.price_list import as_document
-
         return json.dumps(as_document(self), ensure_ascii=False)
 
     def __str__(self) -> str:
-        from discreet.release.pricing.price_list import as_text
-
         return as_text(self)
 
     def __repr__(self) -> str:
         return str(self)
+
+
+# --- price_list: The price list of a release, for people and as JSON. ---
+
+
+_HEADINGS = ("table", "rows", "price", "ε alone", "± at 95 %", "of what is expected")
+_FORMAT = "discreet-price-list-1"
+
+
+def as_text(release: PricedRelease) -> str:
+    """Write the price list."""
+    lines = [f"{release.plan.title} ({release.period.label})", *_totals(release), ""]
+    lines += _aligned([_HEADINGS, *(_row(table, release.delta) for table in release.tables)])
+    hidden = (f"{table.name}: {table.threshold}" for table in release.tables if table.threshold)
+    lines += _section("Groups that nobody listed", hidden)
+    lines += _section("Totals so far, each paid for once, for all its days", map(_series, release.running))
+    return "\n".join([*lines, *_section("What to change", advice(release))])
+
+
+def _section(title: str, told: Iterable[str]) -> list[str]:
+    found = [f"· {line}" for line in told]
+    return ["", title, *found] if found else []
+
+
+def _series(series: PricedRunning) -> str:
+    return f"{series.running.name}: {series.cost}; ± {significant_up(max(series.errors), 3)} at most"
+
+
+def as_document(release: PricedRelease) -> dict[str, Any]:
+    """Return what JSON writes: numbers rounded up for readers, and the exact ones as fractions in text."""
+    return {
+        "format": _FORMAT,
+        "plan": release.plan.name,
+        "title": release.plan.title,
+        "period": release.period.label,
+        "epsilon": release.epsilon,
+        "delta": str(release.delta),
+        "total": {"unit": "rho" if is_gaussian(release.plan.allowance) else "epsilon", "amount": str(release.total)},
+        "releases_in_lifetime_budget": release.lifetime,
+        "lifetime_budget": release.plan.policy.budget.describe(),
+        "tables": [_table(table, release.delta) for table in release.tables],
+        "running": [one.to_json() for one in release.running],
+        "advice": list(advice(release)),
+    }
+
+
+def _table(table: PricedTable, delta: Fraction) -> dict[str, Any]:
+    spend = table.priced.spend
+    return {
+        "name": table.name,
+        "title": table.plan.title,
+        "rows": table.groups,
+        "price": table.priced.cost,
+        "rho": None if spend.rho is None else str(spend.rho),
+        "epsilon": None if spend.epsilon is None else str(spend.epsilon),
+        "epsilon_alone": table.epsilon(delta),
+        "delta": None if table.priced.draft.groups is not None or spend.delta is None else str(spend.delta),
+        "errors": {name: float(error) for name, error in table.errors.items()},
+        "relative_errors": {name: float(error) for name, error in table.relative_errors.items()},
+        "expected": {name: float(size) for name, size in table.plan.expected.items()},
+        "threshold": table.threshold or None,
+    }
+
+
+def _totals(release: PricedRelease) -> Iterator[str]:
+    at = f" at δ = {significant_up(release.delta)}" if release.delta else ", pure"
+    amount = (
+        f" (ρ = {significant_up(release.total)}, Gaussian noise)"
+        if is_gaussian(release.plan.allowance)
+        else " (Laplace noise)"
+    )
+    yield f"One release costs ε = {significant_up(Fraction(release.epsilon))}{at}{amount}."
+    held = f"{release.lifetime:,} such release{'' if release.lifetime == 1 else 's'}"
+    beside = " beside its totals so far" if release.running else ""
+    budget = release.plan.policy.budget.describe()
+    yield f"The lifetime budget, {budget}, holds {held}{beside}{_until(release)}."
+
+
+def _until(release: PricedRelease) -> str:
+    if release.plan.schedule.every is Every.ONCE or not 0 < release.lifetime <= 1000:
+        return ""
+    return f": the last is {release.plan.schedule.period(release.lifetime - 1).label}"
+
+
+def _row(table: PricedTable, delta: Fraction) -> tuple[str, ...]:
+    rows = "unknown" if table.groups is None else f"{table.groups:,}"
+    alone = significant_up(Fraction(table.epsilon(delta)), 3)
+    return (table.name, rows, table.priced.cost, alone, _errors(table), _relative(table.relative_errors))
+
+
+def _errors(table: PricedTable) -> str:
+    return ", ".join(f"{name} ± {significant_up(error, 3)}" for name, error in table.errors.items()) or "–"
+
+
+def _relative(errors: Mapping[str, Fraction]) -> str:
+    return ", ".join(f"{name} {significant_up(100 * error, 3)} %" for name, error in errors.items()) or "–"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [lines[0], "─" * max(map(len, lines)), *lines[1:]]
+
+
+# --- advice: What to change in a plan to get more for the same price, or the same for less. ---
+
+
+_HELD = Fraction(51, 100)  # Of an even part: whoever has no more is held at the floor, but for rounding.
+
+
+def advice(release: PricedRelease) -> Iterator[str]:
+    """Say what decides the error, and what would make it smaller."""
+    yield from _worst(release)
+    yield from _greedy(release)
+    yield from _undeclared(release)
+    yield from _several(release)
+    yield from _hidden(release)
+
+
+def to_reach(release: PricedRelease, table: str, error: Fraction) -> str:
+    """Say what a table would need so that none of its columns errs by more than this."""
+    found = next((one for one in release.tables if one.name == table), None)
+    if found is None:
+        raise InvalidParameter(f"there is no table {table!r}. {nearest(table, [one.name for one in release.tables])}")
+    if not found.errors:
+        raise InvalidParameter(f"no column of {table!r} has a ± that follows from public facts")
+    column, reached = max(found.errors.items(), key=lambda named: named[1])
+    said = f"{table}: ± {significant_up(error)} is wanted, ± {significant_up(reached)} is reached for {column}"
+    if reached <= error:
+        return f"{said}: nothing needs to change"
+    gaussian = found.priced.spend.rho is not None
+    ratio = reached / error
+    times = ratio**2 if gaussian else ratio
+    return (
+        f"{said}: it needs {'ρ' if gaussian else 'ε'} × {significant_up(times, 2)}; write error = "
+        f"{significant_up(error)} for this table, let it have a larger share, publish fewer tables or fewer columns in "
+        "it, or raise what a release may spend"
+    )
+
+
+def _worst(release: PricedRelease) -> Iterator[str]:
+    named = [(error, table, column) for table in release.tables for column, error in table.relative_errors.items()]
+    if not named:
+        return
+    error, table, column = max(named, key=lambda found: found[0])
+    twice = _twice(release)
+    more = f" Twice as exact everywhere would cost ε = {significant_up(Fraction(twice), 3)}" if twice else ""
+    yield f"the largest relative error is that of {column} in {table.name}: {significant_up(100 * error, 3)} %.{more}"
+
+
+def _greedy(release: PricedRelease) -> Iterator[str]:
+    """Name the table that would take most of all if the others were not held at half of an even part."""
+    free = [table for table in release.tables if table.plan.wish == Wish()]
+    split = sum((table.amount for table in free), Fraction(0))
+    if release.plan.allowance.split != "accuracy" or len(free) < 2 or not split:
+        return
+    least, greedy = min(table.amount for table in free), max(free, key=lambda table: table.amount)
+    if least * len(free) > _HELD * split:
+        return
+    column = max(greedy.relative_errors, key=lambda name: greedy.relative_errors[name], default="")
+    yield (
+        f"{greedy.name} takes {significant_up(100 * greedy.amount / split, 2)} % of what is split among {len(free)} "
+        f"tables, for {column}, and would take more: every table keeps half of an even part. Narrow the bounds of what "
+        'it adds up, publish it in fewer groups, or say its error or share; or write split = "even" in [release]'
+    )
+
+
+def _twice(release: PricedRelease) -> float | None:
+    """Return the epsilon of the same release with half the noise, where that is one law."""
+    event = _doubled(release.event)
+    if event is None:
+        return 2 * release.epsilon if not release.delta else None
+    return epsilon(event, release.delta, relation=Relation.ADD_REMOVE)
+
+
+def _doubled(event: Event) -> Event | None:
+    return Gaussian(variance=1, squared_sensitivity=4 * event.mu_squared) if isinstance(event, Gaussian) else None
+
+
+def _undeclared(release: PricedRelease) -> Iterator[str]:
+    for name, tables in _published(release).items():
+        left = {column: None for table in tables for column in table.errors if column not in table.relative_errors}
+        if left and any(table.relative_errors for table in tables):
+            yield (
+                f"{name} says nothing of {', '.join(left)} in expected, so the split does not look at "
+                f"{'it' if len(left) == 1 else 'them'}"
+            )
+
+
+def _several(release: PricedRelease) -> Iterator[str]:
+    for name, tables in _published(release).items():
+        numbers = max(len(table.priced.draft.bundles) for table in tables)
+        if numbers > 1:
+            yield f"{name} pays for {numbers} numbers in every group, evenly: with fewer each errs less"
+
+
+def _published(release: PricedRelease) -> dict[str, list[PricedTable]]:
+    """Return tables by what they are published under: those of a family are told of once."""
+    found: dict[str, list[PricedTable]] = {}
+    for table in release.tables:
+        found.setdefault(table.plan.family or table.name, []).append(table)
+    return found
+
+
+def _hidden(release: PricedRelease) -> Iterator[str]:
+    for table in release.tables:
+        if table.threshold:
+            keys = [key.name for key in table.priced.question.keys if key.domain is None]
+            yield f"list the values of {', '.join(keys)} in keys for {table.name}: then no group is hidden, for less"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.release.report.page import report_page
+from discreet.release.report.release_report import report_page
 
 __all__ = ["report_page"]

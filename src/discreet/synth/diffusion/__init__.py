@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.synth.diffusion.method import Diffusion
-from discreet.synth.diffusion.model import DiffusionModel
-from discreet.synth.diffusion.options import Convolutional, Ddim, Heun, Linear, WarmUp
-from discreet.synth.diffusion.planning import DiffusionPlan
+from discreet.synth.diffusion.diffusion_method import Convolutional, Ddim, Diffusion, Heun, Linear, WarmUp
+from discreet.synth.diffusion.diffusion_model import DiffusionModel
+from discreet.synth.diffusion.diffusion_plan import DiffusionPlan
 
 __all__ = ["Convolutional", "Ddim", "Diffusion", "DiffusionModel", "DiffusionPlan", "Heun", "Linear", "WarmUp"]

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.mechanisms.column import Column, is_missing
-from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import exact_number
-from discreet.synth.domain.readings import TRUTHS, moment, numeral
+from discreet.mechanisms.parameters import read_flag, settle
+from discreet.synth.domain.value_forms import TRUTHS, moment, numeral
 
 __all__ = ["LONGEST", "OTHER", "Category", "Value", "text_of"]
 

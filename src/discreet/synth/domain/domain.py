@@ -10,10 +10,10 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
-from discreet.mechanisms.fields import settle
+from discreet.mechanisms.parameters import settle
 from discreet.synth.domain.category import Category, Value
-from discreet.synth.domain.days import day_number
 from discreet.synth.domain.numeric import Numeric
+from discreet.synth.domain.value_forms import day_number
 
 __all__ = ["Declared", "Domain", "Impossible", "Rule"]
 

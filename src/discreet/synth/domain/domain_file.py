@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.text import plain
-from discreet.query.session.toml_document import Document
+from discreet.schema.toml_document import Document
 from discreet.synth.domain.category import Category
-from discreet.synth.domain.days import day_of
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric
+from discreet.synth.domain.value_forms import day_of
 
 if TYPE_CHECKING:
     from discreet.synth.domain.domain_model import DomainColumnModel

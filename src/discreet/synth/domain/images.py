@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.mechanisms.fields import settle
+from discreet.mechanisms.parameters import settle
 from discreet.statistics.columns import as_column, reader_for
 from discreet.synth.domain.category import Category, Value
 

@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
 from discreet.mechanisms.column import Column
-from discreet.mechanisms.fields import read_flag, settle
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.text import plain
-from discreet.synth.domain.days import as_days, day_number, day_of
-from discreet.synth.domain.draws import below
-from discreet.synth.domain.readings import as_numbers
+from discreet.synth.domain.value_forms import as_days, as_numbers, below, day_number, day_of
 
 __all__ = ["STEPS", "Bins", "Numeric"]
 

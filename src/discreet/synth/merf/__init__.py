@@ -5,8 +5,8 @@ Fitting needs the extra `torch`; a fitted model is plain arrays and draws withou
 
 from __future__ import annotations
 
-from discreet.synth.merf.images import HermiteImages, MerfImages
-from discreet.synth.merf.models import MerfImageModel, MerfTableModel
-from discreet.synth.merf.tables import MerfTables
+from discreet.synth.merf.merf_images import HermiteImages, MerfImages
+from discreet.synth.merf.merf_models import MerfImageModel, MerfTableModel
+from discreet.synth.merf.merf_tables import MerfTables
 
 __all__ = ["HermiteImages", "MerfImageModel", "MerfImages", "MerfTableModel", "MerfTables"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.synth.domain.images import BRIGHTEST
-from discreet.synth.merf.reach import SumSensitivity
+from discreet.synth.merf.sensitivity import SumSensitivity
 
 __all__ = ["HermiteEmbedding", "hermite_functions", "hermite_table"]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from discreet.synth.tables.aim import AIM
-from discreet.synth.tables.independent import Independent
-from discreet.synth.tables.model import TableModel
-from discreet.synth.tables.mst import MST
+from discreet.synth.tables.mst import MST, Independent
+from discreet.synth.tables.table_model import TableModel
 
 __all__ = ["AIM", "MST", "Independent", "TableModel"]

@@ -11,16 +11,25 @@ from typing import final
 import numpy as np
 
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.fields import read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
-from discreet.synth.tables.counting import Clique, cells
 from discreet.synth.tables.graphical import Graphical, NoisyMarginal, fit, junction_cells
-from discreet.synth.tables.independent import columns_alone
-from discreet.synth.tables.looking import MEAN_NOISE, Fineness, FirstLook, count_columns, merge_codes
-from discreet.synth.tables.measuring import Candidate, PrivateTable
-from discreet.synth.tables.planning import Learned, TableFitPlan, Tell, plan_table
-from discreet.synth.tables.shape import TableShape
+from discreet.synth.tables.marginals import Clique, cells
+from discreet.synth.tables.mst import columns_alone
+from discreet.synth.tables.private_table import Candidate, PrivateTable
+from discreet.synth.tables.table_plan import (
+    MEAN_NOISE,
+    Fineness,
+    FirstLook,
+    Learned,
+    TableFitPlan,
+    Tell,
+    count_columns,
+    merge_codes,
+    plan_table,
+)
+from discreet.synth.tables.table_shape import TableShape
 
 __all__ = ["AIM"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -10,18 +11,26 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
-from discreet.mechanisms.fields import read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
-from discreet.synth.tables.counting import Clique
-from discreet.synth.tables.graphical import Graphical, fit, junction_cells
-from discreet.synth.tables.independent import columns_alone
-from discreet.synth.tables.looking import Fineness, FirstLook, count_columns, merge_codes
-from discreet.synth.tables.measuring import Candidate, PrivateTable
-from discreet.synth.tables.planning import Learned, TableFitPlan, Tell, plan_table
-from discreet.synth.tables.shape import TableShape
+from discreet.synth.tables.graphical import Graphical, NoisyMarginal, fit, junction_cells
+from discreet.synth.tables.marginals import Clique
+from discreet.synth.tables.private_table import Candidate, PrivateTable
+from discreet.synth.tables.table_model import Grouping
+from discreet.synth.tables.table_plan import (
+    Fineness,
+    FirstLook,
+    Learned,
+    TableFitPlan,
+    Tell,
+    count_columns,
+    merge_codes,
+    plan_table,
+)
+from discreet.synth.tables.table_shape import TableShape
 
-__all__ = ["MST"]
+__all__ = ["MST", "Independent", "columns_alone"]
 
 _MOST_CELLS = 1 << 24  # Of the model, where rules widen it.
 
@@ -108,3 +117,38 @@ def _fits(known: FirstLook, chosen: list[Clique], pair: Clique) -> bool:
     """Tell whether the model stays small with a pair; without rules a tree of pairs is as small as its pairs."""
     rules = [columns for columns, _ in known.zeros]
     return not rules or junction_cells(known.sizes, [*rules, *chosen, pair]) <= _MOST_CELLS
+
+
+# --- independent: The baseline: every column by itself, as if they had nothing to do with each other. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Independent:
+    """Measure each column and draw from each one alone.
+
+    Guarantee   that of its plan.
+    Utility     the columns are as good as they can be; whatever they have to do with each other is lost.
+    """
+
+    @property
+    def name(self) -> str:
+        return "independent"
+
+    def plan(self, terms: Terms[Domain]) -> TableFitPlan:
+        columns = len(terms.domain.names)
+        return plan_table(terms, self, f"count the values of {columns} columns with noise, each by itself")
+
+    def steps(self, columns: int) -> int:
+        return 1
+
+    def learn(self, table: PrivateTable, shape: TableShape, tell: Tell) -> Learned:
+        tell(f"counting {len(shape.sizes)} columns")
+        return columns_alone(table, shape)
+
+
+def columns_alone(table: PrivateTable, shape: TableShape, counted: Sequence[NoisyMarginal] = ()) -> Learned:
+    """Spend what is left on the columns, and fit them together with what was counted before."""
+    measured = [*counted, *count_columns(table, table.account.left)]
+    groupings = tuple(Grouping.none(size) for size in shape.sizes)
+    return groupings, fit(shape.sizes, measured, impossible=shape.zeros(groupings))

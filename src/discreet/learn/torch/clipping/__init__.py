@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.learn.torch.clipping.rules import has_rule
-from discreet.learn.torch.clipping.sums import ClippedSums
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
+from discreet.learn.torch.clipping.layer_rules import has_rule
 
 __all__ = ["ClippedSums", "has_rule"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from discreet.learn.torch.layers.attention import Attention
-from discreet.learn.torch.layers.constant import Constant
-from discreet.learn.torch.layers.dropout import SecretDropout
-from discreet.learn.torch.layers.fixing import fix
-from discreet.learn.torch.layers.preparing import PreparedModel, prepare
-from discreet.learn.torch.layers.probe import Probed, probe
+from discreet.learn.torch.layers.attention import Attention, Constant
+from discreet.learn.torch.layers.layer_report import Layer, LayerReport
+from discreet.learn.torch.layers.model_preparation import PreparedModel, fix, prepare
 from discreet.learn.torch.layers.recurrent import Recurrent, RecurrentCell
-from discreet.learn.torch.layers.report import Layer, LayerReport
-from discreet.learn.torch.layers.secret_normal import SecretNormal
+from discreet.learn.torch.layers.row_separation_probe import Probed, probe
+from discreet.learn.torch.layers.secret_draws import SecretDropout, SecretNormal
 
 __all__ = [
     "Attention",

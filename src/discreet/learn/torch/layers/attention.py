@@ -10,11 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from discreet.errors import Refused
-from discreet.learn.torch.layers.constant import Constant
-from discreet.learn.torch.layers.dropout import drop
-from discreet.learn.torch.layers.plain_keys import PlainKeys, linear
+from discreet.learn.torch.layers.recurrent import PlainKeys, linear
+from discreet.learn.torch.layers.secret_draws import drop
 
-__all__ = ["Attention"]
+__all__ = ["Attention", "Constant"]
 
 
 @final
@@ -163,3 +162,23 @@ def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
     if mask.dtype is not torch.bool:
         return mask.to(dtype)
     return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, float("-inf"))
+
+
+# --- constant: A parameter that a model uses by itself, beside its layers. ---
+
+
+@final
+class Constant(nn.Module):
+    """A parameter as one copy for each row of the batch, so that each row has its own gradient.
+
+    For parameters that a module would own directly (a class token, positions, a scale): `self.token = Constant(
+    nn.Parameter(torch.zeros(8)))`, and in forward `self.token(x)`, of shape (rows of x, 8). A module that owns a
+    parameter and has layers inside is run again row by row, which this spares.
+    """
+
+    def __init__(self, value: Tensor) -> None:
+        super().__init__()
+        self.value: Tensor = value
+
+    def forward(self, rows: Tensor) -> Tensor:
+        return self.value.expand(len(rows), *self.value.shape)

@@ -1,0 +1,1 @@
+"""`discreet attack`: the attack lab on the command line, one file for each attack."""

@@ -1,0 +1,156 @@
+"""`discreet attack uniqueness` and `singling-out`: who is alone with their values, and how little it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, final
+
+import typer
+
+from discreet.cli.options import AsJson, command
+from discreet.cli.output import Block, show
+
+if TYPE_CHECKING:
+    from discreet.attacks import SingledOut, Uniqueness
+    from discreet.privacy import NotPrivate
+
+__all__ = ["CombinationAnswer", "SingledOutAnswer", "UniquenessAnswer", "add_to"]
+
+_Table = Annotated[Path, typer.Argument(help="A Parquet, CSV or DuckDB file.")]
+_Columns = Annotated[
+    list[str] | None,
+    typer.Option("--columns", help="What an attacker may know, such as zip,birth_date,sex; all columns if not said."),
+]
+_As = Annotated[
+    list[str] | None, typer.Option("--as", help='One more that is calculated, as in SQL: "year=year(birth_date)".')
+]
+_Size = Annotated[int, typer.Option("--size", help="How many columns at once, at most.", min=1)]
+_Person = Annotated[str | None, typer.Option("--person", help="The column that tells whose rows are whose.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Draw it into this file: .png, .svg or .html.")]
+_Facts = Annotated[list[str], typer.Option("--fact", help="What is known of one person: birth_date=1929-10-15.")]
+
+
+def add_to(attack: typer.Typer) -> None:
+    """Add both commands."""
+    example = "discreet attack uniqueness stays.parquet --columns zip,birth_date,sex --person patient"
+    command(attack, "uniqueness", example=example)(uniqueness)
+    example = (
+        "discreet attack singling-out stays.parquet --fact zip=37360 --fact birth_date=1929-10-15 \\\n"
+        "  --fact sex=f --person patient"
+    )
+    command(attack, "singling-out", example=example)(singling_out)
+
+
+def uniqueness(
+    table: _Table,
+    columns: _Columns = None,
+    calculated: _As = None,
+    size: _Size = 3,
+    person: _Person = None,
+    plot: _Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count who is alone with their values, under every combination of columns; the worst come first."""
+    from discreet.attacks import uniqueness
+    from discreet.cli.attack.attack_support import draw
+    from discreet.cli.attack.identity_attacks import calculations
+
+    found = uniqueness(table, calculations(columns, calculated), size=size, person=person)
+    draw(found, plot)
+    show(UniquenessAnswer.of(found), as_json=as_json)
+
+
+def singling_out(
+    table: _Table, facts: _Facts, size: _Size = 4, person: _Person = None, as_json: AsJson = False
+) -> None:
+    """Find the fewest facts about one person that fit nobody else."""
+    from discreet.attacks import singling_out
+    from discreet.cli.attack.identity_attacks import pairs
+
+    found = singling_out(table, pairs(facts, "--fact"), size=size, person=person)
+    show(SingledOutAnswer.of(found), as_json=as_json)
+
+
+# --- attack_uniqueness: What is told of people who are alone with their values. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CombinationAnswer:
+    """Some columns, the share of people who are alone, and people by the size of their crowd."""
+
+    columns: list[str]
+    unique: float
+    crowds: dict[str, int]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniquenessAnswer:
+    """Every combination, the worst first."""
+
+    columns: list[str]
+    size: int
+    rows: int
+    people: int
+    combinations: list[CombinationAnswer]
+    text: str  # under a heading that says that it is not private
+
+    @classmethod
+    def of(cls, found: NotPrivate[Uniqueness]) -> UniquenessAnswer:
+        """Read what was found."""
+        from discreet.attacks.uniqueness_search import CROWDS
+
+        result = found.value
+        combinations = [
+            CombinationAnswer(
+                columns=list(one.columns),
+                unique=one.unique.share,
+                crowds=dict(zip(CROWDS, one.profile, strict=True)),
+            )
+            for one in result.combinations
+        ]
+        return cls(
+            columns=list(result.columns),
+            size=result.size,
+            rows=result.rows,
+            people=result.people,
+            combinations=combinations,
+            text=str(found),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingledOutAnswer:
+    """How many fit one record, by each fact and by all, and the fewest facts that fit one person only."""
+
+    columns: list[str]
+    size: int
+    people: int
+    fits: int
+    combinations: list[list[str]]
+    crowds: dict[str, int]
+    text: str
+
+    @classmethod
+    def of(cls, found: NotPrivate[SingledOut]) -> SingledOutAnswer:
+        """Read what was found."""
+        result = found.value
+        return cls(
+            columns=list(result.columns),
+            size=result.size,
+            people=result.people,
+            fits=result.fits,
+            combinations=[list(columns) for columns in result.combinations],
+            crowds=dict(result.crowds),
+            text=str(found),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text

@@ -1,0 +1,129 @@
+"""A first plan from a file: what was seen goes to the custodian's terminal, and into the plan once it is confirmed."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, final
+
+from discreet.cli.output import note
+from discreet.cli.release_support import Drafted
+from discreet.cli.spending import answer_to, can_ask
+from discreet.errors import InvalidParameter, Refused
+from discreet.privacy import NotPrivate
+from discreet.release import Draft, Proposal, check, draft_plan, read_release_plan
+from discreet.release.draft.plan_text import toml_value
+
+__all__ = ["Amounts", "drafted"]
+
+_UNIT = "unit.column"
+_TAKE, _TAKE_ALL, _NONE = "", "!", "none"
+_HOW = (
+    "Return takes what is proposed, ! takes all the rest too, none leaves it out; or type something else, as in TOML."
+)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How much may be spent, as it was typed. Nothing of this is ever proposed."""
+
+    epsilon: str | None
+    delta: str | None
+    lifetime_epsilon: str | None
+    lifetime_delta: str | None
+
+
+def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts, out: Path, yes: bool) -> Drafted:
+    """Look at a file, settle what is proposed, and write the plan once it is confirmed."""
+    if out.exists():
+        raise InvalidParameter(f"there is a file {out.name} already: move it, or say --out")
+    if not yes and not can_ask():
+        raise InvalidParameter(
+            "there is no terminal to ask on: say --yes to take all proposals, and read the plan after"
+        )
+    seen = draft_plan(data, unit=unit, table=table)
+    if sys.stderr.isatty():
+        note(str(NotPrivate(f"what was seen in {data.name}")))
+    draft = seen.value if yes else _settled(seen.value, unit)
+    spent = amounts if yes else _amounts(amounts)
+    text = draft.confirmed(**_words(spent), folder=out.parent)
+    if not yes and answer_to(f"{text}\nWrite this into {out}? Everything in it becomes public. [y/N] ") not in (
+        "y",
+        "yes",
+    ):
+        raise Refused("not confirmed; nothing was written")
+    return _written(out, text)
+
+
+def _written(out: Path, text: str) -> Drafted:
+    with out.open("x", encoding="utf-8") as file:
+        file.write(text)
+    return Drafted.of(check(read_release_plan(out)), out)
+
+
+def _words(amounts: Amounts) -> dict[str, Any]:
+    if amounts.epsilon is None:
+        raise InvalidParameter("say how much one release may spend: --epsilon. It has no default")
+    return {name: getattr(amounts, name) for name in ("epsilon", "delta", "lifetime_epsilon", "lifetime_delta")}
+
+
+def _amounts(said: Amounts) -> Amounts:
+    """Ask for what was not said."""
+    if said.epsilon is None:
+        epsilon = answer_to("How much may one release spend, as ε? There is no default; many take 1. ")
+        said = replace(said, epsilon=epsilon or None)
+    if said.lifetime_epsilon is None:
+        lifetime = answer_to("And all releases together, ever, as ε? Return: as much as one release. ")
+        said = replace(said, lifetime_epsilon=lifetime or None)
+    return said
+
+
+def _settled(draft: Draft, unit: str | None) -> Draft:
+    """Walk through the proposals: whom to protect first, since it changes what is seen of the rest."""
+    note(_HOW)
+    draft, is_last = (draft, False) if unit is not None else _settle(draft, _UNIT)
+    for field in [one.field for one in draft.proposals if one.field != _UNIT]:
+        once = draft["schedule.every"].value == "once"
+        if is_last or (once and field in ("schedule.column", "schedule.first")):
+            continue
+        draft, is_last = _settle(draft, field)
+    return draft
+
+
+def _settle(draft: Draft, field: str) -> tuple[Draft, bool]:
+    """Ask until what is said can be; also tell whether all the rest is taken as it is."""
+    while True:
+        try:
+            value, is_last = _asked(draft[field])
+            return draft.answered(field, value), is_last
+        except InvalidParameter as error:
+            note(str(error))
+
+
+def _asked(proposal: Proposal) -> tuple[Any, bool]:
+    """Show a proposal and return what was said to it, and whether all the rest is taken too."""
+    choices = [_shown(one) for one in proposal.choices if one != proposal.value]
+    others = f"\n    or: {' | '.join(choices)}" if choices else ""
+    said = answer_to(f"\n{proposal.field} = {_shown(proposal.value)}\n    {proposal.why}{others}\n> ", fold=False)
+    if said in (_TAKE, _TAKE_ALL):
+        return proposal.value, said == _TAKE_ALL
+    return _read(said, proposal), False
+
+
+def _shown(value: Any) -> str:
+    return _NONE if value is None else toml_value(value)
+
+
+def _read(said: str, proposal: Proposal) -> Any:
+    """Read what was typed as TOML; a text needs no quotes where a text is proposed."""
+    if said == _NONE:
+        return None
+    try:
+        return tomllib.loads(f"value = {said}")["value"]
+    except tomllib.TOMLDecodeError:
+        if isinstance(proposal.value, str) or proposal.value is None:
+            return said
+        raise InvalidParameter(f"{proposal.field} is written as in TOML, such as {_shown(proposal.value)}") from None

@@ -1,0 +1,228 @@
+"""`discreet ledger`: what is told of a ledger, and reads without an answer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.cli.output import Block, TextTable
+from discreet.cli.policies import read_any_policy
+from discreet.errors import InvalidParameter
+from discreet.ledger import Ledger, ReadClaim, look
+
+if TYPE_CHECKING:
+    from discreet.ledger import Entry
+    from discreet.query import Policy
+
+__all__ = [
+    "ClaimedRead",
+    "Claims",
+    "Exported",
+    "History",
+    "Recorded",
+    "VerifiedLedger",
+    "claims_of",
+    "released",
+    "reopened",
+]
+
+# --- claiming: Reads without an answer, in every account of a policy's ledger that belongs to its data set. ---
+
+
+def claims_of(path: Path) -> tuple[ReadClaim, ...]:
+    """List them; a ledger that is not there yet has none."""
+    policy = read_any_policy(path)
+    if not policy.ledger.exists():
+        return ()
+    seen = look(policy.ledger, anchor=policy.anchor)
+    return tuple(claim for claim in seen.claims() if claim.dataset in _datasets(policy))
+
+
+def released(path: Path, charge: int, *, reason: str, principal: str) -> tuple[ReadClaim, ...]:
+    """Release one, and list what is left."""
+    policy = read_any_policy(path)
+    dataset = next((claim.dataset for claim in claims_of(path) if claim.charge.id == charge), None)
+    if dataset is None:
+        raise InvalidParameter("no read without an answer is claimed under this charge: see `discreet ledger claims`")
+    with _opened(policy, dataset) as ledger:
+        ledger.release_claim(charge, reason=reason, principal=principal)
+    return claims_of(path)
+
+
+def reopened(path: Path, analyst: str, *, reason: str, principal: str) -> tuple[ReadClaim, ...]:
+    """Count the failures of somebody no more, and list what is left."""
+    policy = read_any_policy(path)
+    closed = {claim.dataset for claim in claims_of(path) if claim.counts and claim.principal == analyst}
+    if not closed:
+        raise InvalidParameter(f"no read for {analyst!r} has failed since anybody looked: see `discreet ledger claims`")
+    for dataset in sorted(closed):
+        with _opened(policy, dataset) as ledger:
+            ledger.reopen(analyst, reason=reason, principal=principal)
+    return claims_of(path)
+
+
+def _datasets(policy: Policy) -> tuple[str, str]:
+    """The account of a data set, and the one of its series that protect each day by itself."""
+    return policy.dataset, f"{policy.dataset} by day"
+
+
+@contextmanager
+def _opened(policy: Policy, dataset: str) -> Iterator[Ledger]:
+    account = look(policy.ledger, anchor=policy.anchor).account(dataset)
+    with Ledger.open(policy.ledger, account, anchor=policy.anchor) as ledger:
+        yield ledger
+
+
+# --- records: What is told of a ledger. ---
+
+
+_LONGEST = 70  # Characters of a purpose, for people.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedLedger:
+    """A record that was read from its beginning to its end, and in which everything is right."""
+
+    dataset: str
+    entries: int
+    charges: int
+    head: str  # the hash of the last entry: whoever notes it elsewhere can tell later that nothing was taken back
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> VerifiedLedger:
+        """Describe a record that was verified."""
+        entries = ledger.history()
+        dataset, charges = ledger.account.dataset, sum(entry.kind == "charge" for entry in entries)
+        return cls(dataset=dataset, entries=len(entries), charges=charges, head=entries[-1].hash)
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.dataset}: verified, {self.entries:,} entries of which {self.charges:,} are charges"
+        yield f"the last one is {self.head}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One entry: what is public of it."""
+
+    index: int
+    time: str  # ISO 8601, UTC
+    kind: str
+    principal: str
+    project: str
+    purpose: str
+    hash: str
+    event: dict[str, Any] | None  # what was charged
+
+    @classmethod
+    def of(cls, entry: Entry) -> Recorded:
+        """Read an entry."""
+        said = entry.content
+        return cls(
+            index=entry.index,
+            time=datetime.fromtimestamp(entry.time // 1_000_000, UTC).isoformat(),
+            kind=entry.kind,
+            principal=said.get("principal", ""),
+            project=said.get("project", ""),
+            purpose=said.get("purpose") or said.get("reason", ""),
+            hash=entry.hash,
+            event=said.get("event"),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Every entry of a data set."""
+
+    dataset: str
+    entries: list[Recorded]
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> History:
+        """Read a ledger."""
+        return cls(dataset=ledger.account.dataset, entries=[Recorded.of(entry) for entry in ledger.history()])
+
+    def blocks(self) -> Iterator[Block]:
+        rows = [(str(e.index), e.time, e.kind, e.principal, _short(e.purpose)) for e in self.entries]
+        yield TextTable(head=("", "time", "entry", "who", "what for"), rows=rows, right=frozenset({0}))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedRead:
+    """One read without an answer: what is public of it."""
+
+    charge: int
+    dataset: str
+    principal: str
+    until: str  # ISO 8601, UTC: when its time is over
+    state: str  # "may be answered", "failed", or "failed, looked at": it counts no more
+    counts: bool
+
+    @classmethod
+    def of(cls, claim: ReadClaim) -> ClaimedRead:
+        """Read a claim."""
+        failed = "failed" if claim.counts else "failed, looked at"
+        return cls(
+            charge=claim.charge.id,
+            dataset=claim.dataset,
+            principal=claim.principal,
+            until=datetime.fromtimestamp(claim.until // 1_000_000, UTC).isoformat(),
+            state="may be answered" if claim.is_live(time.time_ns() // 1000) else failed,
+            counts=claim.counts,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """Every read that was begun and has no answer."""
+
+    claims: list[ClaimedRead]
+    most: int  # that somebody may have on a data set before nothing more is read for them
+
+    @classmethod
+    def of(cls, claims: Iterable[ReadClaim]) -> Claims:
+        """List claims."""
+        from discreet.ledger.read_claims import MOST_UNANSWERED
+
+        return cls(claims=[ClaimedRead.of(claim) for claim in claims], most=MOST_UNANSWERED)
+
+    def blocks(self) -> Iterator[Block]:
+        if not self.claims:
+            yield "every read that was begun has its answer"
+            return
+        rows = [(str(one.charge), one.dataset, one.principal, one.until, one.state) for one in self.claims]
+        yield TextTable(head=("charge", "data set", "who", "until", "state"), rows=rows, right=frozenset({0}))
+        yield f"at {self.most} that count, nothing more is read for whoever asked: see ledger release, ledger reopen"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A record that was written out."""
+
+    file: str
+    entries: int
+    head: str
+
+    @classmethod
+    def of(cls, ledger: Ledger, file: Path) -> Exported:
+        """Describe an export."""
+        entries = ledger.history()
+        return cls(file=str(file), entries=len(entries), head=entries[-1].hash)
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.file}: {self.entries:,} entries"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"

@@ -1,0 +1,98 @@
+"""The words that commands share, each said once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from discreet.errors import InvalidParameter
+
+__all__ = [
+    "POLICY",
+    "AsJson",
+    "AtDelta",
+    "Delta",
+    "Epsilon",
+    "MaxEpsilon",
+    "Period",
+    "PlanFile",
+    "PolicyFile",
+    "Principal",
+    "Project",
+    "command",
+    "function_named",
+    "group",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON; its schema is in docs/schema/cli.")]
+POLICY = "A policy file, or a release plan."
+PolicyFile = Annotated[Path, typer.Option("--policy", envvar="DISCREET_POLICY", help=POLICY)]
+Period = Annotated[str | None, typer.Option("--period", help="Which period, such as 2026-10; see plan status.")]
+PlanFile = Annotated[Path, typer.Argument(help="The release plan.", metavar="PLAN")]
+Principal = Annotated[
+    str | None,
+    typer.Option("--principal", envvar="DISCREET_PRINCIPAL", help="Who asks; your login name unless you say it."),
+]
+Project = Annotated[str, typer.Option("--project", help="For which project, if quotas are by project.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="How much ε to spend.", metavar="NUMBER")]
+Delta = Annotated[str | None, typer.Option("--delta", help="The δ, such as 1e-6.", metavar="NUMBER")]
+MaxEpsilon = Annotated[
+    str | None,
+    typer.Option("--max-epsilon", help="Agree to any price up to this ε, and do not ask. Needed without a terminal."),
+]
+AtDelta = Annotated[
+    str | None, typer.Option("--at-delta", help="At which δ to tell ε; where the budget names no δ of its own.")
+]
+
+
+def group(summary: str, *, example: str | None = None) -> typer.Typer:
+    """Return an empty group of commands; one that does something by itself has an example."""
+    return typer.Typer(
+        help=summary, no_args_is_help=example is None, epilog=None if example is None else _epilog(example)
+    )
+
+
+def command(app: typer.Typer, name: str, *, example: str, panel: str | None = None) -> Callable[[F], F]:
+    """Add a command to a group, with an example at the end of its help. A test runs every example."""
+    return app.command(name, epilog=_epilog(example), rich_help_panel=panel)
+
+
+def _epilog(example: str) -> str:
+    lines = "\n".join(f"  {line}" for line in example.strip().splitlines())
+    return f"\b\nExample:\n{lines}"
+
+
+# --- loading ---
+# A function of the user's own code, by its name: `my_module:fn`, from this folder or from what is installed.
+
+
+def function_named(name: str) -> Callable[..., Any]:
+    """Import a function: its module is looked for in this folder first. Importing runs that module's code."""
+    module, separator, function = name.partition(":")
+    if not separator or not all(part.isidentifier() for part in (*module.split("."), function)):
+        raise InvalidParameter(f"{name!r} is no function: write module:function, such as my_module:fn")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    if not _there(module):
+        raise InvalidParameter(f"there is no module {module}: run this in its folder, or install it")
+    found = getattr(import_module(module), function, None)
+    if not callable(found):
+        raise InvalidParameter(f"the module {module} has no function {function}")
+    loaded: Callable[..., Any] = found
+    return loaded
+
+
+def _there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # A folder above it is not there.
+        return False

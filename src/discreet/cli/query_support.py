@@ -1,0 +1,172 @@
+"""`discreet query`: from words to an offer, from a plan to a table of answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.cli.output import Block, TextTable
+from discreet.cli.spending import agree, limit_of, price_of
+from discreet.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from discreet.query import Cell, Plan, ReleaseTable, Session
+    from discreet.query.plan import Explanation
+
+__all__ = ["ColumnFacts", "Explained", "TableAnswer", "TypedOffer", "ask", "explained", "planned"]
+
+# --- asking: One question on the command line: from words to an offer, from a plan to an answer. ---
+
+
+_LONGEST = 1_000_000  # Characters of a question.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TypedOffer:
+    """What was said about the price, as it was typed."""
+
+    epsilon: str | None = None
+    rho: str | None = None
+    share: str | None = None
+    error: str | None = None
+    relative_error: str | None = None
+    expected: Sequence[str] | None = None
+    delta: str | None = None
+    keys: Sequence[str] | None = None
+    key: str | None = None
+
+    def words(self) -> dict[str, Any]:
+        """Return the words of `Session.sql`."""
+        plain = ("epsilon", "rho", "share", "error", "relative_error", "delta", "key")
+        said: dict[str, Any] = {name: getattr(self, name) for name in plain}
+        return said | {"expected": _expected(self.expected or ()), "keys": _keys(self.keys or ())}
+
+
+def planned(session: Session, sql: str, offer: TypedOffer) -> Plan:
+    """Read a question and price it."""
+    text = sys.stdin.read(_LONGEST) if sql == "-" else sql
+    return session.sql(text, **offer.words())
+
+
+def ask(session: Session, sql: str, offer: TypedOffer, *, max_epsilon: str | None, at_delta: str | None) -> TableAnswer:
+    """Price a question, agree, pay, and answer."""
+    plan = planned(session, sql, offer)
+    price = price_of(plan.event, plan.cost, budget=session.ledger.account.budget, at_delta=at_delta)
+    agree(price, limit=limit_of(max_epsilon), what="this question")
+    return TableAnswer.of(plan.release())
+
+
+def explained(session: Session, sql: str, offer: TypedOffer) -> Explained:
+    """Price a question and say how it would be answered."""
+    return Explained.of(planned(session, sql, offer).explain())
+
+
+def _expected(said: Sequence[str]) -> int | dict[str, str] | None:
+    """Read `1000`, or `age=45` and `*=1000`."""
+    pairs = [part.split("=", 1) if "=" in part else ["*", part] for part in said]
+    return {name.strip(): value for name, value in pairs} or None
+
+
+def _keys(said: Sequence[str]) -> dict[str, list[str]] | None:
+    """Read `clinic=Harbour,Hillside`."""
+    for part in said:
+        if "=" not in part:
+            raise InvalidParameter("--keys is column=one,two: a column, and all of its values that may appear")
+    pairs = (part.split("=", 1) for part in said)
+    return {name.strip(): [value.strip() for value in values.split(",")] for name, values in pairs} or None
+
+
+# --- tables: A table of answers, and how a question would be answered. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFacts:
+    """A column: cells of measured ones have an error, keys are plain values."""
+
+    name: str
+    kind: str
+    measured: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableAnswer:
+    """Rows by name. A measured cell is {value, plus_minus, low, high, text}; numbers are the nearest floats."""
+
+    columns: list[ColumnFacts]
+    rows: list[dict[str, Any]]
+    cost: str
+    relation: str
+    confidence: float
+    notes: list[str]
+    event: dict[str, Any]
+
+    @classmethod
+    def of(cls, table: ReleaseTable) -> TableAnswer:
+        """Read a table that was released."""
+        from discreet.query.results.release_table import cell_text
+
+        def cell(found: Cell) -> dict[str, Any]:
+            ends = {name: _plain(getattr(found, name)) for name in ("value", "plus_minus", "low", "high")}
+            return ends | {"text": cell_text(found)}
+
+        return cls(
+            columns=[ColumnFacts(name=c.name, kind=c.kind.value, measured=c.measured) for c in table.columns],
+            rows=[
+                {c.name: cell(c[i]) if c.measured else _plain(c[i].value) for c in table.columns}
+                for i in range(len(table))
+            ],
+            cost=table.cost,
+            relation=table.relation.value,
+            confidence=float(table.confidence),
+            notes=list(table.notes),
+            event=json.loads(table.event.to_json()),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        names = [column.name for column in self.columns]
+        right = frozenset(i for i, column in enumerate(self.columns) if column.measured)
+        yield TextTable(head=names, rows=[[_shown(row[name]) for name in names] for row in self.rows], right=right)
+        yield f"± at {100 * self.confidence:g} %, {self.cost}, {self.relation}"
+        yield from (f"· {note}" for note in self.notes)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """How a question would be answered: facts and errors by name."""
+
+    facts: dict[str, str]
+    errors: dict[str, str]
+    notes: list[str]
+
+    @classmethod
+    def of(cls, explanation: Explanation) -> Explained:
+        """Read an explanation."""
+        return cls(facts=dict(explanation.facts), errors=dict(explanation.errors), notes=list(explanation.notes))
+
+    def blocks(self) -> Iterator[Block]:
+        pairs = [*self.facts.items(), *self.errors.items()]
+        width = max(len(name) for name, _ in pairs)
+        yield from (f"{name:<{width}}  {text}" for name, text in pairs)
+        yield from (f"· {note}" for note in self.notes)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 else float(value)
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return str(value["text"])
+    return "NULL" if value is None else str(value)

@@ -1,0 +1,271 @@
+"""`discreet release` and `discreet plan`: which period, for which price, agreed to by whom, and what was written."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.cli.output import Block, note
+from discreet.cli.policies import asker, with_progress
+from discreet.cli.signing import signing_key
+from discreet.cli.spending import PriceTag, agree, limit_of
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import up
+from discreet.mechanisms.text import significant_up
+from discreet.release import Period, ReleasePlan, Series, next_charge, price, publish, read_release_plan, series
+from discreet.release.cumulative.advance import NextCharge
+
+if TYPE_CHECKING:
+    from discreet.release import Checked, PricedRelease
+
+__all__ = [
+    "CheckedPlan",
+    "Drafted",
+    "PlanStatus",
+    "PriceList",
+    "TablePrice",
+    "Total",
+    "Written",
+    "period_of",
+    "released",
+    "standing",
+]
+
+# --- releasing: A release on the command line: which period, for which price, agreed to by whom. ---
+
+
+_SHOWN = 6
+
+
+def released(
+    file: Path, label: str | None, *, max_epsilon: str | None, principal: str | None, key: Path | None = None
+) -> Path:
+    """Publish one period of a plan, or write again what was published, and return its bundle."""
+    plan = read_release_plan(file)
+    signing = signing_key(plan, key)
+    stands = series(plan, today=_today(), principal=asker(principal))
+    period = period_of(plan, label) or _due(plan, stands)
+    unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
+    if unpaid.parts:
+        agree(_price(unpaid), limit=limit_of(max_epsilon), what=what)
+    else:
+        note(f"{what} is paid already: it is written again, for nothing")
+    timed = replace(plan, policy=with_progress(plan.policy))
+    bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell, key=signing)
+    others = [one.label for one in stands.due if one != period]
+    if others:
+        note(f"also due: {', '.join(others[:_SHOWN])}{' …' if len(others) > _SHOWN else ''}")
+    return bundle
+
+
+def standing(file: Path) -> Series:
+    """Tell where a plan stands today."""
+    plan = read_release_plan(file)
+    return series(plan, today=_today(), event=price(plan).event)
+
+
+def period_of(plan: ReleasePlan, label: str | None) -> Period | None:
+    """Find a period that has begun, by its label."""
+    if label is None:
+        return None
+    schedule, today = plan.schedule, _today()
+    begun = list(schedule.until(today))
+    if schedule.first is not None and today >= schedule.first:
+        begun.append(schedule.containing(today))
+    for period in begun:
+        if period.label == label:
+            return period
+    known = ", ".join(period.label for period in begun[-_SHOWN:])
+    raise InvalidParameter(f"there is no period {label!r} until today; the last ones are {known or 'none'}")
+
+
+def _due(plan: ReleasePlan, stands: Series) -> Period:
+    """Return the oldest period that is due; if there is none, the newest that was released, which costs nothing."""
+    begins = f"; {stands.next.label} ends on {stands.next.end}" if stands.next is not None else ""
+    if stands.due:
+        return stands.due[0]
+    if not stands.released:
+        raise Refused(f"nothing is due: no period of {plan.name} has ended yet{begins}")
+    note(f"nothing is due: all periods that have ended are released{begins}")
+    newest = period_of(plan, stands.released[-1].label)
+    assert newest is not None
+    return newest
+
+
+def _price(unpaid: NextCharge) -> PriceTag:
+    at = f" at δ = {significant_up(unpaid.delta)}" if unpaid.delta else ""
+    begin = [name for name in unpaid.parts if name != "release"]
+    series = f", with {' and '.join(begin)}, paid once for all days" if begin else ""
+    return PriceTag(words=f"ε = {significant_up(Fraction(unpaid.epsilon))}{at}{series}", epsilon=unpaid.epsilon)
+
+
+def _tell(step: str) -> None:
+    if sys.stderr.isatty():
+        note(f"… {step}")
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
+
+
+# --- plans: What is told of a release plan, and of what was written. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """What is divided among the tables: rho with Gaussian noise, epsilon with Laplace noise."""
+
+    unit: str
+    amount: str  # an exact fraction
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePrice:
+    """One table: what it costs, and how far off it will be, at 95 %. Exact numbers are fractions, as text."""
+
+    name: str
+    title: str
+    rows: int | None  # null if data must tell
+    price: str
+    rho: str | None
+    epsilon: str | None
+    epsilon_alone: float  # of this table by itself, at the delta of the release, rounded up
+    delta: str | None
+    errors: dict[str, float]
+    relative_errors: dict[str, float]
+    expected: dict[str, float]
+    threshold: str | None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceList:
+    """What one release costs, table by table and together, and what to change."""
+
+    format: str
+    plan: str
+    title: str
+    period: str
+    epsilon: float
+    delta: str
+    total: Total
+    releases_in_lifetime_budget: int
+    lifetime_budget: str
+    tables: list[TablePrice]
+    running: list[dict[str, Any]]  # series of totals, each paid for once, for all its days
+    advice: list[str]
+    text: str
+
+    @classmethod
+    def of(cls, priced: PricedRelease) -> PriceList:
+        """Read a priced release."""
+        said = json.loads(priced.to_json())
+        tables = [TablePrice(**table) for table in said.pop("tables")]
+        return cls(**said | {"total": Total(**said["total"])}, tables=tables, text=str(priced))
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedPlan:
+    """A plan in which nothing was found wrong."""
+
+    plan: str
+    tables: list[str]
+    running: list[str]
+    epsilon: float  # of one release, at `delta`, rounded up
+    delta: float
+    notes: list[str]
+    text: str
+
+    @classmethod
+    def of(cls, checked: Checked) -> CheckedPlan:
+        """Read a plan that was checked."""
+        return cls(
+            plan=checked.plan.name,
+            tables=[table.name for table in checked.plan.tables],
+            running=[series.name for series in checked.plan.running],
+            epsilon=checked.priced.epsilon,
+            delta=up(checked.priced.delta),
+            notes=list(checked.notes),
+            text=str(checked),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafted:
+    """A plan that was written, and checked."""
+
+    plan: str  # the file
+    tables: list[str]
+    epsilon: float  # of one release, rounded up
+    text: str
+
+    @classmethod
+    def of(cls, checked: Checked, file: Path) -> Drafted:
+        """Read a plan that was written."""
+        tables = [table.name for table in checked.plan.tables]
+        return cls(plan=str(file), tables=tables, epsilon=checked.priced.epsilon, text=str(checked))
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+        yield f"Read {self.plan} and change what you know better; then: discreet plan price {self.plan}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStatus:
+    """Where a plan that repeats stands today."""
+
+    plan: str
+    every: str
+    today: str
+    released: list[dict[str, Any]]
+    unfinished: list[dict[str, Any]]
+    due: list[str]
+    gaps: list[str]
+    next: str | None
+    price: str
+    holds: list[dict[str, Any]]
+    more: int | None
+    text: str
+
+    @classmethod
+    def of(cls, series: Series) -> PlanStatus:
+        """Read a series."""
+        return cls(**series.to_json(), text=str(series))
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A bundle that was written: where it is, and the page to open."""
+
+    bundle: str
+    report: str
+
+    @classmethod
+    def of(cls, bundle: Path) -> Written:
+        """Name a bundle."""
+        return cls(bundle=str(bundle), report=str(bundle / "report.html"))
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.bundle
+        yield f"open {self.report}"

@@ -1,0 +1,1 @@
+"""`discreet synth`: synthetic data on the command line, one file for each step."""

@@ -1,0 +1,302 @@
+"""Synthetic data on the command line: of a file by itself, or of a table that a policy declares."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.cli.output import Block, note
+from discreet.cli.policies import asker, open_session
+from discreet.cli.spending import PriceTag, agree, limit_of
+from discreet.errors import InvalidParameter
+from discreet.ledger import Budget
+from discreet.ledger.private_files import place
+from discreet.mechanisms.text import significant_up
+from discreet.query import Session, Unit
+from discreet.synth import Category, SyntheticImageModel, SyntheticModel, load, plan
+from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
+from discreet.synth.domain.source_tables import domain_of_session, table_of
+from discreet.synth.synthesis import refitting
+
+if TYPE_CHECKING:
+    from discreet.evaluation import Evaluation
+
+__all__ = [
+    "DraftedDomain",
+    "EvaluatedModel",
+    "FitRequest",
+    "FittedModel",
+    "SampledRows",
+    "drafted",
+    "evaluated",
+    "evaluated_publicly",
+    "fitted",
+    "sampled",
+]
+
+_MODEL = ".safetensors"
+_NOT_PRIVATE, _PUBLIC = Path("evaluation-not-private.html"), Path("evaluation.html")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitRequest:
+    """What is asked of a fit, in the words of `dp.synthesize`."""
+
+    domain: Path | None
+    method: str
+    epsilon: str
+    delta: str
+    rows_per_unit: int | None
+    label: str | None
+    table: str | None
+
+
+def drafted(source: Path, table: str | None, out: Path) -> DraftedDomain:
+    """Write a domain file from what a policy declares, or from the names of a file's columns."""
+    if source.suffix != ".toml":
+        names = list(table_of(source).names)
+        return _written(out, names_text(names), names, unfinished=names)
+    with _policy(source, None) as session:
+        domain = domain_of_session(session, table)
+    return _written(out, domain_text(domain), list(domain.names), unfinished=[])
+
+
+def _written(out: Path, text: str, columns: list[str], *, unfinished: list[str]) -> DraftedDomain:
+    with out.open("x", encoding="utf-8") as file:
+        file.write(text)
+    return DraftedDomain(file=str(out), columns=columns, unfinished=unfinished)
+
+
+def fitted(
+    source: Path,
+    unit: str | None,
+    ledger: Path | None,
+    wanted: FitRequest,
+    *,
+    principal: str | None,
+    max_epsilon: str | None,
+    out: Path,
+) -> FittedModel:
+    """Price a fit, agree, pay, fit, and write the model."""
+    _check_writable(out)
+    domain = None if wanted.domain is None else read_domain(wanted.domain)
+    with _session(source, unit, ledger, wanted, principal) as session:
+        planned = plan(
+            wanted.table or next(name for name, one in session.catalogue.tables.items() if one.private),
+            wanted.method,
+            domain=domain,
+            epsilon=wanted.epsilon,
+            delta=wanted.delta,
+            unit=session.unit.column,
+            rows_per_unit=wanted.rows_per_unit,
+            label=wanted.label,
+            session=session,
+        )
+        note(planned.description)
+        agree(_price(planned.promise.epsilon, planned.promise.delta), limit=limit_of(max_epsilon), what="this model")
+        model: SyntheticModel = planned.fit(progress=sys.stderr.isatty())
+    model.save(out)
+    _note_nothing_found(model)
+    return FittedModel.of(model, out)
+
+
+def _note_nothing_found(model: SyntheticModel) -> None:
+    """Say which columns hold nothing but the cell of other values: what was found is released."""
+    empty = [name for name, one in model.domain.columns.items() if isinstance(one, Category) and not one.values]
+    if empty:
+        note(
+            f"no value of {', '.join(empty)} was shared by enough rows: every row of the synthetic table has “other” "
+            "there. Declare the values that are publicly known, or leave the column out"
+        )
+
+
+def sampled(file: Path, rows: int | None, out: Path) -> SampledRows:
+    """Draw rows from a model and write them."""
+    model = load(file)
+    if isinstance(model, SyntheticImageModel):
+        _check_ending(out, _MODEL)
+        pictures = model.sample(rows)
+        pictures.to_safetensors(out)
+        return SampledRows(file=str(out), rows=len(pictures), promise=str(model.promise))
+    _check_ending(out, ".csv", ".parquet")
+    table = model.sample(rows)
+    table.to_csv(out) if out.suffix == ".csv" else table.to_parquet(out)
+    return SampledRows(file=str(out), rows=len(table), promise=str(model.promise))
+
+
+def evaluated(
+    file: Path, real: Path, label: str | None, *, holdout: Path | None, refits: int, out: Path | None
+) -> EvaluatedModel:
+    """Compare a model with the real table, exactly: for whoever holds the data."""
+    from discreet.evaluation import evaluate
+
+    page, model = out or _NOT_PRIVATE, _table_model(file)
+    again = refitting(model) if refits else None
+    found = evaluate(
+        model, real, title=file.stem, label=label, holdout=holdout, refit=again, refits=refits or 4, say=note
+    ).value
+    place(page, found.html().encode())  # It tells about real people: nobody but its owner may read it.
+    return EvaluatedModel.of(found, page)
+
+
+def evaluated_publicly(file: Path, public: Path, label: str | None, out: Path | None) -> EvaluatedModel:
+    """Compare a model with rows that are public."""
+    from discreet.evaluation import evaluate_publicly
+
+    page = out or _PUBLIC
+    found = evaluate_publicly(_table_model(file), public, title=file.stem, label=label, say=note)
+    page.write_text(found.html(), encoding="utf-8")
+    return EvaluatedModel.of(found, page)
+
+
+def _table_model(file: Path) -> SyntheticModel:
+    model = load(file)
+    if not isinstance(model, SyntheticModel):
+        raise InvalidParameter("this is a model of pictures; what is compared here are tables")
+    return model
+
+
+def _check_writable(out: Path) -> None:
+    """Refuse what could not be written once it is paid for."""
+    _check_ending(out, _MODEL)
+    if out.exists():
+        raise InvalidParameter(f"{out.name} is there already: a model is paid for and never written over")
+    if not out.parent.is_dir():
+        raise InvalidParameter("the folder of --out is not there: make it first")
+
+
+def _check_ending(out: Path, *endings: str) -> None:
+    if out.suffix not in endings:
+        raise InvalidParameter(f"--out must end in {' or '.join(endings)}")
+
+
+def _price(epsilon: float, delta: Fraction) -> PriceTag:
+    return PriceTag(words=f"ε = {significant_up(Fraction(epsilon))} at δ = {significant_up(delta)}", epsilon=epsilon)
+
+
+@contextmanager
+def _policy(source: Path, principal: str | None) -> Iterator[Session]:
+    with open_session(source, principal=principal) as session:
+        yield session
+
+
+@contextmanager
+def _session(
+    source: Path, unit: str | None, ledger: Path | None, wanted: FitRequest, principal: str | None
+) -> Iterator[Session]:
+    if source.suffix == ".toml":
+        if unit is not None or ledger is not None:
+            raise InvalidParameter(
+                f"{source.name} says whom to protect and where to charge: leave --unit and --ledger out"
+            )
+        with _policy(source, principal) as session:
+            yield session
+        return
+    if unit is None:
+        raise InvalidParameter("say whom to protect: --unit COLUMN, or --unit row if each row is somebody else")
+    with Session(
+        source,
+        unit="row" if unit == "row" else Unit(unit),
+        # One fit may take all of it, as one epsilon with one delta; Rényi divergences have no share in such a budget.
+        budget=Budget(epsilon=wanted.epsilon, delta=wanted.delta, approximate=1),
+        ledger=source.with_suffix(".ledger") if ledger is None else ledger,
+        dataset=source.stem,
+        principal=asker(principal),
+    ) as session:
+        yield session
+
+
+# --- synth: What came of making synthetic data. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DraftedDomain:
+    """A domain file, and the columns that somebody still has to fill in."""
+
+    file: str
+    columns: list[str]
+    unfinished: list[str]
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"wrote {self.file} with {len(self.columns)} columns"
+        if self.unfinished:
+            yield f"fill in, from public knowledge only: {', '.join(self.unfinished)}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedModel:
+    """A model, what it promises, and about how many rows the real table has, as far as that was released."""
+
+    file: str
+    method: str
+    epsilon: float
+    delta: float
+    relation: str
+    unit: str
+    rows_per_unit: int
+    rows: int | None
+    promise: str
+
+    @classmethod
+    def of(cls, model: SyntheticModel | SyntheticImageModel, file: Path) -> FittedModel:
+        """Read a model."""
+        promise = model.promise
+        return cls(
+            file=str(file),
+            method=promise.method,
+            epsilon=promise.epsilon,
+            delta=float(promise.delta),
+            relation=promise.relation.value,
+            unit=promise.unit,
+            rows_per_unit=promise.rows_per_unit,
+            rows=model.rows,
+            promise=str(promise),
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"wrote {self.file} ({self.method}). It may be published."
+        yield self.promise
+        yield f"next: discreet synth sample {self.file} --out synthetic.csv"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledRows:
+    """A table of made-up rows."""
+
+    file: str
+    rows: int
+    promise: str
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"wrote {self.rows:,} made-up rows to {self.file}. They may be published."
+        yield self.promise
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatedModel:
+    """How good a model is, and the page that shows it."""
+
+    report: str
+    standing: str  # "custodian": about real people, not private; "public"
+    evaluation: dict[str, Any]
+    text: str
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, page: Path) -> EvaluatedModel:
+        """Read an evaluation; its words say for whom it is."""
+        told = str(evaluation)
+        return cls(report=str(page), standing=evaluation.standing, evaluation=evaluation.document(), text=told)
+
+    def blocks(self) -> Iterator[Block]:
+        yield self.text
+        yield f"open {self.report}"

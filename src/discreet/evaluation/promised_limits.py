@@ -1,0 +1,100 @@
+"""What a promise leaves for an attacker, and numbers as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.text import significant_up
+from discreet.privacy import Relation, best_tpr
+from discreet.privacy.events import Composed, Grouped
+from discreet.release.bundle.claims import best_guess
+from discreet.synth.promise import Promise
+
+__all__ = [
+    "ceiling",
+    "columns_text",
+    "guess_of",
+    "level_text",
+    "listed",
+    "number",
+    "percent",
+    "promise_text",
+    "together",
+]
+
+# --- promised: What a promise leaves for an attacker. ---
+
+
+def promise_text(promise: Promise) -> str:
+    """Write a promise in figures."""
+    level = f"ε = {significant_up(Fraction(promise.epsilon))}"
+    return level if promise.delta == 0 else f"{level}, δ = {significant_up(promise.delta)}"
+
+
+def guess_of(promise: Promise) -> float:
+    """Return how often anybody can be right whether one unit is in the data, who starts at one half."""
+    return best_guess(promise.event, promise.relation)
+
+
+def together(promise: Promise | None, spent: Promise) -> Promise | None:
+    """Return what a synthetic table and a report about it promise together: whoever sees a report has both."""
+    if promise is None:
+        return None
+    if (promise.relation, promise.unit) != (spent.relation, spent.unit):
+        raise InvalidParameter(
+            f"the synthetic table protects {promise.change} ({promise.relation.value}), and this report would protect "
+            f"{spent.change} ({spent.relation.value}), so nothing holds for both: say the table's unit and relation"
+        )
+    return Promise.of(
+        Composed([promise.event, spent.event]),
+        method=promise.method,
+        relation=promise.relation,
+        delta=promise.delta + spent.delta,
+        unit=promise.unit,
+        rows_per_unit=max(promise.rows_per_unit, spent.rows_per_unit),
+    )
+
+
+def ceiling(promise: Promise, rate: float, *, swapped: bool) -> float:
+    """Return the share of people that no attacker exceeds who raises false alarms at this rate.
+
+    In a game where people who are not in the data are so because others are in their place (`swapped`), a promise
+    about one person more or less counts twice.
+    """
+    event = Grouped(promise.event, 2) if swapped and promise.relation is Relation.ADD_REMOVE else promise.event
+    return best_tpr(event, Fraction(rate), relation=promise.relation)
+
+
+# --- words: Numbers and names as people read them. ---
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Write a share; with one decimal more where it is small or nearly whole."""
+    value = 100 * share
+    if digits == 0 and (0 < value < 2 or 98 < value < 100):
+        digits = 1
+    return f"{value:.{digits}f} %"
+
+
+def number(value: float) -> str:
+    """Write a count or an error with as many digits as matter."""
+    if value >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def level_text(epsilon: float) -> str:
+    """Write ε, rounded up."""
+    return significant_up(Fraction(epsilon))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Join names as a sentence does."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def columns_text(names: Sequence[str]) -> str:
+    """Name the columns of a table of counts."""
+    return " × ".join(names)

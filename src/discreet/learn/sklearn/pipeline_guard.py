@@ -1,0 +1,300 @@
+"""What may stand around a private estimator in scikit-learn: steps that pay, and those that learn nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.ensemble import (
+    AdaBoostRegressor,
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    StackingRegressor,
+)
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import RANSACRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+)
+
+from discreet.errors import Refused
+from discreet.learn.sklearn.row_function import RowFunction
+
+__all__ = [
+    "COMPOSED",
+    "Paying",
+    "all_pay",
+    "answered_for",
+    "learns_before_private",
+    "moves_columns_before",
+    "refuse_moved_columns",
+    "refuse_plain_steps",
+    "refuse_unpaid_looks",
+]
+
+# --- cross_validation ---
+# What of scikit-learn may fit around a private estimator: steps that pay, and nothing that looks for free.
+#
+# Cross-validation keeps exact scores; calibration, stacking and their like learn from private rows without paying; a
+# plain scaler in a pipeline tells exact means, and one row then moves all others. So on the data of a session whoever
+# is
+# not known is refused. Without a session nothing is charged and scores are the caller's own, but a reported epsilon
+# must
+# still be true: a plain step that is fitted on the rows before a private one is refused as well.
+#
+# scikit-learn does not tell a step which pipeline it is in, and what comes out of a plain scaler is an array like any
+# other. So what is at work is read off the stack: objects by their type, functions of scikit-learn and joblib by the
+# module they are in, and a search of ours by the very function through which it fits.
+
+
+_ALLOWED = (
+    "sklearn.base",
+    "sklearn.pipeline",
+    "sklearn.compose._column_transformer",
+    "sklearn.utils",
+    "sklearn.callback",
+)
+_LEARNING = (TransformedTargetRegressor, StackingClassifier, StackingRegressor, RANSACRegressor)
+_FILLING = "sklearn.impute."  # Its imputers begin with plain means, whichever estimator they go on with.
+_DRAWING = (BaggingClassifier, BaggingRegressor, AdaBoostRegressor)
+_WORKERS = "joblib."
+T = TypeVar("T")
+
+
+def answered_for(work: Callable[[], T]) -> T:
+    """Let a search quote or fit its candidates: its own charge is checked by itself, with all that stands above it."""
+    return work()
+
+
+def refuse_unpaid_looks() -> None:
+    """With a session, raise if something of scikit-learn is at work above us whose looks at the rows nobody pays for.
+
+    A refusal in `score` would be caught in model selection and become a missing number, and scorers that call `predict`
+    would not even see it; so the fit itself is refused, and where every fit fails, model selection says so. A private
+    search above us answers for what stands above itself. A worker of joblib does not show who has sent it.
+    """
+    above = list(_above())
+    hidden = bool(above) and above[-1][0].startswith(_WORKERS)
+    if hidden or not all(name.startswith((*_ALLOWED, _WORKERS)) or _is_composed(owner) for name, owner in above):
+        raise Refused(
+            "cross-validation and searches of scikit-learn are refused on the data of a session, and so is what else "
+            "looks at rows around a fit: calibration, stacking, bagging, selection of features, workers of n_jobs",
+            reason="their scores are exact facts about private rows, and every fold would be charged anew",
+            way_out="choose with discreet.learn.sklearn.PrivateSearch, whose whole price is charged once",
+        )
+    if not all(all_pay(owner) for _, owner in above if _is_composed(owner)):
+        raise Refused(
+            "a step of this pipeline learns from the rows, and no session is charged for it",
+            reason="what it keeps are exact facts about private rows, and one row would move all others after it",
+            way_out=_WAY_OUT.format("all with the same session; "),
+        )
+
+
+def refuse_plain_steps() -> None:
+    """Without a session, raise if our rows were made by a step that learnt from all of them and is not private."""
+    for name, owner in _above():
+        if issubclass(type(owner), _DRAWING) and getattr(owner, "bootstrap", True):
+            raise Refused(
+                "bagging and boosting hand over some rows several times",
+                reason="whoever is drawn three times loses three times the epsilon that is reported here",
+                way_out="use bagging with bootstrap=False, which draws every row once at most",
+            )
+        learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING)
+        if learns or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
+            raise Refused(
+                "a step before this estimator is fitted on the rows, and is not private",
+                reason="one row would move all others after it, so the epsilon that is reported here would not hold",
+                way_out=_WAY_OUT.format(""),
+            )
+
+
+def refuse_moved_columns(estimator: Any) -> None:
+    """Raise if a pipeline makes or moves columns before an estimator whose bounds are told by place."""
+    owners = [owner for _, owner in _above() if _is_composed(owner)]
+    if any(moves_columns_before(owner, [estimator, *owners]) for owner in owners):
+        raise Refused(
+            "bounds by place stand behind a step that makes or moves columns",
+            reason="pairs would clamp other columns than those that they were written for, and nobody would notice",
+            way_out='name the columns, bounds={"age": (0, 120), …}, and say .set_output(transform="pandas") on the '
+            "pipeline so that they keep their names (ColumnTransformer puts that of a step before them unless "
+            "verbose_feature_names_out=False); or give one pair for all columns",
+        )
+
+
+_WAY_OUT = (
+    "use scalers and estimators of discreet.learn.sklearn, {}encoders with declared categories "
+    '(OneHotEncoder(categories=[…], handle_unknown="ignore", sparse_output=False)), Normalizer, Binarizer, '
+    "PolynomialFeatures, and RowFunction for a function of single rows"
+)
+
+
+def _is_composed(owner: Any) -> bool:
+    return issubclass(type(owner), COMPOSED)
+
+
+def _above() -> Iterator[tuple[str, Any]]:
+    """List what of scikit-learn or made like it is at work above us: its module, and the object if there is one."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is answered_for.__code__:
+            return
+        name = frame.f_globals.get("__name__", "")
+        owner = frame.f_locals.get("self")
+        if name.startswith(("sklearn.", _WORKERS)) or _is_composed(owner):
+            yield name, owner
+        frame = frame.f_back
+
+
+# --- pipeline_steps ---
+# Which steps may stand before a private estimator: those that pay, and those that learn nothing from the rows.
+#
+# What a step has learnt from all rows is in every row that it hands on. One person more or less then moves the rows of
+# everybody, and the noise of the estimator behind it was made for one. So a step is let through only if it is known to
+# turn each row into another by public facts alone. Whatever is not known is refused.
+
+
+COMPOSED = (Pipeline, FeatureUnion, ColumnTransformer)
+
+
+class Paying:
+    """What every estimator of ours is that may be charged to a session."""
+
+
+def all_pay(step: Any) -> bool:
+    """Tell whether a step, and every step within it, is charged to a session or learns nothing from values."""
+    if isinstance(step, COMPOSED):
+        return _picks_columns_by_names(step, has_session=True) and all(all_pay(part) for part in _parts(step))
+    return (_is_private(step) and step.session is not None) or _learns_nothing(step, has_session=True)
+
+
+def learns_before_private(step: Any, *, at_work: bool = False) -> bool:
+    """Tell whether a plain step learns from the rows that a private one behind it is handed, both within this one.
+
+    One that is at work around a private estimator holds it, though no step may show it: its last step counts as private
+    then, for it may make one in its own fit.
+    """
+    parts = list(_parts(step)) if isinstance(step, COMPOSED) else []
+    if isinstance(step, Pipeline):
+        hidden = len(step.steps) - 1 if at_work else 0
+        last = max((place for place, part in enumerate(parts) if _has_private(part)), default=hidden)
+        if not all(_is_private_or_plain_rows(part) for part in parts[:last]):
+            return True
+    if isinstance(step, ColumnTransformer) and _has_private(step) and not _picks_columns_by_names(step):
+        return True
+    return any(learns_before_private(part) for part in parts)
+
+
+def moves_columns_before(step: Any, at_work: Sequence[Any]) -> bool:
+    """Tell whether, in a pipeline, a step before the one that is at work may change which column stands where."""
+    if not isinstance(step, Pipeline):
+        return False
+    parts = list(_parts(step))
+    # A step that is fitted as a copy is not found: then all of them count as standing before.
+    here = next((place for place, part in enumerate(parts) if _contains(part, at_work)), len(parts))
+    return not all(_keeps_columns(part) for part in parts[:here])
+
+
+def _contains(step: Any, wanted: Sequence[Any]) -> bool:
+    inside = isinstance(step, COMPOSED) and any(_contains(part, wanted) for part in _parts(step))
+    return inside or (step is not None and any(step is one for one in wanted))
+
+
+def _keeps_columns(step: Any) -> bool:
+    if isinstance(step, Pipeline):
+        return all(_keeps_columns(part) for part in _parts(step))
+    one_to_one = isinstance(step, (OneToOneFeatureMixin, FunctionTransformer, SimpleImputer))
+    return step is None or isinstance(step, str) or one_to_one
+
+
+def _parts(step: Any) -> Iterator[Any]:
+    """List the steps that are put together."""
+    for name in ("steps", "transformer_list", "transformers"):
+        yield from (part[1] for part in getattr(step, name, ()))
+    yield getattr(step, "remainder", None)
+
+
+def _has_private(step: Any) -> bool:
+    """Tell whether a step is private, or has one that is: in a search, a vote or whatever else takes estimators."""
+    if isinstance(step, COMPOSED):
+        return any(_has_private(part) for part in _parts(step))
+    inside = step.get_params().values() if isinstance(step, BaseEstimator) else ()
+    return _is_private(step) or any(map(_is_private, inside))
+
+
+def _is_private(step: Any) -> bool:
+    """Tell whether a step is one of ours that pays; others may call something else a session."""
+    return issubclass(type(step), Paying) and hasattr(step, "session")
+
+
+def _is_private_or_plain_rows(step: Any) -> bool:
+    if isinstance(step, COMPOSED):
+        return _picks_columns_by_names(step) and all(_is_private_or_plain_rows(part) for part in _parts(step))
+    return _is_private(step) or _learns_nothing(step)
+
+
+def _picks_columns_by_names(step: Any, *, has_session: bool = False) -> bool:
+    """Tell whether columns are picked by their names and places, and not by a function that looks at the table.
+
+    A selector by kinds looks at the kinds of columns only; pandas decides those by the values, so with a session it is
+    not taken either.
+    """
+    picks = [part[2] for part in getattr(step, "transformers", ())]
+    return all(not callable(pick) or _is_public_selector(pick, has_session) for pick in picks)
+
+
+def _is_public_selector(pick: Any, has_session: bool) -> bool:
+    by_kind = getattr(pick, "dtype_include", None) is not None or getattr(pick, "dtype_exclude", None) is not None
+    return type(pick) is make_column_selector and not (has_session and by_kind)
+
+
+def _learns_nothing(step: Any, *, has_session: bool = False) -> bool:
+    """Tell whether a step is known to turn each row into another by public facts alone."""
+    if step is None or isinstance(step, str):
+        return True
+    known = _KNOWN.get(type(step))
+    return known is not None and known(step, has_session)
+
+
+def _has_declared_categories(encoder: Any, has_session: bool) -> bool:
+    """Tell whether categories are said, so that none is found; with a session a value that is none must not fail."""
+    said = not isinstance(encoder.categories, str)
+    counted = encoder.min_frequency is not None or encoder.max_categories is not None
+    total = encoder.handle_unknown in ("ignore", "use_encoded_value") and not getattr(encoder, "sparse_output", False)
+    return said and not counted and (total or not has_session)
+
+
+def _is_elementwise(step: Any, _: bool) -> bool:
+    """Tell whether a function is none, or one of numpy's that works on each number by itself."""
+    if not isinstance(step.func, np.ufunc):
+        return step.func is None
+    # One that knows objects only was made of a function of Python, which may remember what it has seen.
+    return step.func.nin == 1 and not step.kw_args and step.func.types != ["O->O"]
+
+
+def _fills_a_constant(step: Any, _: bool) -> bool:
+    said = step.strategy == "constant" and step.fill_value is not None
+    return said and step.keep_empty_features and not step.add_indicator
+
+
+_KNOWN: dict[type, Callable[[Any, bool], bool]] = {
+    Binarizer: lambda *_: True,
+    Normalizer: lambda *_: True,
+    PolynomialFeatures: lambda *_: True,  # Its fit looks at the number of columns only.
+    RowFunction: lambda *_: True,  # It tries at the fit what it was declared as.
+    FunctionTransformer: _is_elementwise,
+    SimpleImputer: _fills_a_constant,
+    OneHotEncoder: _has_declared_categories,
+    OrdinalEncoder: _has_declared_categories,
+}

@@ -1,0 +1,226 @@
+"""Rows of a data set as batches of one public shape, each row read by itself.
+
+What a row gives must depend on that row alone, and a failure must not depend on data. So a data set of items is read
+item by item, a collate function sees one item at a time, and an item of another shape than the others counts as a
+blank one: it adds nothing, like a record whose gradient is not finite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.learn.torch.secret_chance import renew_generators
+
+__all__ = [
+    "Collate",
+    "ItemRows",
+    "TensorRows",
+    "TrainingRows",
+    "Tree",
+    "joined",
+    "leaves",
+    "mapped",
+    "read_rows",
+    "retyped",
+    "same_shape",
+]
+
+# --- trees: Batches: a tensor, or tuples, lists and dictionaries of them. ---
+
+
+Tree: TypeAlias = Any  # Tensor | tuple[Tree, ...] | list[Tree] | dict[str, Tree]; users unpack it as they know it.
+
+
+def leaves(tree: Tree) -> list[object]:
+    """List what stands at the ends of a tree, in a fixed order."""
+    if isinstance(tree, dict):
+        return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
+    if isinstance(tree, tuple | list):
+        return [leaf for part in tree for leaf in leaves(part)]
+    return [tree]
+
+
+def mapped(function: Callable[[Tensor], Tensor], tree: Tree) -> Tree:
+    """Build a tree of the same form; lists become tuples."""
+    if isinstance(tree, dict):
+        return {key: mapped(function, part) for key, part in tree.items()}
+    if isinstance(tree, tuple | list):
+        return tuple(mapped(function, part) for part in tree)
+    return function(tree)
+
+
+def joined(trees: Sequence[Tree]) -> Tree:
+    """Put trees of one form together along the first dimension."""
+    first = trees[0]
+    if isinstance(first, dict):
+        return {key: joined([tree[key] for tree in trees]) for key in first}
+    if isinstance(first, tuple | list):
+        return tuple(joined(parts) for parts in zip(*trees, strict=True))
+    return torch.cat(tuple(trees))
+
+
+def retyped(tree: Tree, like: Tree) -> Tree:
+    """Give tensors the types of another tree where nothing is cut off: any number becomes a float, no float an int."""
+    if isinstance(tree, dict) and isinstance(like, dict) and tree.keys() == like.keys():
+        return {key: retyped(part, like[key]) for key, part in tree.items()}
+    if isinstance(tree, tuple | list) and isinstance(like, tuple | list) and len(tree) == len(like):
+        return tuple(map(retyped, tree, like))
+    if not isinstance(tree, Tensor) or not isinstance(like, Tensor) or tree.is_complex() or like.is_complex():
+        return tree
+    return tree.to(like.dtype) if like.is_floating_point() or not tree.is_floating_point() else tree
+
+
+def same_shape(one: Tree, other: Tree) -> bool:
+    """Tell whether two trees have the same form, and tensors of the same shapes and types at their ends."""
+    if isinstance(one, dict):
+        return isinstance(other, dict) and one.keys() == other.keys() and all(same_shape(one[k], other[k]) for k in one)
+    if isinstance(one, tuple | list):
+        alike = isinstance(other, tuple | list) and len(one) == len(other)
+        return alike and all(same_shape(a, b) for a, b in zip(one, other, strict=True))
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return False
+    return one.shape == other.shape and one.dtype == other.dtype and one.device == other.device
+
+
+Collate = Callable[[list[Any]], Tree]
+
+
+class TrainingRows(Protocol):
+    """Where the rows of a training run come from."""
+
+    @property
+    def size(self) -> int:
+        """How many there are. Private: only the sampler may know."""
+
+    def blank(self, slots: int) -> Tree:
+        """Return a batch of rows of zeros, whose shapes are public."""
+
+    def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
+        """Return the rows at `indices`, zeros where not `inside`, and which of them count."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorRows:
+    """Tensors whose first dimension are the rows."""
+
+    tensors: Tree = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        return len(_tensors(self.tensors)[0])
+
+    def blank(self, slots: int) -> Tree:
+        return mapped(lambda tensor: tensor.new_zeros((slots, *tensor.shape[1:])), self.tensors)
+
+    def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
+        chosen, slots = torch.from_numpy(indices[inside]), torch.from_numpy(np.flatnonzero(inside))
+
+        def gather(tensor: Tensor) -> Tensor:
+            if len(chosen) == len(indices):
+                return tensor.index_select(0, chosen)
+            return tensor.new_zeros((len(indices), *tensor.shape[1:])).index_copy_(0, slots, tensor[chosen])
+
+        return mapped(gather, self.tensors), inside
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ItemRows:
+    """A data set that is asked item by item. What varies its items must be as secret as who is in the batch."""
+
+    dataset: Any = field(repr=False)
+    collate: Collate
+    zero: Tree = field(repr=False)  # One row of zeros; its shapes are public.
+
+    @property
+    def size(self) -> int:
+        return len(self.dataset)
+
+    def blank(self, slots: int) -> Tree:
+        return joined([self.zero] * slots)
+
+    def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
+        renew_generators()
+        rows = [self._row(int(index)) if there else None for index, there in zip(indices, inside, strict=True)]
+        return joined([self.zero if row is None else row for row in rows]), np.array([row is not None for row in rows])
+
+    def _row(self, index: int) -> Tree | None:
+        """Read one item, or None if it does not have the public shape."""
+        row = retyped(self.collate([self.dataset[index]]), self.zero)
+        return row if same_shape(self.zero, row) else None
+
+
+def read_rows(dataset: Any, *, collate: Collate | None = None, example: Any = None) -> TrainingRows:
+    """Accept tensors, arrays, a tuple of them, a TensorDataset, or a data set with `len` and items.
+
+    Nothing is read: tensors tell their shapes, and for a data set of items the made-up row `example` does.
+    """
+    if isinstance(dataset, DataLoader):
+        raise Refused(
+            "a DataLoader cannot be trained on privately",
+            reason="which rows come together must be drawn by the run itself: the account assumes how",
+            way_out="hand over loader.dataset, and say collate=… if the loader has one",
+        )
+    if isinstance(dataset, TensorDataset):
+        dataset = dataset.tensors
+    if collate is None and all(isinstance(leaf, Tensor | np.ndarray) for leaf in leaves(dataset)):
+        return TensorRows(_aligned(_as_tensors(dataset)))
+    _check_items(dataset)
+    return ItemRows(dataset, collate or default_collate, _zero_row(collate or default_collate, example))
+
+
+def _as_tensors(tree: Tree) -> Tree:
+    if isinstance(tree, np.ndarray):
+        return torch.from_numpy(tree)
+    if isinstance(tree, dict):
+        return {key: _as_tensors(part) for key, part in tree.items()}
+    return tuple(map(_as_tensors, tree)) if isinstance(tree, tuple | list) else tree
+
+
+def _tensors(tree: Tree) -> list[Tensor]:
+    return [leaf for leaf in leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _aligned(tree: Tree) -> Tree:
+    """Refuse tensors that do not have one row each for every record."""
+    tensors = _tensors(tree)
+    if not tensors or any(tensor.ndim == 0 for tensor in tensors):
+        raise InvalidParameter("dataset must hold at least one tensor, and the first dimension of each are the rows")
+    if len({len(tensor) for tensor in tensors}) > 1:
+        raise InvalidParameter("the tensors of the data set must have the same number of rows")
+    return tree
+
+
+def _check_items(dataset: Any) -> None:
+    if isinstance(dataset, IterableDataset) or not (hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")):
+        raise Refused(
+            f"rows cannot be sampled from a {type(dataset).__name__}",
+            reason="each row is drawn with a secret coin of its own in every step, so rows must have numbers",
+            way_out="hand over tensors, a TensorDataset, or a data set with __len__ and __getitem__",
+        )
+
+
+def _zero_row(collate: Collate, example: Any) -> Tree:
+    if example is None:
+        raise Refused(
+            "nothing tells the shapes of a row before it is paid",
+            way_out="say example=(torch.zeros(1, 28, 28), 0), or another row that you make up with the shapes of yours",
+        )
+    row = collate([example])
+    found: Sequence[object] = leaves(row)
+    if not all(isinstance(leaf, Tensor) and leaf.ndim and len(leaf) == 1 for leaf in found):
+        raise Refused(
+            "a row must be tensors or numbers, alone or in tuples, lists and dictionaries",
+            way_out="turn texts and pictures into tensors in the data set, or by collate=…, which gets a row at a time",
+        )
+    return mapped(torch.zeros_like, row)

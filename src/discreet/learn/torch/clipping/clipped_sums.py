@@ -1,0 +1,428 @@
+"""Sums of clipped gradients: one forward pass, one backward pass to the outputs of layers, no gradient twice."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from math import frexp
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map_only
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number
+from discreet.learn.torch.clipping import float_bounds
+from discreet.learn.torch.clipping.float_bounds import factors_down, share_down
+from discreet.learn.torch.clipping.gradient_forms import Form, Part, RowGradients, combine
+from discreet.learn.torch.clipping.layer_rules import parts_of
+from discreet.learn.torch.clipping.tape import LayerCall, Tape, owned
+from discreet.learn.training.clip_rules import AdaptiveClip, Clip, PerLayer, read_clip
+
+__all__ = [
+    "ClippedSums",
+    "alike",
+    "check_arithmetic",
+    "check_losses",
+    "check_model",
+    "check_rows_apart",
+    "check_slots",
+    "check_used_through_layers",
+    "grouped",
+    "keep_memory",
+]
+
+Gradients = list[tuple[Tensor | None, ...]]
+
+
+@final
+class ClippedSums:
+    """Sum the gradients of single records, each clipped, over the physical batches of a step.
+
+    Use: an ordinary forward pass of `physical_batch` rows on the model; `add` with one loss a row; after the last
+    batch of the step `take`. Rows with `inside` false contribute nothing, and neither do rows whose gradient is
+    infinite or not a number.
+
+    Guarantee   Let the records of a step stand in uniformly random order, cut into physical batches. One record more
+                or less changes what `take` returns, times `grid`, by at most bound (1 + slack) + 2 grid sqrt(P) in
+                the l2 norm, P the number of parameters, if what the model computes for a row does not depend on
+                the slot and the companions of the row.
+    Theorem     `bounds.py` has the derivation: norms are bounded from above including their own rounding, factors are
+                rounded down, sums in floats are short, and what is added up over batches are whole grid steps, exactly.
+    """
+
+    def __init__(self, model: nn.Module, *, clip: Clip | Number, grid: Number, physical_batch: int) -> None:
+        check_model(model, physical_batch)
+        self.clip: Clip = read_clip(clip)
+        self.grid = _power_of_two(grid)
+        self.physical_batch = physical_batch
+        self.parameters: tuple[nn.Parameter, ...] = tuple(each for each in model.parameters() if each.requires_grad)
+        self.threshold = float(self.clip.initial) if isinstance(self.clip, AdaptiveClip) else float(self.clip.bound)
+        self._names = {value: name for name, value in model.named_parameters() if value.requires_grad}
+        self._groups = grouped(model, self.clip)
+        self._share = share_down(self.clip, len(self._groups))
+        self._tape = Tape(model, physical_batch)
+        self._checked: set[object] = set()
+        self._total: Tensor | None = None  # whole grid steps; none before the first batch
+        self._batches = self._count = 0
+        keep_memory()
+
+    @property
+    def slack(self) -> Fraction:
+        """How much one record can change the sum beyond the clip by float errors, as a multiple of the clip."""
+        return float_bounds.slack_of(self.physical_batch)
+
+    @property
+    def count(self) -> int:
+        """Rows since `take` whose norm is at most `threshold`, less those where it is not. Not private."""
+        return self._count
+
+    @torch.no_grad()
+    def add(self, losses: Tensor, inside: Tensor) -> None:
+        """Add the clipped gradients of one physical batch, given the losses of its rows after a forward pass."""
+        check_arithmetic()
+        check_losses(losses, inside, self.physical_batch)
+        with self._tape.paused(), torch.autocast("cpu", enabled=False):
+            self._add(self._forms(*self._backward(losses)), inside)
+        self._tape.clear()
+
+    def take(self) -> Tensor:
+        """Return the sum in whole grid steps, flat in the order of `parameters`, and begin anew."""
+        total = self._zeros() if self._total is None else self._total
+        self.reset()
+        return total
+
+    def reset(self) -> None:
+        """Forget the tape, the sum and the count."""
+        self._tape.clear()
+        self._total = None
+        self._batches = self._count = 0
+
+    def close(self) -> None:
+        """Take the hooks off the model."""
+        self._tape.close()
+
+    def _backward(self, losses: Tensor) -> tuple[list[LayerCall], Gradients]:
+        """Return the calls that the losses depend on, with the gradients of their outputs."""
+        calls = self._tape.calls
+        key = (torch.get_num_threads(), *((call.name, *(out.shape for out in call.outputs)) for call in calls))
+        checked = key in self._checked
+        found = _outer_gradients(losses, calls, torch.ones_like(losses), keep=not checked)
+        used = [at for at, row in enumerate(found) if any(each is not None for each in row)]
+        if not used:
+            raise _no_forward()
+        calls, gradients = [calls[at] for at in used], [found[at] for at in used]
+        for call in calls:
+            call.check_unchanged()
+        if not checked:
+            self._check(losses, calls, gradients)
+            self._checked.add(key)
+        return calls, gradients
+
+    def _check(self, losses: Tensor, calls: list[LayerCall], gradients: Gradients) -> None:
+        """Check what depends on shapes only: rows come first, layers own what they use, slots are alike."""
+        for call, found in zip(calls, gradients, strict=True):
+            call.check_rows(self.physical_batch, found)
+        last = torch.zeros_like(losses)
+        last[-1] = 1.0
+        check_rows_apart(calls, _outer_gradients(losses, calls, last, keep=True))
+        check_used_through_layers(losses, calls, self._names)
+        check_slots(self._forms(*alike(calls, gradients)).values())
+
+    def _forms(self, calls: list[LayerCall], gradients: Gradients) -> dict[nn.Parameter, Form]:
+        """Collect by parameter what its calls contribute, and join it."""
+        parts: dict[nn.Parameter, list[Part]] = {}
+        for call, outer in zip(calls, gradients, strict=True):
+            for name, part in parts_of(call, outer).items():
+                parts.setdefault(call.trained[name], []).append(part)
+        return {parameter: combine(several) for parameter, several in parts.items()}
+
+    def _add(self, forms: dict[nn.Parameter, Form], inside: Tensor) -> None:
+        """Sum up one batch, round it to the grid, and add it to what is there: whole numbers, exactly."""
+        self._make_room()
+        batch = self._zeros()
+        places = dict(zip(self.parameters, torch.split(batch, [p.numel() for p in self.parameters]), strict=True))
+        for group in self._groups:
+            mine = [(forms[parameter], places[parameter]) for parameter in group if parameter in forms]
+            if mine:
+                self._add_group(mine, inside)
+        batch.mul_(1 / self.grid).round_()
+        self._total = batch if self._total is None else self._total.add_(batch)
+
+    def _zeros(self) -> Tensor:
+        return torch.zeros(sum(each.numel() for each in self.parameters), dtype=torch.float64)
+
+    def _add_group(self, places: list[tuple[Form, Tensor]], inside: Tensor) -> None:
+        """Clip what belongs together, and add it in its place."""
+        forms = [form for form, _ in places]
+        squares = sum_of([form.squares_up() for form in forms])
+        sizes = [size for form in forms if (size := form.sizes()) is not None]
+        size = sum_of(sizes) if sizes else torch.zeros_like(squares)
+        self._count_below(squares, inside)
+        factors = factors_down(self.clip, self.threshold, self._share, squares, size).mul_(inside)
+        dropped = ~torch.isfinite(squares)
+        drop = bool(dropped.any())
+        for form, place in places:
+            clean = form.without(dropped) if drop else form
+            clean.add_to(place, factors)
+
+    def _count_below(self, squares: Tensor, inside: Tensor) -> None:
+        if isinstance(self.clip, AdaptiveClip):
+            below = int(((squares.sqrt() <= self.threshold) & inside).sum())
+            self._count += 2 * below - int(inside.sum())
+
+    def _make_room(self) -> None:
+        """Whole numbers up to 2^53 add exactly in float64; refuse a sum that could leave them."""
+        self._batches += 1
+        most = (
+            Fraction(self._batches * self.physical_batch)
+            * (self.clip.bound * 2 + Fraction(self.grid))
+            / Fraction(self.grid)
+        )
+        if most >= 1 << 53:
+            raise Refused(
+                "the step has too many records for an exact sum",
+                reason="its sum could exceed 2^53 grid steps",
+                way_out="choose a smaller batch_size",
+            )
+
+
+def sum_of(tensors: list[Tensor]) -> Tensor:
+    """Add up, in the order given."""
+    total = tensors[0]
+    for more in tensors[1:]:
+        total = total + more
+    return total
+
+
+def _outer_gradients(losses: Tensor, calls: list[LayerCall], weights: Tensor, *, keep: bool) -> Gradients:
+    """Differentiate the weighted losses with respect to the outputs of all calls; keep the graph for a second time."""
+    outputs = [output for call in calls for output in call.outputs]
+    if not outputs or not losses.requires_grad:
+        return []
+    with torch.enable_grad():
+        found = iter(torch.autograd.grad(losses, outputs, weights, allow_unused=True, retain_graph=keep))
+    return [tuple(next(found) for _ in call.outputs) for call in calls]
+
+
+def _power_of_two(grid: Number) -> float:
+    value = float(grid)
+    if frexp(value)[0] != 0.5 or Fraction(value) != Fraction(grid) or not 2.0**-100 <= value <= 2.0**100:
+        raise InvalidParameter("grid must be a power of two: dividing by any other number would round")
+    return value
+
+
+def _no_forward() -> Refused:
+    return Refused(
+        "these losses do not come from a forward pass of this model since the last call of add",
+        reason="no layer of the model recorded a call that they depend on",
+        way_out="compute the losses from model(x) on the batch at hand, once, with gradients on, and hand them to step",
+    )
+
+
+# --- checks: What must hold before rows are clipped; nothing here looks at a value. ---
+
+
+_MODES = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")  # By these oneDNN computes in half precision.
+
+
+def check_model(model: nn.Module, physical_batch: int) -> None:
+    """Refuse a batch that is too large, and parameters that are not float32 on the CPU."""
+    if not 1 <= physical_batch <= float_bounds.LARGEST_BATCH:
+        raise InvalidParameter(f"physical_batch must lie between 1 and {float_bounds.LARGEST_BATCH}")
+    trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
+    if not trained:
+        raise Refused("the model has no trainable parameters", way_out="set requires_grad on what should be trained")
+    for name, each in trained:
+        if each.dtype != torch.float32 or each.device.type != "cpu":
+            raise Refused(
+                f"the parameter {name!r} is {each.dtype} on {each.device.type}",
+                reason="the error of clipped sums is proven for float32 on the CPU",
+                way_out="use model.float().cpu()",
+            )
+
+
+def check_losses(losses: Tensor, inside: Tensor, rows: int) -> None:
+    """Refuse anything but one loss and one mark for each row."""
+    if losses.shape != (rows,):
+        raise InvalidParameter(
+            f"expected one loss for each of {rows} rows, not the shape {tuple(losses.shape)}: use reduction='none' and "
+            "add up what belongs to one row"
+        )
+    if inside.shape != (rows,) or inside.dtype != torch.bool:
+        raise InvalidParameter(f"inside must hold one bool for each of {rows} rows")
+
+
+def check_arithmetic() -> None:
+    """Refuse settings under which torch multiplies float32 numbers less precisely than float32."""
+    if not _multiplies_precisely():
+        raise Refused(
+            "torch is set to multiply float32 matrices with less precision",
+            reason="the error of clipped sums is proven for float32",
+            way_out='call torch.set_float32_matmul_precision("highest"), leave fp32_precision of torch.backends as it '
+            f"was, and start Python without {' and '.join(_MODES)}",
+        )
+
+
+def _multiplies_precisely() -> bool:
+    if any(os.environ.get(name, "STRICT").upper() != "STRICT" for name in _MODES):
+        return False
+    try:
+        return torch.get_float32_matmul_precision() == "highest"
+    except RuntimeError:  # Settings of the old and of the new kind disagree.
+        return False
+
+
+def check_rows_apart(calls: list[LayerCall], of_last_loss: list[tuple[Tensor | None, ...]]) -> None:
+    """Refuse a layer where the loss of the last row has a gradient in the place of another row.
+
+    So it is if the first dimension counts something else, time say. No number says nothing: it is 0 times infinity.
+    """
+    for call, gradients in zip(calls, of_last_loss, strict=True):
+        if any(each is not None and bool(each[:-1].nan_to_num(0.0, 0.0, 0.0).any()) for each in gradients):
+            raise Refused(
+                f"the layer {call.name!r} ({type(call.module).__name__}) mixes records, or its first dimension is not "
+                "the batch",
+                reason="the loss of the last record has a gradient in the place of another one",
+                way_out="put the batch first in every layer, and let no layer or loss look at other records",
+            )
+
+
+# --- graph ---
+# Check on the graph of a loss that every parameter is used through the layers that own it, and by them only.
+
+
+def check_used_through_layers(losses: Tensor, calls: Iterable[LayerCall], names: dict[nn.Parameter, str]) -> None:
+    """Refuse a loss that reaches a parameter by another way than an output of a layer that owns it.
+
+    Such a use, `functional.linear(x, other.weight)` say, is on no tape, and its gradient would silently be missing.
+    """
+    doors: dict[nn.Parameter, set[Any]] = {parameter: set() for parameter in names}
+    for call in calls:
+        for parameter in call.trained.values():
+            doors[parameter].update(output.grad_fn for output in call.outputs)
+    for shut in {frozenset(nodes) for nodes in doors.values()}:
+        found = _parameters_reached(losses.grad_fn, shut)
+        for parameter, nodes in doors.items():
+            if frozenset(nodes) == shut and id(parameter) in found:
+                raise _used_elsewhere(names[parameter])
+
+
+def _parameters_reached(start: Any, shut: frozenset[Any]) -> set[int]:
+    """Walk the graph of gradients from the loss, not through shut doors; return the ids of the leaves met."""
+    seen, met, todo = {start}, set(), [start]
+    while todo:
+        node = todo.pop()
+        if node is None or node in shut:
+            continue
+        if hasattr(node, "variable"):
+            met.add(id(node.variable))
+        fresh = {following for following, _ in node.next_functions} - seen
+        seen |= fresh
+        todo.extend(fresh)
+    return met
+
+
+def _used_elsewhere(name: str) -> Refused:
+    return Refused(
+        f"the parameter {name!r} is used outside of the layer that owns it",
+        reason="gradients of single records are read off at the outputs of layers, and this use has none",
+        way_out="call the layer itself; to share a weight, let a second layer own the same parameter "
+        "(head.weight = embedding.weight)",
+    )
+
+
+# --- grouping: Which parameters are clipped together. ---
+
+
+def grouped(model: nn.Module, clip: Clip) -> tuple[tuple[nn.Parameter, ...], ...]:
+    """Return one group of all trainable parameters, or one for each layer; layers that share a parameter are one."""
+    if not isinstance(clip, PerLayer):
+        return (tuple(each for each in model.parameters() if each.requires_grad),)
+    groups: list[dict[nn.Parameter, None]] = []
+    for module in model.modules():
+        mine = dict.fromkeys(owned(module).values())
+        shared = [group for group in groups if not group.keys().isdisjoint(mine)]
+        for group in shared:
+            mine = group | mine
+            groups.remove(group)
+        if mine:
+            groups.append(mine)
+    return tuple(tuple(group) for group in groups)
+
+
+# --- slots: Check that no row's numbers depend on the slot it stands in. ---
+#
+# A kernel may treat the last rows of a batch in another way than the first. Which way is chosen by shapes, alignment
+# and
+# the number of threads, never by values: so the same row is put into all slots, once for each set of shapes, and every
+# bit of what clipping computes from it must agree. What the model itself computes is the probe's business.
+
+
+def alike(calls: list[LayerCall], gradients: list[tuple[Tensor | None, ...]]) -> tuple[list[LayerCall], Any]:
+    """Return calls and gradients of the same shapes whose rows are all the same."""
+    same = [
+        replace(call, args=_same_rows(call.args, call), kwargs=_same_rows(dict(call.kwargs), call)) for call in calls
+    ]
+    return same, tree_map_only(Tensor, _pattern, gradients)
+
+
+def _same_rows(tree: Any, call: LayerCall) -> Any:
+    rows = len(call.outputs[0])
+    return tree_map_only(Tensor, lambda leaf: _pattern(leaf) if leaf.dim() and len(leaf) == rows else leaf, tree)
+
+
+def _pattern(like: Tensor) -> Tensor:
+    """Fill every row with the same uneven numbers; whole numbers, which pick rows of tables, with zeros."""
+    if not like.is_floating_point():
+        return torch.zeros_like(like)
+    row = torch.arange(1, like[0].numel() + 1, dtype=torch.float64)
+    values = torch.sin(row * 12.9898).mul_(3.7).to(like.dtype).reshape(like[0].shape)
+    filled = torch.empty_like(like)
+    filled.copy_(values.expand_as(like))
+    return filled
+
+
+def check_slots(forms: Iterable[Form]) -> None:
+    """Refuse a physical batch in which rows that are all the same get different gradients or norms."""
+    for form in forms:
+        formed = [form.values] if isinstance(form, RowGradients) else []
+        for values in (*formed, form.squares_up(), form.sizes()):
+            if values is not None and not _rows_agree(values):
+                raise _uneven(len(values))
+
+
+def _rows_agree(values: Tensor) -> bool:
+    bits = values.view(torch.int32 if values.dtype == torch.float32 else torch.int64)
+    return bool((bits == bits[:1]).all())
+
+
+def _uneven(rows: int) -> Refused:
+    return Refused(
+        f"with {rows} rows in a physical batch the arithmetic of this machine rounds differently from row to row",
+        reason="the proof of privacy moves a record from one slot to another and needs the same number there",
+        way_out="choose a physical_batch that is a multiple of 32, or one thread: torch.set_num_threads(1)",
+    )
+
+
+# --- keeping: Let the process keep the memory that it frees, since the next batch needs it again. ---
+
+
+_TRIM, _MMAP = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of <malloc.h>
+_LARGE = 1 << 30  # bytes
+
+
+@cache
+def keep_memory() -> bool:
+    """Tell the C library not to give freed memory back to the system; return whether it understood.
+
+    By default glibc returns large blocks at once, and the system hands them out again page by page, filled with zeros:
+    a batch of gradients then costs more in page faults than in arithmetic. Other C libraries are left alone.
+    """
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None)
+    return adjust is not None and bool(adjust(_MMAP, _LARGE)) and bool(adjust(_TRIM, _LARGE))

@@ -1,0 +1,339 @@
+"""The three shapes in which a layer hands over the gradients of all rows with respect to one parameter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from discreet.learn.torch.clipping import float_bounds
+from discreet.learn.torch.clipping.float_bounds import even_length
+
+__all__ = [
+    "Form",
+    "Outer",
+    "Pairs",
+    "Part",
+    "Picks",
+    "Positions",
+    "RowGradients",
+    "add_outer",
+    "add_pairs",
+    "add_rows",
+    "combine",
+    "pairs_squares_up",
+    "squares_up",
+]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class RowGradients:
+    """The gradient of each row itself. What float32 says here *is* the gradient: its own rounding needs no bound."""
+
+    values: Tensor  # (rows, size), float32
+
+    def squares_up(self) -> Tensor:
+        """Bound the squared norm of each row from above, in float64."""
+        return squares_up(self.values)
+
+    def sizes(self) -> Tensor | None:
+        """Return nothing: these sums do not suffer from terms that cancel."""
+        return None
+
+    def without(self, rows: Tensor) -> RowGradients:
+        """Return the same with zeros in the given rows, since 0 times infinity is no number."""
+        return RowGradients(self.values.masked_fill(rows[:, None], 0.0))
+
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add the sum over rows of factor times gradient to a flat float64 total."""
+        add_rows(total, self.values, factors)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Outer:
+    """The gradient of a row is `left` times `right` transposed: a matrix of rank one, never formed row by row."""
+
+    left: Tensor  # (rows, p), float32
+    right: Tensor  # (rows, d), float32
+
+    def squares_up(self) -> Tensor:
+        """Bound the squared norm of each row: |left|^2 |right|^2, infinite if a side is too large to multiply."""
+        left, right = squares_up(self.left), squares_up(self.right)
+        return torch.where(torch.maximum(left, right) <= float_bounds.LARGEST_SIZE**2, left * right, torch.inf)
+
+    def sizes(self) -> Tensor | None:
+        """Return nothing: one product has nothing to cancel with."""
+        return None
+
+    def without(self, rows: Tensor) -> Outer:
+        """Return the same with zeros in the given rows."""
+        return Outer(self.left.masked_fill(rows[:, None], 0.0), self.right.masked_fill(rows[:, None], 0.0))
+
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add the sum over rows of factor times gradient to a flat float64 total."""
+        add_outer(total, self.left * factors[:, None], self.right)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """The gradient of a row is a sum over positions of left times right transposed.
+
+    The left sides of the last positions may be unit vectors (the rows that an embedding picked). Norms come from the
+    inner products of positions, sums from one matrix product; both in float64, since terms may cancel.
+    """
+
+    left: Tensor  # (rows, dense positions, p), float32
+    picked: Tensor  # (rows, picked positions), int64: the left side is a unit vector
+    right: Tensor  # (rows, dense + picked positions, d), float32
+    height: int  # p
+
+    def squares_up(self) -> Tensor:
+        """Bound the squared norm of each row: sum over s, t of <left_s, left_t> <right_s, right_t>, and its error."""
+        return torch.cat([pairs_squares_up(*part) for part in self._parts()])
+
+    def sizes(self) -> Tensor | None:
+        """Bound the square of the sum of the norms of all positions' terms, in float64 (Cauchy-Schwarz)."""
+        sides = squares_up(self.right.flatten(1))
+        dense = squares_up(self.left.flatten(1)) if self.left.shape[1] else 0.0
+        return sides.mul_(self.picked.shape[1] + dense)
+
+    def without(self, rows: Tensor) -> Pairs:
+        """Return the same with zeros in the given rows."""
+        zero = rows[:, None, None]
+        return replace(self, left=self.left.masked_fill(zero, 0.0), right=self.right.masked_fill(zero, 0.0))
+
+    def add_to(self, total: Tensor, factors: Tensor) -> None:
+        """Add the sum over rows of factor times gradient to a flat float64 total."""
+        add_pairs(total, self.left, self.picked, self.right, factors)
+
+    def _parts(self) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Cut the rows so that the inner products of a part fit into a few megabytes."""
+        step = max(1, (1 << 20) // self.right.shape[1] ** 2)
+        cut = [torch.split(whole, step) for whole in (self.left, self.picked, self.right)]
+        return list(zip(*cut, strict=True))
+
+
+Form: TypeAlias = RowGradients | Outer | Pairs
+
+
+# --- adding ---
+# Sums over rows: short ones in float32, then float64, so that the rounding of one row touches one block only.
+
+
+_SMALL = 1 << 15  # Numbers; the sums of all blocks of so small a parameter are formed at once.
+
+
+def add_outer(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add the sum over rows of left_i right_i' to a flat float64 total: one small product for each block of rows."""
+    length = even_length(len(left), float_bounds.BLOCK)
+    if total.numel() <= _SMALL and length:
+        return _add_blocks(total, left.reshape(-1, length, left.shape[1]), right.reshape(-1, length, right.shape[1]))
+    block = torch.empty(left.shape[1], right.shape[1])
+    # NumPy adds float32 to float64 without a copy, a third faster than torch does.
+    flat, whole = block.view(-1).numpy(), total.numpy()
+    for rows in _blocks(len(left)):
+        torch.mm(left[rows].T, right[rows], out=block)
+        np.add(whole, flat, out=whole)
+
+
+def add_rows(total: Tensor, values: Tensor, factors: Tensor) -> None:
+    """Add the sum over rows of factor_i values_i to a flat float64 total."""
+    if length := even_length(len(values), float_bounds.BLOCK):
+        return _add_blocks(total, factors.reshape(-1, length, 1), values.reshape(-1, length, values.shape[1]))
+    for rows in _blocks(len(values)):
+        total.add_(torch.mv(values[rows].T, factors[rows]))
+
+
+def _add_blocks(total: Tensor, left: Tensor, right: Tensor) -> None:
+    """Add left' right for all blocks, (blocks, rows, columns) each."""
+    total.add_(torch.bmm(left.transpose(1, 2), right).sum(0, dtype=torch.float64).flatten())
+
+
+def _blocks(rows: int) -> list[slice]:
+    """Cut rows into as few blocks of at most BLOCK as there can be, and these as even as they can be."""
+    length = -(-rows // -(-rows // float_bounds.BLOCK))
+    return [slice(start, start + length) for start in range(0, rows, length)]
+
+
+def add_pairs(total: Tensor, left: Tensor, picked: Tensor, right: Tensor, factors: Tensor) -> None:
+    """Add the sum over rows and positions of factor left right', with unit vectors as left sides where picked."""
+    whole = total.view(-1, right.shape[2])
+    step = float_bounds.rows_exactly(right.shape[1])
+    for start in range(0, len(right), step):
+        rows = slice(start, start + step)
+        whole.add_(_some_pairs(whole, left[rows], picked[rows], right[rows], factors[rows]))
+
+
+def _some_pairs(like: Tensor, left: Tensor, picked: Tensor, right: Tensor, factors: Tensor) -> Tensor:
+    scaled = right.double() * factors.double()[:, None, None]
+    dense = left.shape[1]
+    part = torch.zeros_like(like)
+    if dense:
+        part.addmm_(left.double().flatten(0, 1).T, scaled[:, :dense].flatten(0, 1))
+    if picked.shape[1]:
+        part.index_add_(0, picked.flatten(), scaled[:, dense:].flatten(0, 1))
+    return part
+
+
+# --- norms: Squared norms that are never below the true ones. ---
+
+
+def squares_up(values: Tensor) -> Tensor:
+    """Bound the squared norm of each row of a matrix from above, in float64.
+
+    float32 adds up at most CHUNK squares, float64 the chunks. A square below the range of float32 is counted as TINY.
+    """
+    size = values.shape[1]
+    length = size if size <= float_bounds.CHUNK else even_length(size, float_bounds.CHUNK)
+    if length:
+        return _chunks_up(values, length)
+    whole = size - size % float_bounds.CHUNK
+    return _chunks_up(values[:, :whole], float_bounds.CHUNK).add_(_chunks_up(values[:, whole:], size - whole))
+
+
+def _chunks_up(values: Tensor, length: int) -> Tensor:
+    lengths: Tensor = torch.linalg.vector_norm(torch.unflatten(values, 1, (-1, length)), dim=2)
+    return lengths.double().square_().sum(1).mul_(_up(length)).add_(values.shape[1] * float_bounds.TINY)
+
+
+@cache
+def _up(length: int) -> float:
+    """Return a factor that makes up for all roundings of a chunk's squared norm.
+
+    The square of a chunk's norm passes length + 1 roundings of float32: the square, the sum, twice that of the root.
+    That an upper bound divides by 1 - gamma, and all of float64, is inside of four roundings more.
+    """
+    return 1 + float(float_bounds.gamma(length + 5))
+
+
+def pairs_squares_up(left: Tensor, picked: Tensor, right: Tensor) -> Tensor:
+    """Bound the squared norms of sums over positions of left_t right_t' by inner products of positions.
+
+    An inner product of length n passes n roundings, their product one, and the two sums over positions 2 T: the error
+    is at most gamma(p + d + 2 T + 1) sum_st |l_s||l_t||r_s||r_t|, which is at most gamma |L|^2 |R|^2.
+    """
+    left, right = left.double(), right.double()
+    between = torch.bmm(right, right.transpose(1, 2))
+    across = _left_products(left, picked)
+    size = _trace(across) * _trace(between)
+    depth = left.shape[2] + right.shape[2] + 2 * right.shape[1] + 8
+    wrong = float(float_bounds.gamma(depth, float_bounds.DOUBLE))
+    return across.mul_(between).sum(2).sum(1).clamp_(min=0.0).add_(size * (2 * wrong))
+
+
+def _left_products(left: Tensor, picked: Tensor) -> Tensor:
+    same = (picked[:, :, None] == picked[:, None, :]).double()
+    if not left.shape[1]:
+        return same
+    dense = torch.bmm(left, left.transpose(1, 2))
+    if not picked.shape[1]:
+        return dense
+    mixed = left.gather(2, picked[:, None, :].expand(-1, left.shape[1], -1))
+    return torch.cat([torch.cat([dense, mixed], 2), torch.cat([mixed.transpose(1, 2), same], 2)], 1)
+
+
+def _trace(products: Tensor) -> Tensor:
+    return products.diagonal(dim1=1, dim2=2).sum(1)
+
+
+# --- parts ---
+# What one call of a layer contributes to one parameter, and how the calls that share a parameter become one form.
+
+
+_ROOM = 1 << 26  # float32 numbers that the gradients of all rows may take for one parameter
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Positions:
+    """Sum over positions of left times right transposed: linear layers, and convolutions once unfolded."""
+
+    left: Tensor  # (rows, positions, p)
+    right: Tensor  # (rows, positions, d)
+
+    def formed(self) -> Tensor:
+        """Return the gradient of each row, flat."""
+        return torch.bmm(_aligned(self.left).transpose(1, 2), _aligned(self.right)).flatten(1)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Picks:
+    """Sum over positions of the unit vector that an index names times right transposed: embeddings."""
+
+    picked: Tensor  # (rows, positions), int64
+    right: Tensor  # (rows, positions, d)
+    height: int
+
+    def formed(self) -> Tensor:
+        """Return the gradient of each row, flat."""
+        whole = self.right.new_zeros(len(self.right), self.height, self.right.shape[2])
+        return whole.scatter_add_(1, self.picked[:, :, None].expand_as(self.right), self.right).flatten(1)
+
+
+Part: TypeAlias = RowGradients | Positions | Picks
+
+
+def combine(parts: list[Part]) -> Form:
+    """Join all that one parameter gets: gradients of several calls add up, their norms do not.
+
+    Positions of several calls are positions of one longer call; so weights that are used twice, unrolled in time or
+    shared by an embedding and a linear layer cost no more than their calls.
+    """
+    if any(isinstance(part, RowGradients) for part in parts):
+        return RowGradients(_added([_formed(part) for part in parts]))
+    dense = [part for part in parts if isinstance(part, Positions)]
+    picks = [part for part in parts if isinstance(part, Picks)]
+    if not picks:
+        return _dense_form(_joined([part.left for part in dense]), _joined([part.right for part in dense]))
+    return _picked_form(dense, picks)
+
+
+def _dense_form(left: Tensor, right: Tensor) -> Form:
+    rows, positions, height = left.shape
+    if positions == 1:
+        return Outer(left[:, 0], right[:, 0])
+    if _forming_is_cheaper(rows, positions, height, right.shape[2]):
+        return RowGradients(Positions(left, right).formed())
+    return Pairs(left, torch.zeros(rows, 0, dtype=torch.int64), right, height)
+
+
+def _forming_is_cheaper(rows: int, positions: int, height: int, width: int) -> bool:
+    """Compare multiplications: to form and pass three times, against inner products and one sum, both in float64."""
+    formed = height * width * (positions + 40)
+    paired = 2 * positions * (positions * (height + width) + height * width) + 8 * positions * (height + width)
+    return formed <= paired and rows * height * width <= _ROOM
+
+
+def _picked_form(dense: list[Positions], picks: list[Picks]) -> Pairs:
+    height, rows = picks[0].height, len(picks[0].right)
+    left = _joined([part.left for part in dense]) if dense else picks[0].right.new_zeros(rows, 0, height)
+    right = _joined([*(part.right for part in dense), *(part.right for part in picks)])
+    return Pairs(left, _joined([part.picked for part in picks]), right, height)
+
+
+def _formed(part: Part) -> Tensor:
+    return part.values if isinstance(part, RowGradients) else part.formed()
+
+
+def _joined(tensors: list[Tensor]) -> Tensor:
+    return tensors[0] if len(tensors) == 1 else torch.cat(tensors, 1)
+
+
+def _added(tensors: list[Tensor]) -> Tensor:
+    total = tensors[0]
+    for more in tensors[1:]:
+        total = total + more
+    return total
+
+
+def _aligned(values: Tensor) -> Tensor:
+    """Copy what starts off a cache line: kernels may add in another order there, and `slots.py` checks aligned ones."""
+    return values if values.data_ptr() % 64 == 0 else values.clone()

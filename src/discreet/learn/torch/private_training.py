@@ -1,0 +1,371 @@
+"""The three-line change: a model, its optimiser and its data become a private training run."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from contextlib import ExitStack, closing
+from math import isqrt
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from discreet.errors import Refused
+from discreet.exact import Number, positive_integer
+from discreet.learn.torch.batches import Collate, TrainingRows, Tree, leaves, mapped, read_rows
+from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
+from discreet.learn.torch.clipping import ClippedSums
+from discreet.learn.torch.layers.model_preparation import prepare
+from discreet.learn.torch.layers.row_separation_probe import Probed, probe
+from discreet.learn.torch.noisy_step import NoisyStep, Projection, Scheduler, WeightAverage
+from discreet.learn.torch.progress import TrainingReport
+from discreet.learn.torch.row_losses import Augment, Loss, RowLosses, as_pair, count_views
+from discreet.learn.torch.run_guard import check_optimizer, check_scheduler
+from discreet.learn.torch.training_run import Callback, PrivateTraining
+from discreet.learn.training import (
+    AdaptiveClip,
+    Clip,
+    FollowedClip,
+    NoiseAhead,
+    PoissonSampler,
+    RunPlan,
+    Stream,
+    TrainingPlan,
+    grid_for,
+    plan_stream,
+    plan_training,
+    read_clip,
+)
+from discreet.ledger import Ledger
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+
+__all__ = [
+    "MOST_CLAIMS",
+    "check_unit",
+    "claimed_at_once",
+    "end_run",
+    "identity_of",
+    "make_private",
+    "make_private_stream",
+    "pay",
+    "probed_on",
+    "remember_run",
+    "slots_for",
+    "sums_of",
+]
+
+
+def make_private(
+    model: nn.Module,
+    optimizer: Optimizer,
+    dataset: Any,
+    *,
+    loss: Loss,
+    delta: Number,
+    public_size: int,
+    batch_size: int,
+    epsilon: Number | None = None,
+    noise_multiplier: Number | None = None,
+    epochs: Number | None = None,
+    steps: int | None = None,
+    clip: Clip | Number = 1,
+    physical_batch: int | None = None,
+    unit: str = "row",
+    session: Payer | None = None,
+    name: str = "training",
+    checkpoint: str | Path | None = None,
+    checkpoint_every: int | None = None,
+    scheduler: Scheduler | None = None,
+    ema: float | None = None,
+    projection: Projection | None = None,
+    augment: Augment | None = None,
+    watch: Tree | None = None,
+    callback: Callback | None = None,
+    collate: Collate | None = None,
+    example: Any = None,
+) -> PrivateTraining:
+    """Prepare a private training run, pay for it, and return it before any row was read.
+
+    Say `epsilon` or `noise_multiplier`, and `epochs` or `steps`. How often a row takes part, how many steps there are,
+    what sums are divided by and what it all costs follow from `public_size` and `batch_size`, never from the data.
+
+    dataset           tensors (x, y), a TensorDataset, or items with `example`, a made-up row that shows their shapes
+    loss              loss(model(x), y) is one number a row: reduction="none"
+    public_size       about how many rows there are, as everybody may know
+    clip              the largest l2 norm of one row's gradient, or Flat, Automatic, PerLayer, AdaptiveClip
+    physical_batch    rows of one forward pass, a multiple of 32; chosen from `batch_size` if not given
+    session           whoever pays: the whole run is charged now
+    name              what this run is called in the ledger, the checkpoints and the exported file; public
+    checkpoint        a folder that is this run: if it was begun there, it goes on where it was
+    scheduler         of torch, stepped after every noisy step
+    ema               decay of averaged weights, such as 0.999; they are what is exported
+    projection        L2Ball or Box, to which the weights are brought back
+    augment           takes one row, as a batch of one, and returns K views; their losses are averaged, then clipped
+    watch             public rows (x, y), whose loss may be shown
+    callback          called with a StepDone after every noisy step
+    """
+    check_unit(unit)
+    check_optimizer(model, optimizer)
+    check_scheduler(scheduler, optimizer)
+    rows = read_rows(dataset, collate=collate, example=example)
+    rule, slots = read_clip(clip), slots_for(physical_batch, batch_size)
+    end_run(model)
+    prepared = prepare(model)
+    losses = RowLosses(model, loss, augment, count_views(augment, rows.blank(slots)))
+    probed = probed_on(losses, rows, slots, watch)
+    with ExitStack() as undone:
+        sums = undone.enter_context(closing(sums_of(losses, rule, slots)))
+        plan = plan_training(
+            epsilon=epsilon,
+            noise_multiplier=noise_multiplier,
+            delta=delta,
+            public_size=public_size,
+            batch_size=batch_size,
+            epochs=epochs,
+            steps=steps,
+            clip=rule,
+            parameters=sum(weight.numel() for weight in sums.parameters),
+            physical_batch=slots,
+            slack=sums.slack,
+        )
+        parts = _parts(plan, sums, optimizer, scheduler, projection, ema)
+        folder = None if checkpoint is None else RunFolder(Path(checkpoint), identity_of(plan, losses, name))
+        if folder is not None:
+            undone.callback(folder.close)
+        pay(session, plan, name, folder)
+        private = PrivateTraining(
+            report=TrainingReport(plan, prepared),
+            rows=rows,
+            parts=parts,
+            sampler=PoissonSampler(plan),
+            losses=losses,
+            probed=probed,
+            name=name,
+            folder=folder,
+            every=claimed_at_once(plan, checkpoint_every),
+            watch=watch,
+            callback=callback,
+        )
+        undone.pop_all()
+    return remember_run(private)
+
+
+def _parts(
+    plan: TrainingPlan,
+    sums: ClippedSums,
+    optimizer: Optimizer,
+    scheduler: Scheduler | None,
+    projection: Projection | None,
+    ema: float | None,
+) -> NoisyStep:
+    followed = FollowedClip(plan) if isinstance(plan.clip, AdaptiveClip) else None
+    if followed is not None:
+        sums.threshold = followed.current
+    average = None if ema is None else WeightAverage(sums.parameters, ema)
+    return NoisyStep(plan, sums, NoiseAhead(plan), optimizer, scheduler, projection, average, followed)
+
+
+# --- streaming ---
+# Private training without secret samples: rows take turns, and the noise of a step takes back that of earlier ones.
+
+
+def make_private_stream(
+    model: nn.Module,
+    optimizer: Optimizer,
+    dataset: Any,
+    *,
+    loss: Loss,
+    delta: Number,
+    public_size: int,
+    batch_size: int,
+    epochs: int,
+    epsilon: Number | None = None,
+    noise_multiplier: Number | None = None,
+    band: int | None = None,
+    clip: Clip | Number = 1,
+    physical_batch: int | None = None,
+    session: Payer | None = None,
+    name: str = "training",
+    scheduler: Scheduler | None = None,
+    ema: float | None = None,
+    projection: Projection | None = None,
+    watch: Tree | None = None,
+    callback: Callback | None = None,
+    collate: Collate | None = None,
+    example: Any = None,
+) -> PrivateTraining:
+    """Prepare a private run in which every row has its turn once an epoch, pay for it, and return it.
+
+    Arguments are those of `make_private`. Nothing is sampled in secret, so the guarantee also holds against somebody
+    who knows in which steps a row took part. `band` is how many steps share noise; see `StreamPlan`. Such a run is not
+    interrupted: it has no checkpoints, and a step that is begun must be finished.
+    """
+    check_optimizer(model, optimizer)
+    check_scheduler(scheduler, optimizer)
+    rows = read_rows(dataset, collate=collate, example=example)
+    rule, slots = read_clip(clip), slots_for(physical_batch, batch_size)
+    end_run(model)
+    prepared = prepare(model)
+    losses = RowLosses(model, loss, None, 1)
+    probed = probed_on(losses, rows, slots, watch)
+    with ExitStack() as undone:
+        sums = undone.enter_context(closing(sums_of(losses, rule, slots)))
+        plan = plan_stream(
+            epsilon=epsilon,
+            noise_multiplier=noise_multiplier,
+            delta=delta,
+            public_size=public_size,
+            batch_size=batch_size,
+            epochs=epochs,
+            band=band,
+            clip=rule,
+            parameters=sum(weight.numel() for weight in sums.parameters),
+            physical_batch=slots,
+            slack=sums.slack,
+        )
+        stream = Stream(plan)
+        average = None if ema is None else WeightAverage(sums.parameters, ema)
+        pay(session, plan, name, None)
+        private = PrivateTraining(
+            report=TrainingReport(plan, prepared),
+            rows=rows,
+            parts=NoisyStep(plan, sums, stream, optimizer, scheduler, projection, average, None),
+            sampler=stream,
+            losses=losses,
+            probed=probed,
+            name=name,
+            folder=None,
+            every=plan.steps,
+            watch=watch,
+            callback=callback,
+        )
+        undone.pop_all()
+    return remember_run(private)
+
+
+# --- assembling: The parts that every private run is put together from, whoever takes part in which step. ---
+
+
+# A run holds its model, not the other way round.
+_RUNS: WeakKeyDictionary[nn.Module, ref[PrivateTraining]] = WeakKeyDictionary()
+
+
+def remember_run(private: PrivateTraining) -> PrivateTraining:
+    """Note which run trains a model, and hand it on."""
+    _RUNS[private.model] = ref(private)
+    return private
+
+
+def end_run(model: nn.Module) -> None:
+    """Close the run that trains this model now, if there is one: a cell of a notebook is run again."""
+    earlier = _RUNS.pop(model, None)
+    private = None if earlier is None else earlier()
+    if private is not None:
+        private.close()
+
+
+def slots_for(physical_batch: int | None, batch_size: int) -> int:
+    """Choose how many rows go through the model at once, from public facts.
+
+    Batches of at most 320 rows, as few as hold the expected sample and two standard deviations more; all are of one
+    size, a multiple of 32, and what is empty in the last one is computed for nothing.
+    """
+    if physical_batch is not None:
+        return positive_integer(physical_batch, name="physical_batch")
+    expected = positive_integer(batch_size, name="batch_size")
+    likely = expected + 2 * isqrt(expected)
+    batches = -(-likely // 320)
+    return 32 * -(-likely // (32 * batches))
+
+
+def claimed_at_once(plan: RunPlan, steps: int | None) -> int:
+    """How many steps are claimed at once: what a crash may lose, a hundredth of the run unless said otherwise."""
+    chosen = -(-plan.steps // 100) if steps is None else positive_integer(steps, name="checkpoint_every")
+    return max(chosen, -(-plan.steps // MOST_CLAIMS))
+
+
+def probed_on(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | None) -> Probed:
+    """Try the model on made-up rows, or on public ones where there are at least two."""
+    example = as_pair(mapped(lambda part: part[0], losses.view(rows.blank(slots))))
+    several = watch is not None and all(len(part) > 1 for part in leaves(watch) if isinstance(part, Tensor))
+    return probe(losses.model, losses.loss, example, slots, public=as_pair(watch) if several else None)
+
+
+def sums_of(losses: RowLosses, rule: Clip, slots: int) -> ClippedSums:
+    """Hook the model, with the grid that its size and the clip ask for."""
+    parameters = sum(weight.numel() for weight in losses.model.parameters() if weight.requires_grad)
+    return ClippedSums(losses.model, clip=rule, grid=float(grid_for(rule.bound, parameters)), physical_batch=slots)
+
+
+def identity_of(plan: RunPlan, losses: RowLosses, name: str) -> dict[str, Any]:
+    """What must be the same for a run to go on: all of it is public."""
+    shapes = [[key, list(value.shape), str(value.dtype)] for key, value in losses.model.state_dict().items()]
+    return {"plan": json.loads(plan.to_json()), "model": shapes, "name": name, "views": losses.views}
+
+
+# --- paying: The whole run is paid for before its first row is read, and never a second time. ---
+
+
+MOST_CLAIMS = 1_000_000  # as many answers as a charge of the ledger pays for
+
+
+def check_unit(unit: str) -> None:
+    """Refuse to promise more than clipping row by row can keep."""
+    if unit != "row":
+        raise Refused(
+            f"training protects one row, not everybody who shares a {unit}",
+            reason="each row is clipped by itself, so a person with many rows moves the weights by all of them",
+            way_out='make one row of each person before training and say unit="row"',
+        )
+
+
+def pay(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | None) -> None:
+    """Charge the run, unless it was charged before, and refuse a folder that would draw its steps again.
+
+    A ledger knows a run with a folder by its key, and is asked each time: it charges the key once, also if the run was
+    killed between the charge and its note in the folder, and a ledger that was never charged does not take the word of
+    a folder for it. It keeps the claims of the run as well. A payer without a ledger relies on what is in the folder.
+    """
+    ledger = _ledger_of(session)
+    if folder is None:
+        if session is not None:
+            session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}")
+        return
+    if session is not None and ledger is not None:
+        folder.use_ledger(_charged(session, ledger, plan, name, folder))
+    else:
+        folder.check_place(plan.steps)
+        if session is None:
+            return
+        _charge_once(session, plan, name, folder)
+    if not folder.charged:
+        folder.mark_charged()
+
+
+def _charge_once(session: Payer, plan: RunPlan, name: str, folder: RunFolder) -> None:
+    """Charge a payer without a ledger: one with keys each time, one without by the note in the folder."""
+    key = {"key": folder.key} if "key" in inspect.signature(session.charge).parameters else {}
+    if key or not folder.charged:
+        session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **key)
+
+
+def _ledger_of(session: Payer | None) -> Ledger | None:
+    """Find the ledger behind a payer: itself, or that of a session."""
+    found = session if isinstance(session, Ledger) else getattr(session, "ledger", None)
+    return found if isinstance(found, Ledger) else None
+
+
+def _charged(session: Payer, ledger: Ledger, plan: RunPlan, name: str, folder: RunFolder) -> LedgerClaims:
+    """Charge a run with room for its claims; return what the ledger knows of them."""
+    before = ledger.charged(folder.key)
+    # A charge that an earlier release made has no room for several claims, and stays as it is.
+    parts = None if before is not None and "parts" not in before.content else min(plan.steps, MOST_CLAIMS)
+    room: dict[str, Any] = {"key": folder.key, "parts": parts}
+    session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **room)
+    charge = ledger.charged(folder.key)
+    assert charge is not None, "a charge is found under its key"
+    return LedgerClaims(ledger, charge, plan.steps)

@@ -1,0 +1,200 @@
+"""What is declared for a data set, what may be declared again, and which sums a charge is added to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, final
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.ledger.budget import Budget, Quota, canonical
+from discreet.ledger.charge_record import Account
+from discreet.ledger.delta_shares import FIRST, Shares, choose_shares
+from discreet.ledger.filters import PrivacyFilter, filter_for
+
+__all__ = [
+    "LIFETIME",
+    "Book",
+    "LedgerScope",
+    "as_split",
+    "check_declared",
+    "check_quotas",
+    "check_raise",
+    "check_restored",
+    "declaration",
+    "declare",
+    "quotas_as_split",
+]
+
+# --- book: What is declared for a data set, and which sums a charge is added to. ---
+
+
+LIFETIME = ""  # The scope of all charges of a data set.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LedgerScope:
+    """A sum and the rule it keeps to."""
+
+    name: str
+    rule: PrivacyFilter
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Book:
+    """An account with its quotas and the split of delta chosen for each when it was declared."""
+
+    account: Account
+    rule: PrivacyFilter
+    quotas: tuple[tuple[Quota, PrivacyFilter], ...]
+
+    def scopes(self, *, project: str, principal: str, time: int) -> list[LedgerScope]:
+        """List every sum that a charge counts against: all of them must admit it."""
+        found = [LedgerScope(LIFETIME, self.rule, "the lifetime budget")]
+        for quota, rule in self.quotas:
+            if quota.covers(project=project, principal=principal):
+                name = quota.scope(project=project, principal=principal, time=time)
+                found.append(LedgerScope(name, rule, f"the quota of {quota.describe()}"))
+        return found
+
+    def describe(self) -> str:
+        """Say what is guaranteed; quotas are quotas."""
+        budget = self.account.budget
+        whom = f"one {self.account.unit} ({self.account.relation.value})"
+        if budget.kind != "unlimited":
+            return f"all charges together: {budget.describe()} for {whom}"
+        return f"{' and '.join(map(_per_window, self.windows()))} for {whom}; there is no lifetime limit"
+
+    def windows(self) -> list[Quota]:
+        """Return the quotas per window over all charges: the guarantee of a data set without a lifetime budget."""
+        return [quota for quota, _ in self.quotas if quota.window and not quota.project and not quota.principal]
+
+    def text(self) -> str:
+        """Write the declaration in its one form."""
+        quotas = [quota.packed() | rule.shares.packed() for quota, rule in self.quotas]
+        return canonical(self.account.packed() | self.rule.shares.packed() | {"quotas": quotas})
+
+    @classmethod
+    def read(cls, dataset: str, text: str) -> Book:
+        """Read what `text` wrote."""
+        return _read(dataset, text)
+
+    def with_budget(self, budget: Budget) -> Book:
+        """Return the book after its budget was raised: the same shares of delta, for their sums are kept."""
+        account = Account(self.account.dataset, self.account.unit, self.account.relation, budget)
+        return Book(account, filter_for(budget, self.rule.shares), self.quotas)
+
+    def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
+        """Return the book after its quotas were replaced; what stays keeps its shares of delta."""
+        chosen, kept = declare(self.account, quotas).quotas, dict(self.quotas)
+        return Book(self.account, self.rule, tuple((quota, kept.get(quota, rule)) for quota, rule in chosen))
+
+
+def _per_window(quota: Quota) -> str:
+    """Say that windows add up: "ε = 1 per day; k days: kε"."""
+    budget, unit = quota.budget, "window" if (quota.window or "").isdigit() else quota.window
+    sums = {"pure": "kε", "approximate": "kε, kδ", "concentrated": "kρ"}[budget.kind]
+    return f"{budget.describe()}{quota.per()}; k {unit}s: {sums}"
+
+
+def declare(account: Account, quotas: tuple[Quota, ...]) -> Book:
+    """Split the delta of a new data set, from public facts."""
+    if not all(isinstance(quota, Quota) for quota in quotas):
+        raise InvalidParameter("quotas must be a sequence of Quota")
+    pairs = tuple((quota, filter_for(quota.budget, choose_shares(quota.budget))) for quota in quotas)
+    book = Book(account, filter_for(account.budget, choose_shares(account.budget)), pairs)
+    if account.budget.kind == "unlimited" and not book.windows():
+        raise InvalidParameter("a data set without a lifetime budget needs a quota per window over all its charges")
+    return book
+
+
+@lru_cache(maxsize=64)
+def _read(dataset: str, text: str) -> Book:
+    packed = json.loads(text)
+    account = Account.unpacked(dataset, packed)
+    quotas = []
+    for each in packed["quotas"]:
+        quota = Quota.unpacked(each)
+        quotas.append((quota, filter_for(quota.budget, Shares.unpacked(quota.budget, each))))
+    return Book(account, filter_for(account.budget, Shares.unpacked(account.budget, packed)), tuple(quotas))
+
+
+# --- declaring: What may be declared again, raised or changed, and what may not. ---
+
+
+def declaration(book: Book) -> dict[str, Any]:
+    """Return a book as the content of an entry."""
+    return {"declared": json.loads(book.text())}
+
+
+def check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) -> None:
+    """Refuse to open a data set as something else than it was declared."""
+    asked = replace(account, budget=as_split(account.budget, before.rule))
+    if asked != before.account:
+        raise Refused(
+            f"data set {account.dataset!r} was declared as {before.account.describe()}{_split(before.account.budget)}, "
+            f"and now as {account.describe()}{_split(account.budget)}. Open it as declared; a budget can be raised "
+            "with raise_budget, nothing else changes"
+        )
+    declared = tuple(quota for quota, _ in before.quotas)
+    if quotas and quotas_as_split(quotas, before) != declared:
+        listed = "; ".join(quota.describe() for quota in declared) or "none"
+        raise Refused(f"data set {account.dataset!r} has these quotas: {listed}. They are changed with set_quotas")
+
+
+def as_split(said: Budget, rule: PrivacyFilter) -> Budget:
+    """Return a budget as an account of this rule writes it down: the first one always said the share of events."""
+    first = rule.budget.kind == "approximate" and rule.shares.version == FIRST
+    return _as_first(said) if first and isinstance(said, Budget) else said
+
+
+def _as_first(said: Budget) -> Budget:
+    if said.kind != "approximate" or said.approximate is not None or said.expect is not None:
+        return said
+    return Budget(said.epsilon, said.delta, approximate=Fraction(1, 2))
+
+
+def quotas_as_split(quotas: tuple[Quota, ...], before: Book) -> tuple[Quota, ...]:
+    """Return quotas as they are written down: those that were there under the first rule say the share of events."""
+    first = {quota for quota, rule in before.quotas if rule.shares.version == FIRST}
+    old = [Quota.unpacked(quota.packed() | {"budget": _as_first(quota.budget).packed()}) for quota in quotas]
+    return tuple(new if new in first else quota for new, quota in zip(old, quotas, strict=True))
+
+
+def _split(budget: Budget) -> str:
+    """Say how delta is split where that was said."""
+    share = "" if budget.approximate is None else f", {budget.approximate} of δ for events with a δ"
+    return share if budget.expect is None else f", expecting {budget.expect}{share}"
+
+
+def check_raise(before: Budget, after: Budget) -> None:
+    """Refuse anything but more of the same kind, with delta split as before."""
+    split = isinstance(after, Budget) and (after.kind, after.approximate, after.expect)
+    if split != (before.kind, before.approximate, before.expect):
+        told = f"{before.describe()}{_split(before)}"
+        raise Refused(f"a budget is raised within its kind and its split of delta: it is {told} now")
+    pairs = [(getattr(before, name), getattr(after, name)) for name in ("epsilon", "delta", "rho")]
+    numbers = [(old or Fraction(0), new or Fraction(0)) for old, new in pairs]
+    if any(new < old for old, new in numbers) or all(new == old for old, new in numbers):
+        raise Refused(f"a budget can only be raised: it is {before.describe()} now")
+
+
+def check_restored(before: Account, after: Account) -> None:
+    """Refuse an account that a copy cannot have become: only its budget may have been raised since."""
+    if (before.unit, before.relation) != (after.unit, after.relation):
+        raise Refused(
+            f"data set {before.dataset!r} was declared as {before.describe()}: unit and relation never change"
+        )
+    if before.budget != after.budget:
+        check_raise(before.budget, after.budget)
+
+
+def check_quotas(before: Book, after: Book) -> None:
+    """Without a lifetime budget the quotas per window over all charges are the guarantee, and stay."""
+    if before.account.budget.kind == "unlimited" and before.windows() != after.windows():
+        raise Refused("this data set has no lifetime budget: its quotas per window over all charges cannot be changed")

@@ -1,0 +1,285 @@
+"""Entries of the ledger: what is written of an account, a charge, a claim and an answer. Public facts only."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, final
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.ledger.budget import Budget, canonical, digest
+from discreet.ledger.lease import may_run
+from discreet.privacy.events import Event, from_json
+from discreet.privacy.relation import Relation
+
+__all__ = [
+    "BEGINNING",
+    "Account",
+    "Charge",
+    "Entry",
+    "Head",
+    "ReadClaim",
+    "StoredAnswer",
+    "as_charge",
+    "check_key",
+    "check_relation",
+    "check_texts",
+    "check_unit",
+    "facts_of",
+    "packed_event",
+    "question_of",
+    "same_charge",
+    "written",
+]
+
+# --- account: What a data set is opened with, and what may never change afterwards. ---
+
+
+_LONGEST = 1000  # Characters of a name; a longer one is a mistake.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A data set, whom it protects, who counts as a neighbour, and its lifetime budget.
+
+    `unit` is public text such as "customer_id" or "row". Unit and relation are fixed for ever; the budget can only
+    be raised, which is an entry of its own.
+    """
+
+    dataset: str
+    unit: str
+    relation: Relation
+    budget: Budget
+
+    def __post_init__(self) -> None:
+        for name in ("dataset", "unit"):
+            value = getattr(self, name)
+            if not isinstance(value, str) or not 0 < len(value) <= _LONGEST:
+                raise InvalidParameter(f"{name} must be a text of 1 to {_LONGEST} characters")
+        if not isinstance(self.relation, Relation):
+            raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
+        if not isinstance(self.budget, Budget):
+            raise InvalidParameter(
+                "budget must be a Budget: say Budget(epsilon=…), with delta or not, or Budget(rho=…)"
+            )
+
+    def describe(self) -> str:
+        """Return the declaration as people read it."""
+        return f"unit {self.unit!r}, {self.relation.value}, {self.budget.describe()}"
+
+    def packed(self) -> dict[str, Any]:
+        """Return what JSON writes."""
+        return {"unit": self.unit, "relation": self.relation.value, "budget": self.budget.packed()}
+
+    @classmethod
+    def unpacked(cls, dataset: str, packed: dict[str, Any]) -> Account:
+        """Read what `packed` returned."""
+        return cls(dataset, packed["unit"], Relation(packed["relation"]), Budget.unpacked(packed["budget"]))
+
+
+# --- facts: What is written about a charge, and when two charges are the same. Public facts only. ---
+
+
+_FACTS_LONGEST = 10_000  # Characters of a purpose, a key, a plan or a name.
+_IDENTITY = ("principal", "project", "plan", "version")
+
+
+def facts_of(
+    event: Event,
+    relation: Relation,
+    *,
+    purpose: str,
+    principal: str,
+    project: str,
+    key: str | None,
+    plan: str | None,
+    version: str | None,
+) -> dict[str, Any]:
+    """Collect what is written about a charge; what was not said is left out."""
+    if not isinstance(relation, Relation):
+        raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
+    # Names in entries are hashed into the chain and looked up by later releases: they never change.
+    said = {
+        "purpose": purpose,
+        "principal": principal,
+        "project": project,
+        "key": key,
+        "plan": plan,
+        "version": version,
+    }
+    check_texts(**said)
+    facts = {"event": packed_event(event), "relation": relation.value}
+    return facts | {name: value for name, value in said.items() if value is not None}
+
+
+def check_texts(**texts: str | None) -> None:
+    """Refuse what is not a text of a sane length."""
+    for name, value in texts.items():
+        if value is not None and (not isinstance(value, str) or len(value) > _FACTS_LONGEST):
+            raise InvalidParameter(f"{name} must be a text of at most {_FACTS_LONGEST:,} characters")
+
+
+def check_relation(relation: Relation, account: Account) -> None:
+    """Refuse a charge under another relation: what it says about neighbours cannot be added up."""
+    if relation is not account.relation:
+        raise InvalidParameter(
+            f"this data set is accounted under {account.relation.name}; a charge under {relation.name} cannot be added"
+        )
+
+
+def check_unit(unit: str, account: Account) -> None:
+    """Refuse a charge that protects somebody else: what one row gives says nothing about a person with many."""
+    if unit != account.unit:
+        raise Refused(
+            f"this data set protects everybody who shares a {account.unit}, and this charge protects a {unit}: "
+            "bound what each of them gives, and name the unit with the charge"
+        )
+
+
+def question_of(facts: Mapping[str, Any]) -> str | None:
+    """Name what must be the same for an answer to be given again; None if it never is."""
+    if facts.get("plan") is None or facts.get("version") is None:
+        return None
+    return digest(canonical([facts.get(name) for name in _IDENTITY]))
+
+
+def same_charge(entry: Entry, facts: Mapping[str, Any]) -> Charge:
+    """Return the charge that has this key already; refuse if it was for anything else."""
+    check_key(entry, facts)
+    if entry.content["event"] != facts["event"]:
+        raise Refused("this key was used for another event: choose a new key")
+    if entry.content.get("parts") != facts.get("parts"):
+        raise Refused("this key was used for another number of answers: choose a new key")
+    return as_charge(entry)
+
+
+def check_key(entry: Entry, asked: Mapping[str, Any]) -> None:
+    """Refuse a key that was used for anything else. The message does not say by whom or for what."""
+    if any(entry.content.get(name) != asked.get(name) for name in _IDENTITY):
+        raise Refused("this key was used with another plan, principal, project or version: choose a new key")
+
+
+def as_charge(entry: Entry) -> Charge:
+    """Return the receipt of an entry."""
+    return Charge(entry.index, entry.index, entry.hash)
+
+
+# --- event_text: An event as part of a record. ---
+
+
+def packed_event(event: Event) -> Any:
+    """Return what JSON writes of an event."""
+    if not isinstance(event, Event):
+        raise InvalidParameter(f"expected an event of discreet.privacy, not {type(event).__name__}")
+    try:
+        return _packed(event)
+    except ValueError:
+        raise InvalidParameter("this event has a number with too many digits to be written down") from None
+
+
+@lru_cache(maxsize=4096)
+def _packed(event: Event) -> Any:
+    return json.loads(event.to_json())
+
+
+# --- entry: One line of the record: public facts, hashed together with the line before. ---
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The end of the chain: how many entries there are, and the hash of the last one."""
+
+    index: int
+    hash: str
+    time: int = field(default=0, compare=False)  # of the last entry; the anchor does not keep it
+
+
+BEGINNING = Head(0, "0" * 64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """A charge that is durable: it was written, forced to disk and anchored before this value existed."""
+
+    id: int  # the index of its entry
+    index: int
+    hash: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredAnswer:
+    """An answer that was released under a charge. Giving it out again costs nothing."""
+
+    charge: Charge
+    text: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReadClaim:
+    """A read that was begun under a charge and has no answer yet: the only one, and the last one if it has none.
+
+    It is durable before the first row is read. Nobody else reads under that charge until there is an answer, or until
+    whoever holds the data releases the claim.
+    """
+
+    charge: Charge
+    index: int  # of its own entry
+    dataset: str
+    principal: str  # for whom it is read
+    until: int  # microseconds since 1970: from then on it counts as failed, whatever became of the process
+    process: str  # that reads: once it is gone no answer will come
+    part: int | None = None  # of a series: the last answer that follows from this read
+    is_failed: bool = False  # the process lived to say so
+    counts: bool = True  # towards the limit of failures; not any more once whoever holds the data has looked
+
+    def is_live(self, moment: int) -> bool:
+        """Tell whether an answer may still come."""
+        return not self.is_failed and moment < self.until and may_run(self.process)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One entry as it was read back."""
+
+    index: int
+    hash: str
+    previous: str
+    # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format" or "restored"; and of claims
+    # "reading", "read", "failed", "released" or "reopened"
+    kind: str
+    dataset: str
+    time: int  # microseconds since 1970, never before the time of the entry before
+    content: Mapping[str, Any]
+
+    @property
+    def event(self) -> Event | None:
+        """The event that was charged; None for another kind of entry."""
+        return from_json(json.dumps(self.content["event"])) if self.kind == "charge" else None
+
+    def describe(self) -> str:
+        """Return the entry on one line."""
+        moment = datetime.fromtimestamp(self.time / 1e6, UTC).isoformat(timespec="seconds")
+        return f"{self.index} {moment} {self.kind} {self.dataset} {self.content.get('purpose', '')}".rstrip()
+
+    @classmethod
+    def read(cls, body: str, written_hash: str) -> Entry:
+        """Read the text of an entry."""
+        packed = json.loads(body)
+        fixed = {name: packed.pop(name) for name in ("index", "previous", "kind", "dataset", "time")}
+        return cls(hash=written_hash, content=packed, **fixed)
+
+
+def written(head: Head, *, kind: str, dataset: str, time: int, content: Mapping[str, Any]) -> tuple[Head, str]:
+    """Return the head after an entry, and the text of the entry: canonical JSON with the hash of the one before."""
+    fixed = {"index": head.index + 1, "previous": head.hash, "kind": kind, "dataset": dataset, "time": time}
+    body = canonical(fixed | dict(content))
+    return Head(head.index + 1, digest(body), time), body

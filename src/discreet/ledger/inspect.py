@@ -1,0 +1,151 @@
+"""Look at a ledger without spending from it: no lease, no anchor moved, nothing written, no account declared.
+
+The chain is read again from its start, and compared with the anchor beside the file if there is one. What is shown is
+true of the moment at which it was looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, final
+from urllib.parse import quote
+
+from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
+from discreet.ledger import sqlite_tables
+from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
+from discreet.ledger.anchor import anchored_in
+from discreet.ledger.charge_record import Account, Entry, ReadClaim
+from discreet.ledger.exact_sums import EventPrice
+from discreet.ledger.replay import verify
+from discreet.ledger.spending import Left, Spending, left_of, spending_of
+from discreet.ledger.sqlite_tables import SqliteRows
+from discreet.ledger.transactions import sums_of
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["LedgerView", "look"]
+
+
+@final
+class LedgerView:
+    """What a ledger says, as it was when somebody looked."""
+
+    def __init__(self, rows: SqliteRows) -> None:
+        self._entries = tuple(Entry.read(body, head.hash) for head, body in rows.entries())
+        self._answers, self._claims = rows.answers(), rows.claims()
+        self._books = {dataset: Book.read(dataset, declared) for dataset, declared in rows.accounts().items()}
+        self._sums = {
+            dataset: sums_of(rows, dataset, LedgerScope(LIFETIME, book.rule, ""))
+            for dataset, book in self._books.items()
+        }
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The data sets that are kept in this ledger."""
+        return tuple(self._books)
+
+    def account(self, dataset: str) -> Account:
+        """Return what a data set is declared as."""
+        return self._book(dataset).account
+
+    def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
+        """Return all entries, or those of one data set."""
+        return tuple(entry for entry in self._entries if dataset in (None, entry.dataset))
+
+    def charge(self, index: int) -> Entry | None:
+        """Return the entry of a charge; None if there is none of this number."""
+        found = self._entries[index - 1] if 0 < index <= len(self._entries) else None
+        return found if found is not None and found.kind == "charge" else None
+
+    def answer(self, charge: int) -> str | None:
+        """Return the answer that was stored under a charge."""
+        return self._answers.get(charge)
+
+    def parts(self, charge: int) -> tuple[str, ...]:
+        """Return the answers of a series that were stored under a charge, in order."""
+        found = (entry for entry in self._entries if entry.kind == "part" and entry.content["charge"] == charge)
+        return tuple(self._answers[entry.index] for entry in found)
+
+    def bundles(self, charge: int) -> tuple[Mapping[str, str], ...]:
+        """Return the digests that were recorded of the bundles of a charge, in order."""
+        found = (entry for entry in self._entries if entry.kind == "bundle" and entry.content["charge"] == charge)
+        return tuple(entry.content["digests"] for entry in found)
+
+    def claims(self, dataset: str | None = None) -> tuple[ReadClaim, ...]:
+        """Return all claims that have no answer and were not released, or those on one data set."""
+        return tuple(claim for claim in self._claims if dataset in (None, claim.dataset))
+
+    def spent(self, dataset: str) -> Spending:
+        """Return the exact sums of what was spent on a data set."""
+        return spending_of(self._book(dataset).rule, self._sums[dataset])
+
+    def left(self, dataset: str) -> Left:
+        """Return what is left of the budget of a data set, rounded down."""
+        spent = (entry for entry in reversed(self.entries(dataset)) if entry.kind in ("charge", "restored"))
+        last = next(spent, None)
+        price = (
+            EventPrice.unpacked(last.content["prices"][LIFETIME])
+            if last is not None and last.kind == "charge"
+            else None
+        )
+        return left_of(self._book(dataset).rule, self._sums[dataset], price)
+
+    def describe(self, dataset: str) -> str:
+        """Say what is guaranteed, what was spent and what is left."""
+        return f"{self._book(dataset).describe()}. Spent: {self.spent(dataset)}. Left: {self.left(dataset)}."
+
+    def _book(self, dataset: str) -> Book:
+        if dataset not in self._books:
+            listed = ", ".join(self._books) or "none"
+            raise InvalidParameter(f"this ledger has no such data set; there are: {listed}")
+        return self._books[dataset]
+
+
+def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
+    """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there."""
+    from discreet.ledger.sqlite_connection import begun, translated
+
+    file = Path(path)
+    if not file.is_file():
+        raise InvalidParameter("there is no ledger of this name: name the file that the policy calls ledger")
+    outside = Path(anchor) if anchor is not None else file.with_name(f"{file.name}.anchor")
+    if anchor is not None and not outside.is_file():
+        raise InvalidParameter("there is no anchor of this name")
+    with translated(), _opened(file) as connection, begun(connection, "DEFERRED"):
+        if not sqlite_tables.format_of(connection):
+            raise LedgerUnavailable("this ledger is empty: open it once to make it")
+        rows = SqliteRows(connection)
+        verify(rows)
+        _check_anchor(rows, outside)
+        return LedgerView(rows)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[sqlite3.Connection]:
+    """Open for reading only; in a folder where nothing may be written, as a file that does not change."""
+    import sqlite3
+
+    still = not os.access(file.parent, os.W_OK) and not file.with_name(f"{file.name}-wal").exists()
+    place = f"file:{quote(str(file.resolve()))}?mode=ro{'&immutable=1' if still else ''}"
+    connection = sqlite3.connect(place, uri=True, timeout=60.0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _check_anchor(rows: SqliteRows, anchor: Path) -> None:
+    """Refuse a chain that does not contain what is anchored. Others may have gone on since it was read."""
+    if not anchor.is_file():
+        return
+    known = anchored_in(anchor.read_bytes())
+    if known.index > rows.head().index:
+        raise LedgerDamaged(f"this ledger ends at entry {rows.head().index}, but entry {known.index} was anchored")
+    if known.index and (rows.entry(known.index) or ("", ""))[1] != known.hash:
+        raise LedgerDamaged("this ledger does not contain its anchored entry: it is another one, or was changed")

@@ -1,0 +1,247 @@
+"""Read the whole record again: add everything up anew to verify it, or go on with an old copy, soundly."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import final
+
+from discreet.errors import InvalidParameter, LedgerDamaged, Refused
+from discreet.ledger.accounts import LIFETIME, Book, as_split, check_restored, declaration, declare
+from discreet.ledger.budget import Budget, canonical, digest
+from discreet.ledger.charge_record import BEGINNING, Account, Charge, Entry, ReadClaim, check_texts, question_of
+from discreet.ledger.exact_sums import EventPrice, Sums
+from discreet.ledger.installments import part_key
+from discreet.ledger.store import LedgerRows
+from discreet.ledger.transactions import append
+from discreet.noise import source
+from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP
+
+__all__ = ["exhausted", "restore", "verify", "whole"]
+
+# --- checking: Read the whole record again and add everything up anew. ---
+
+
+def verify(rows: LedgerRows) -> None:
+    """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
+    replayed = _Replay()
+    last = BEGINNING
+    for head, body in rows.entries():
+        if head.index != last.index + 1 or digest(body) != head.hash:
+            raise LedgerDamaged(f"entry {last.index + 1} is missing or was changed")
+        entry = Entry.read(body, head.hash)
+        if (entry.index, entry.previous, entry.time) != (head.index, last.hash, head.time):
+            raise LedgerDamaged(f"entry {head.index} does not follow the one before")
+        replayed.add(entry)
+        last = head
+    replayed.compare(rows)
+
+
+@final
+class _Replay:
+    """What must be there if these entries were written and nothing else."""
+
+    def __init__(self) -> None:
+        self._declared: dict[str, str] = {}
+        self._prices: dict[tuple[str, str], Counter[str]] = {}  # How often each price was paid, by data set and scope.
+        self._before: dict[tuple[str, str], Sums] = {}  # What counts as spent before those.
+        self._answers: dict[int, str] = {}
+        self._charges: dict[int, str] = {}
+        self._hashes: dict[int, str] = {}  # of charges
+        self._series: dict[int, tuple[int, int]] = {}  # How many answers a charge pays for, and how many there are.
+        self._remembered: dict[int, tuple[str, str | None, str | None]] = {}
+        self._claims: dict[int, ReadClaim] = {}  # without an answer, by their charge
+        self._restored: set[str] = set()
+        self._time = 0
+
+    def add(self, entry: Entry) -> None:
+        """Add one entry."""
+        if entry.time < self._time:
+            raise LedgerDamaged(f"entry {entry.index} is older than the one before")
+        self._time = entry.time
+        match entry.kind:
+            case "charge":
+                self._charge(entry)
+            case "answer":
+                self._answer(entry)
+            case "part":
+                self._part(entry)
+            case "bundle":
+                if self._charges.get(entry.content["charge"]) != entry.dataset:
+                    raise LedgerDamaged(f"entry {entry.index} is about the bundle of no charge of its data set")
+            case "reading":
+                self._reading(entry)
+            case "failed" | "read" | "released" | "reopened":
+                self._claim_ended(entry)
+            case "open" | "raise" | "quotas":
+                self._declared[entry.dataset] = canonical(entry.content["declared"])
+            case "restored":
+                self._declared[entry.dataset] = canonical(entry.content["declared"])
+                self._before[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
+                self._prices[entry.dataset, LIFETIME] = Counter()
+                self._restored.add(entry.dataset)
+            case "format":
+                pass
+            case _:
+                raise LedgerDamaged(f"entry {entry.index} is of a kind that this release does not know")
+
+    def _charge(self, entry: Entry) -> None:
+        if entry.dataset not in self._declared:
+            raise LedgerDamaged(f"entry {entry.index} charges a data set that was not opened")
+        self._charges[entry.index], self._hashes[entry.index] = entry.dataset, entry.hash
+        if "parts" in entry.content:
+            self._series[entry.index] = (entry.content["parts"], 0)
+        key, question = entry.content.get("key"), question_of(entry.content)
+        if key is not None or question is not None:
+            self._remembered[entry.index] = (entry.dataset, key, question)
+        for scope, packed in entry.content["prices"].items():
+            self._prices.setdefault((entry.dataset, scope), Counter())[canonical(packed)] += 1
+
+    def _sums(self, name: tuple[str, str]) -> Sums:
+        """Add up one scope: equal prices at once."""
+        paid = [(EventPrice.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
+        total = self._before.get(name) or Sums.nothing(len(paid[0][0].kept))
+        for price, times in paid:
+            total = total.plus(price, times)
+        return total
+
+    def _answer(self, entry: Entry) -> None:
+        charge = entry.content["charge"]
+        if self._charges.get(charge) != entry.dataset or charge in self._answers or charge in self._series:
+            raise LedgerDamaged(f"entry {entry.index} answers no charge of its data set, or one that has an answer")
+        self._answers[charge] = entry.content["answer"]
+        self._claims.pop(charge, None)
+
+    def _part(self, entry: Entry) -> None:
+        charge, number = entry.content["charge"], entry.content["part"]
+        paid, drawn = self._series.get(charge, (0, 0))
+        if self._charges.get(charge) != entry.dataset or number != drawn or drawn >= paid:
+            raise LedgerDamaged(f"entry {entry.index} is not the next answer of a series of its data set")
+        self._series[charge] = (paid, drawn + 1)
+        self._answers[entry.index] = entry.content["answer"]
+        claim = self._claims.get(charge)
+        if claim is not None and claim.part is not None and claim.part <= number:
+            del self._claims[charge]
+        self._remembered[entry.index] = (entry.dataset, part_key(charge, number), None)
+
+    def _reading(self, entry: Entry) -> None:
+        said = entry.content
+        charge, part = said["charge"], said.get("part")
+        is_open = charge not in self._answers and (part is None) == (charge not in self._series)
+        if self._charges.get(charge) != entry.dataset or charge in self._claims or not is_open:
+            raise LedgerDamaged(f"entry {entry.index} claims no charge of its data set, or one that was read before")
+        paid = Charge(charge, charge, self._hashes[charge])
+        claim = ReadClaim(paid, entry.index, entry.dataset, said["principal"], said["until"], said["process"], part)
+        self._claims[charge] = claim
+
+    def _claim_ended(self, entry: Entry) -> None:
+        """Follow what became of claims: failed, ended without an answer to keep, released, or no longer counted."""
+        charges = entry.content["charges"] if entry.kind == "reopened" else [entry.content["charge"]]
+        for charge in charges:
+            claim = self._claims.get(charge)
+            if claim is None or claim.dataset != entry.dataset:
+                raise LedgerDamaged(f"entry {entry.index} is about a claim that is not there")
+            if entry.kind == "failed":
+                self._claims[charge] = replace(claim, is_failed=True)
+            elif entry.kind == "reopened":
+                self._claims[charge] = replace(claim, counts=False)
+            else:
+                del self._claims[charge]
+
+    def compare(self, rows: LedgerRows) -> None:
+        """Compare with what is kept beside the chain."""
+        if rows.accounts() != self._declared:
+            raise LedgerDamaged("what is declared is not what the entries say")
+        sums = {name: self._sums(name) for name in self._prices}
+        if rows.all_sums() != {name: total.text() for name, total in sums.items()}:
+            raise LedgerDamaged("the sums are not the sums of the entries")
+        if {charge: digest(text) for charge, text in rows.answers().items()} != self._answers:
+            raise LedgerDamaged("the stored answers are not the ones that were given")
+        if rows.remembered() != self._remembered:
+            raise LedgerDamaged("the keys and questions are not the ones of the entries")
+        if {claim.charge.id: claim for claim in rows.claims()} != self._claims:
+            raise LedgerDamaged("the claims are not the ones of the entries")
+        self._admitted(sums)
+
+    def _admitted(self, sums: Mapping[tuple[str, str], Sums]) -> None:
+        """No lifetime sum is above its budget, but for those that count as spent because a copy was restored."""
+        for dataset in self._declared.keys() - self._restored:
+            book, total = Book.read(dataset, self._declared[dataset]), sums.get((dataset, LIFETIME))
+            if total is not None and not book.rule.admits(total):
+                raise LedgerDamaged("more was spent than the budget holds")
+
+
+# --- restoring: Go on with an old copy after a disk was lost: soundly, and only when said. ---
+#
+# What was charged since the copy was made is unknown, but it was within the budget, for the filter saw to that. So
+# everything up to now, known and lost, is one event: the whole budget. Nothing is left until the budget is raised,
+# which is a decision of its own.
+
+
+def restore(
+    path: str | Path,
+    accounts: Iterable[Account],
+    *,
+    reason: str,
+    principal: str,
+    anchor: str | Path | None = None,
+) -> None:
+    """Accept the ledger file that is there, though its anchor knows more, or is lost too.
+
+    `accounts` are all data sets that were ever opened in this ledger, each as it was last declared: budgets that were
+    raised and data sets that were opened since the copy was made included. Every one of them counts as fully spent.
+    """
+    from discreet.ledger.sqlite_store import file_store
+
+    listed = {account.dataset: account for account in accounts}
+    check_texts(reason=reason, principal=principal)
+    with source.hold():
+        store = file_store(Path(path), None if anchor is None else Path(anchor))
+        with store.restoring() as rows:
+            verify(rows)
+            _spend_everything(rows, listed, {"reason": reason, "principal": principal})
+        store.close()
+
+
+def _spend_everything(rows: LedgerRows, accounts: Mapping[str, Account], facts: Mapping[str, str]) -> None:
+    declared = rows.accounts()
+    if missing := sorted(declared.keys() - accounts.keys()):
+        raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")
+    for dataset, account in accounts.items():
+        book = _last_declared(account, declared.get(dataset))
+        sums = exhausted(book)
+        content = {**facts, "sums": sums.text(), **declaration(book)}
+        append(rows, dataset, "restored", content)
+        rows.set_sums(dataset, LIFETIME, sums.text())
+        rows.set_account(dataset, book.text())
+
+
+def _last_declared(account: Account, before: str | None) -> Book:
+    if before is None:
+        return declare(account, ())
+    book = Book.read(account.dataset, before)
+    budget = as_split(account.budget, book.rule)
+    check_restored(book.account, replace(account, budget=budget))
+    return book.with_budget(budget)
+
+
+def exhausted(book: Book) -> Sums:
+    """Return the sums after one event that is the whole budget."""
+    price = book.rule.price(whole(book.account.budget), book.account.relation)
+    return Sums.nothing(book.rule.shares.kept).plus(price)
+
+
+def whole(budget: Budget) -> Event:
+    """Return one event that is a whole budget."""
+    match budget.kind:
+        case "pure":
+            return PureDP(budget.epsilon or 0)
+        case "concentrated":
+            return ZCDP(budget.rho or 0)
+        case "approximate":
+            return ApproxDP(budget.epsilon or 0, budget.delta or 0)
+        case _:
+            raise Refused("a data set without a lifetime budget cannot be restored: what it spent is unknown")

@@ -1,0 +1,135 @@
+"""Charts with a row for each name: dots with error bars, and bars divided into shares."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import InvalidParameter
+from discreet.plots import chart_files
+
+if TYPE_CHECKING:
+    import altair as alt
+
+__all__ = ["error_bars", "named_rows", "shares"]
+
+# --- bars: A dot and an error bar for each row: what was released, and where the exact answer lies. ---
+
+
+_ROW = 22  # Pixels from one row to the next.
+_LABEL = 400  # Pixels that a label may take; what is longer ends in dots.
+
+
+def error_bars(
+    labels: Sequence[str],
+    values: Sequence[float],
+    lows: Sequence[float],
+    highs: Sequence[float],
+    *,
+    across: str,
+    title: str | None = None,
+) -> alt.LayerChart:
+    """Draw values with the ends of their intervals, one row each, from top to bottom as they come."""
+    import altair as alt
+
+    rows = _rows(labels, values, lows, highs)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("row:O", axis=named_rows(labels), title=None, scale=alt.Scale(padding=0.4)),
+    )
+    ends = base.mark_rule(color=chart_files.COLOURS[0], strokeWidth=2).encode(
+        x=alt.X("low:Q", title=across, scale=alt.Scale(zero=False)), x2="high:Q"
+    )
+    return alt.LayerChart(
+        layer=[
+            ends,
+            base.mark_point(color=chart_files.COLOURS[0], filled=True, size=50, opacity=1).encode(x="value:Q"),
+        ],
+        width=chart_files.WIDTH,
+        height=max(60, _ROW * len(rows)),
+        config=chart_files.CONFIG,
+        description=f"{across} with error bars, by row",
+        title=alt.Undefined if title is None else title,
+    )
+
+
+def _rows(
+    labels: Sequence[str], values: Sequence[float], lows: Sequence[float], highs: Sequence[float]
+) -> list[dict[str, Any]]:
+    if not labels or not len(labels) == len(values) == len(lows) == len(highs):
+        raise InvalidParameter("there must be a label, a value and two ends for each row, and at least one row")
+    numbers = [tuple(map(float, row)) for row in zip(values, lows, highs, strict=True)]
+    if not all(math.isfinite(number) for row in numbers for number in row):
+        raise InvalidParameter("values and ends must be finite")
+    return [{"row": row, "value": v, "low": low, "high": high} for row, (v, low, high) in enumerate(numbers)]
+
+
+def named_rows(labels: Sequence[str]) -> alt.Axis:
+    """Name rows by their place, so that two rows of one label stay two; a label is data, never an expression."""
+    import altair as alt
+
+    listed = json.dumps([str(label) for label in labels]).replace("<", "\\u003c")
+    return alt.Axis(
+        labelExpr=f"{listed}[datum.value]",
+        labelLimit=_LABEL,
+        grid=False,
+        ticks=False,
+        domain=False,
+        labelOverlap=False,
+    )
+
+
+# --- shares: A bar for each row, divided into parts that make up a whole, with a key above. ---
+
+
+_SHARES_ROW = 26  # Pixels from one row to the next.
+# From what stands out to what fades: a reader looks for the first part. Red and blue of Okabe and Ito, and paler.
+_RED, _SHADES = "#D55E00", ("#0072B2", "#4C9CCB", "#7FBADB", "#AAD2E8", "#CCE3F0", "#E3EFF6")
+
+
+def shares(
+    labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, across: str, title: str | None = None
+) -> alt.LayerChart:
+    """Draw the parts of each row from left to right, the first in red with its share written beside it."""
+    import altair as alt
+
+    rows = _shares_rows(labels, parts)
+    first, *others = parts
+    colours = alt.Scale(domain=[first, *others], range=[_RED, *_SHADES[: len(others)]])
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("row:O", axis=named_rows(labels), title=None, scale=alt.Scale(padding=0.25))
+    )
+    key = alt.Legend(orient="top", title=None, symbolType="square", symbolSize=150, columns=4)
+    axis = alt.Axis(format="%", tickCount=5)
+    bars = base.mark_bar().encode(
+        x=alt.X("low:Q", title=across, axis=axis, scale=alt.Scale(domain=[0, 1])),
+        x2="high:Q",
+        color=alt.Color("part:N", scale=colours, legend=key),
+    )
+    told = base.transform_filter("datum.told != ''").mark_text(align="left", dx=6)
+    return alt.LayerChart(
+        layer=[bars, told.encode(x=alt.datum(1), text="told:N")],
+        width=chart_files.WIDTH,
+        height=max(60, _SHARES_ROW * len(labels)),
+        config=chart_files.CONFIG,
+        description=f"{across}: {', '.join(parts)}, by row",
+        title=alt.Undefined if title is None else title,
+    )
+
+
+def _shares_rows(labels: Sequence[str], parts: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+    """Place each part where the one before it ends."""
+    if not labels or not 2 <= len(parts) <= 1 + len(_SHADES) or any(len(v) != len(labels) for v in parts.values()):
+        raise InvalidParameter(f"there must be rows, and from 2 to {1 + len(_SHADES)} parts with a share for each row")
+    rows, ends = [], [0.0] * len(labels)
+    for number, (name, values) in enumerate(parts.items()):
+        for row, share in enumerate(values):
+            if not (math.isfinite(share) and share >= 0):
+                raise InvalidParameter("shares are finite and not negative")
+            told = f"{100 * share:.1f} %" if number == 0 else ""
+            rows.append({"row": row, "part": name, "low": ends[row], "high": ends[row] + share, "told": told})
+            ends[row] += share
+    if any(abs(end - 1) > 1e-6 for end in ends):
+        raise InvalidParameter("the parts of each row must make up a whole")
+    return rows

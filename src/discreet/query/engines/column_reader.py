@@ -1,0 +1,194 @@
+"""How a column is read: from the type it is stored in to its kind, missing values filled, clamped to its bounds.
+
+So the bounds of a column hold whatever the data are, and everything that is computed from them holds as well. A whole
+number may keep a narrower type than that of its kind; whoever computes with it casts it.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.query.ast import TableColumn
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engines.sql_functions import by_format, cast, in_range, shortened
+from discreet.query.engines.sql_writer import SQL_TYPES, Writer, binary, quote, real
+
+__all__ = ["kind_of", "layers", "unit_layers"]
+
+_KINDS = {
+    "BOOLEAN": Kind.BOOLEAN,
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), Kind.INTEGER),
+    **dict.fromkeys(("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT", "UHUGEINT"), Kind.INTEGER),
+    "FLOAT": Kind.REAL,
+    "DOUBLE": Kind.REAL,
+    "VARCHAR": Kind.TEXT,
+    "UUID": Kind.TEXT,
+    "DATE": Kind.DATE,
+    **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), Kind.TIMESTAMP),
+    "TIMESTAMP WITH TIME ZONE": Kind.TIMESTAMP,
+}
+_WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+_NARROW = ("TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT")  # Kept as they are: half of the memory.
+_WHOLE = (*_NARROW, "UINTEGER", "BIGINT")
+_LARGEST = (1 << 63) - 1
+_LARGEST_REAL = "1.7976931348623157e308"
+_LARGEST_DOUBLE = Fraction(float(_LARGEST_REAL))
+
+
+def kind_of(sql_type: str) -> Kind | None:
+    """Return the kind of a column by its type; None for types that are not offered."""
+    if sql_type.startswith("DECIMAL("):
+        return Kind.INTEGER if sql_type.endswith(",0)") else Kind.REAL
+    if sql_type.startswith("ENUM("):
+        return Kind.TEXT
+    return _KINDS.get(sql_type)
+
+
+def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tuple[str, str, str]:
+    """Write how a column is read, in three layers, each of which is a SELECT around the one before.
+
+    The first reads what is stored, the second casts `name` to the kind of the facts, the third fills and clamps it.
+    The result is finite and within its bounds, or NULL.
+    """
+    kind = kind_of(sql_type)
+    assert kind is not None
+    facts = _known(column.field.facts, kind)
+    read = quote(column.column)
+    if kind is facts.kind and facts.is_bounded and (kind is Kind.REAL or sql_type in _WHOLE):
+        return _filled(_inside(read, sql_type, facts), kind, column.missing), name, name
+    stored = _stored(read, sql_type, kind)
+    if kind is Kind.TEXT and facts.kind is not Kind.TEXT:
+        stored = shortened(stored)
+    if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
+        # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
+        bounds = ExpressionFacts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
+        whole = _whole(name) if facts.members is None else f"(CASE WHEN trunc({name}) = {name} THEN {_whole(name)} END)"
+        return stored, _clamped(name, bounds), _clamped(_filled(whole, facts.kind, column.missing), facts)
+    read_as = cast(name, kind, facts.kind, writer)
+    if column.format is not None and kind is Kind.TEXT:
+        read_as = by_format(name, facts.kind, column.format, writer)
+    if kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.members is not None:
+        double = cast(name, kind, Kind.REAL, writer)
+        read_as = f"(CASE WHEN trunc({double}) = {double} THEN {read_as} END)"
+    elif kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.is_bounded:
+        # What no whole number can hold is at its bound, as it is where it is stored as a real.
+        double = cast(name, kind, Kind.REAL, writer)
+        beyond = f"WHEN {double} >= {_LARGEST} THEN {_LARGEST} WHEN {double} <= {-_LARGEST} THEN {-_LARGEST}"
+        read_as = f"coalesce({read_as}, CASE {beyond} END)"
+    return stored, read_as, _clamped(_filled(name, facts.kind, column.missing), facts)
+
+
+def _known(facts: ExpressionFacts, stored: Kind) -> ExpressionFacts:
+    """Read a column of which nothing is declared as it is stored."""
+    return ExpressionFacts(kind=stored) if facts.kind in (Kind.UNDECLARED, Kind.IDENTITY) else facts
+
+
+def _inside(read: str, sql_type: str, facts: ExpressionFacts) -> str:
+    """Read a number within its bounds at once: most values pass the first test, and nothing else is done to them."""
+    assert facts.low is not None
+    assert facts.high is not None
+    value = read if sql_type in _WHOLE else _double(read, sql_type)
+    low, high = _number(facts.low, facts.kind), _number(facts.high, facts.kind)
+    inside = f"WHEN {value} BETWEEN {low} AND {high} THEN {value}"
+    if facts.members is not None:
+        return f"(CASE {inside} END)"
+    above, below = f"{value} > {high}", f"{value} < {low}"
+    if facts.kind is Kind.REAL:
+        # The engine takes NaN for larger than everything: it must not end up at the upper bound.
+        above, below = f"{above} AND {value} <= {_LARGEST_REAL}", f"{below} AND {value} >= -{_LARGEST_REAL}"
+    return f"(CASE {inside} WHEN {above} THEN {high} WHEN {below} THEN {low} END)"
+
+
+def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tuple[str, str, str]:
+    """Write how the column is read that identifies the unit: nothing is filled or clamped, which would merge units.
+
+    Who has no exact value of the kind is as if not there.
+    """
+    kind = kind_of(sql_type)
+    assert kind is not None
+    facts = _known(column.field.facts, kind)
+    read = quote(column.column)
+    stored = _stored(read, sql_type, kind)
+    if sql_type not in (SQL_TYPES[kind], *_NARROW) and kind is not Kind.TEXT:
+        stored = f"(CASE WHEN TRY_CAST({stored} AS {sql_type}) = {read} THEN {stored} END)"
+    inside = [
+        f"{name} {sign} {_number(bound, facts.kind)}"
+        for sign, bound in ((">=", facts.low), ("<=", facts.high))
+        if bound is not None
+    ]
+    limited = f"(CASE WHEN {' AND '.join(inside)} THEN {name} END)" if inside else name
+    return stored, cast(name, kind, facts.kind, writer), limited
+
+
+def _whole(value: str) -> str:
+    return f"TRY_CAST({value} AS BIGINT)"
+
+
+def _double(value: str, sql_type: str) -> str:
+    """Write a real in double precision: one of single precision as the number that it is written as.
+
+    Cast by itself 0.1 becomes 0.10000000149011612, and v = 0.1 counts nobody.
+    """
+    if sql_type == "FLOAT":
+        return f"CAST(CAST({value} AS VARCHAR) AS DOUBLE)"
+    return value if sql_type == "DOUBLE" else f"CAST({value} AS DOUBLE)"
+
+
+def _stored(value: str, sql_type: str, kind: Kind) -> str:
+    if sql_type in _WIDE or (kind is Kind.INTEGER and sql_type.startswith("DECIMAL")):
+        above, below = f"WHEN {value} > {_LARGEST} THEN {_LARGEST}", f"WHEN {value} < {-_LARGEST} THEN {-_LARGEST}"
+        return f"(CASE {above} {below} ELSE TRY_CAST({value} AS BIGINT) END)"
+    if kind is Kind.REAL:
+        double = _double(value, sql_type)
+        return f"(CASE WHEN isfinite({double}) THEN {double} END)"
+    if kind.is_time:
+        return _time(value, sql_type, kind)
+    if sql_type == SQL_TYPES[Kind.TEXT]:
+        return binary(value)
+    return value if sql_type in (SQL_TYPES[kind], *_NARROW) else f"CAST({value} AS {SQL_TYPES[kind]})"
+
+
+def _time(value: str, sql_type: str, kind: Kind) -> str:
+    """Leave out what lies beyond the years 1 to 9999, in the type it is stored in: a cast of it might fail."""
+    if sql_type == "TIMESTAMP_NS":
+        # Rounded down, as a text is: a cast rounds to the nearest, which may be the next day.
+        count = f"epoch_ns({value})"
+        micros = f"{count} // 1000 - CASE WHEN {count} % 1000 < 0 THEN 1 ELSE 0 END"
+        return f"(CASE WHEN isfinite({value}) THEN make_timestamp({micros}) END)"
+    if sql_type in ("TIMESTAMP_S", "TIMESTAMP_MS"):
+        low, high = (f"CAST('{text}' AS {sql_type})" for text in ("0001-01-01 00:00:00", "9999-12-31 23:59:59"))
+        return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS TIMESTAMP) END)"
+    if sql_type == "TIMESTAMP WITH TIME ZONE":
+        low, high = (f"CAST('{text}+00' AS TIMESTAMPTZ)" for text in ("0001-01-02 00:00:00", "9999-12-30 00:00:00"))
+        return f"(CASE WHEN {value} BETWEEN {low} AND {high} THEN CAST({value} AS TIMESTAMP) END)"
+    return f"(CASE WHEN {in_range(value, kind)} THEN {value} END)"
+
+
+def _filled(value: str, kind: Kind, missing: Fraction | None) -> str:
+    if missing is None:
+        return value
+    return f"coalesce({value}, {_number(missing, kind)})"
+
+
+def _clamped(value: str, facts: ExpressionFacts) -> str:
+    """Write a value moved to the nearest bound; NULL stays NULL, and so becomes what is beyond a list of categories."""
+    if facts.kind in (Kind.TEXT, Kind.BOOLEAN) or (facts.low is None and facts.high is None):
+        return value
+    clamped = ""
+    for sign, bound in ((">", facts.high), ("<", facts.low)):
+        if bound is not None:
+            number = _number(bound, facts.kind)
+            clamped += f" WHEN {value} {sign} {number} THEN {'NULL' if facts.members is not None else number}"
+    return f"(CASE{clamped} ELSE {value} END)"
+
+
+def _number(value: Fraction, kind: Kind) -> str:
+    """Print a bound: a number, or the time that it counts to."""
+    if kind is Kind.REAL:
+        return real(max(-_LARGEST_DOUBLE, min(_LARGEST_DOUBLE, value)))
+    whole = max(-_LARGEST, min(_LARGEST, round(value)))
+    if kind is Kind.DATE:
+        return f"(DATE '1970-01-01' + {whole})"
+    if kind is Kind.TIMESTAMP:
+        return f"make_timestamp({whole})"
+    return str(whole) if whole >= 0 else f"({whole})"

@@ -1,0 +1,92 @@
+"""From exact numbers to released ones: choose the groups that are shown, and add noise."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from itertools import product
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.query.bounding import Tally
+from discreet.query.engine import ExactCounts
+from discreet.query.plan.answers import ReleasedNumbers
+from discreet.query.plan.choices import pick
+from discreet.query.plan.draft import Number, PlanDraft, TallySpec
+from discreet.query.plan.noise_plan import NumberNoise
+from discreet.query.results.columns import compact, wide
+
+__all__ = ["draw", "exact_numbers"]
+
+Rows: TypeAlias = NDArray[np.int64]
+T = TypeVar("T")
+
+
+def draw(draft: PlanDraft, tallied: ExactCounts) -> ReleasedNumbers:
+    """Draw all noise: of groups first, then, fresh and independent, of the numbers and choices of those shown."""
+    assert draft.noising is not None
+    shown = _shown(draft, tallied)
+    exact = exact_numbers(draft, tallied.tally)
+    noises = zip(draft.noising.numbers, exact, strict=True)
+    numbers = tuple(_noisy(one, column[shown]) for one, column in noises)
+    kept = [_there(tallied.tally.measures[asked.column].values) for asked in draft.picks]
+    picks = tuple(pick(draft, place, values, shown) for place, values in enumerate(kept))
+    return ReleasedNumbers(numbers, picks, _keys(draft, tallied, shown), shown.size)
+
+
+def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:
+    """Round to the unit, add noise, and return grid steps."""
+    return compact((wide(one.rounded(exact)) + one.draw(exact.size)) * one.unit)
+
+
+def exact_numbers(draft: PlanDraft, tally: Tally) -> tuple[NDArray[Any], ...]:
+    """Return the exact numbers of all groups, in grid steps. This is private."""
+    return tuple(_exact(number, tally) for number in draft.numbers)
+
+
+def _exact(number: Number, tally: Tally) -> NDArray[Any]:
+    if number.column is None:
+        return _there(tally.rows if number.tallying is TallySpec.ROWS else tally.units)
+    column = tally.measures[number.column]
+    match number.tallying:
+        case TallySpec.COUNT | TallySpec.ROWS | TallySpec.UNITS:
+            return _there(column.counts)
+        case TallySpec.NULLS:
+            return _there(tally.rows - column.counts)
+        case TallySpec.TOTAL:
+            return compact(_there(column.total))
+        case TallySpec.SQUARES:
+            return compact(_there(column.squares) - number.fold * wide(column.counts))
+        case TallySpec.DISTINCT:
+            return _there(column.distinct)
+
+
+def _there(part: T | None) -> T:
+    assert part is not None, "the engine left out what the stage wants"
+    return part
+
+
+def _shown(draft: PlanDraft, tallied: ExactCounts) -> Rows:
+    """Return the groups that are shown: all public ones, or those with enough units after noise of their own."""
+    assert draft.noising is not None
+    selection = draft.noising.selection
+    if selection is None:
+        assert tallied.groups == draft.groups, "the engine counted other groups than there are"
+        return np.arange(tallied.groups, dtype=np.int64)
+    units = tallied.tally.rows if draft.max_rows == 1 else tallied.tally.units
+    if not tallied.groups:
+        return np.empty(0, np.int64)
+    drawn = selection.noise.draw(replace(selection.sensitivity, dimension=tallied.groups))
+    # A group that nobody is in is never shown: with others' data it would not be there.
+    return np.flatnonzero((units > 0) & (units + np.array(drawn) > selection.threshold)).astype(np.int64)
+
+
+def _keys(draft: PlanDraft, tallied: ExactCounts, shown: Rows) -> tuple[tuple[Hashable, ...], ...]:
+    keys = draft.question.keys
+    if draft.groups is not None:
+        listed: list[tuple[Hashable, ...]] = list(product(*(key.domain or () for key in keys)))
+    else:
+        listed = tallied.keys(shown.tolist())
+    return tuple(tuple(row[place] for row in listed) for place in range(len(keys)))

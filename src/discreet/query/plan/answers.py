@@ -1,0 +1,550 @@
+"""From noisy numbers to answers with confidence intervals, and how wide these will be. All of it is post-processing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil, floor, isqrt
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.exact import up
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.query.ast import Measure, OutputColumn, ReleasedMeasure, Statistic
+from discreet.query.column_types import Kind
+from discreet.query.plan.choices import counted_beside, reason
+from discreet.query.plan.draft import Added, Averaged, CountTerm, Picked, PlanDraft, SpreadTerm
+from discreet.query.plan.measurements import plain_value, reach_of
+from discreet.query.plan.noise_plan import NumberNoise
+from discreet.query.results.columns import AnswerColumn, ExactNumbers, Values, compact, wide
+
+__all__ = [
+    "Pair",
+    "ReleasedNumbers",
+    "answer",
+    "ceiling",
+    "clipped",
+    "counted_terms",
+    "deviations",
+    "needs_rows",
+    "noise_of",
+    "predicted",
+    "quotient_ends",
+    "reach_of_sum",
+    "variances",
+]
+
+# --- deviations ---
+# How much noise is on the columns of an answer, where that is public: on plain counts and sums, in every row alike.
+
+
+_PLAIN = 4  # A variance of the Gaussian from which on rounding adds 1/12, up to 1e-30.
+
+
+def variances(draft: PlanDraft) -> dict[str, Fraction]:
+    """Return the variance of every column that is a plain count or sum, by its name."""
+    return dict(_each(draft))
+
+
+def deviations(draft: PlanDraft) -> dict[str, Fraction]:
+    """Return their standard deviations, rounded up."""
+    return {name: root_up(variance) for name, variance in _each(draft)}
+
+
+def _each(draft: PlanDraft) -> Iterator[tuple[str, Fraction]]:
+    for output in draft.question.outputs:
+        if isinstance(output.value, ReleasedMeasure):
+            variance = _variance(draft, output.value.measure)
+            if variance is not None:
+                yield output.name, variance
+
+
+def _variance(draft: PlanDraft, measure: int) -> Fraction | None:
+    match draft.recipes[measure]:
+        case CountTerm() as recipe:
+            return _of_sum(counted_terms(draft, recipe))
+        case Added() as recipe:
+            terms = [(recipe.grid.step, noise_of(draft, recipe.total))]
+            if recipe.count is not None:
+                terms.append((recipe.grid.step * recipe.centre, noise_of(draft, recipe.count)))
+            return _of_sum(terms)
+        case _:
+            return None
+
+
+def _of_sum(terms: list[tuple[Fraction, NumberNoise]]) -> Fraction:
+    """Add up variances: noises are independent, and so is what rounding to a unit moves, which has no variance."""
+    return sum((weight**2 * one.unit**2 * _of_law(one.law) for weight, one in terms), Fraction(0))
+
+
+def _of_law(law: DiscreteLaplaceLaw | RoundedGaussianLaw) -> Fraction:
+    if isinstance(law, RoundedGaussianLaw) and law.variance > _PLAIN:
+        return law.variance + Fraction(1, 12)
+    return Fraction(law.standard_deviation) ** 2
+
+
+def root_up(square: Fraction) -> Fraction:
+    """Return a root that is not below the exact one, to the precision of a float."""
+    return Fraction(math.nextafter(math.sqrt(up(square)), math.inf)) if square else Fraction(0)
+
+
+# --- answers: From noisy numbers to answers with intervals, by the column. All of it is post-processing. ---
+
+
+Array: TypeAlias = NDArray[Any]
+Limits: TypeAlias = tuple[Fraction | None, Fraction | None]
+_ZERO = Fraction(0)
+_ROOT = 10**6  # Roots are rounded to a millionth of a step.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ReleasedNumbers:
+    """What came out of noise: everything else is computed from it."""
+
+    numbers: tuple[Array, ...]  # in grid steps
+    picks: tuple[Values, ...]
+    keys: tuple[tuple[Hashable, ...], ...]  # by key, then by row
+    rows: int
+
+
+def answer(draft: PlanDraft, measure: int, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+    """Compute one measure for all groups."""
+    recipe, asked = draft.recipes[measure], draft.question.measures[measure]
+    match recipe:
+        case CountTerm():
+            return _counted(draft, recipe, asked, released, confidence)
+        case Added():
+            return _added(draft, recipe, asked, released, confidence)
+        case Averaged():
+            return _averaged(draft, recipe, released, confidence)
+        case SpreadTerm():
+            return _spread(draft, recipe, released, confidence)
+        case Picked():
+            return _picked(draft, recipe, asked, released)
+
+
+def noise_of(draft: PlanDraft, number: int) -> NumberNoise:
+    """Return the noise of a number."""
+    assert draft.noising is not None
+    return draft.noising.numbers[number]
+
+
+def _counted(
+    draft: PlanDraft, recipe: CountTerm, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+) -> AnswerColumn:
+    over, terms = released.numbers[recipe.number], counted_terms(draft, recipe)
+    if recipe.also is not None:
+        over = over + released.numbers[recipe.also]
+    limits = _ZERO, _most_distinct(asked)
+    return _about(ExactNumbers(over), reach_of_sum(terms, confidence), limits, Fraction(1))
+
+
+def _most_distinct(asked: Measure) -> Fraction | None:
+    """Return how many distinct values there can be, where that is public."""
+    if asked.statistic is not Statistic.DISTINCT or asked.argument is None:
+        return None
+    facts = asked.argument.facts
+    if facts.kind in (Kind.INTEGER, Kind.DATE) and facts.low is not None and facts.high is not None:
+        return Fraction(floor(facts.high) - ceil(facts.low) + 1)
+    return Fraction(2) if facts.kind is Kind.BOOLEAN else None
+
+
+def counted_terms(draft: PlanDraft, recipe: CountTerm) -> list[tuple[Fraction, NumberNoise]]:
+    """Return the noises of a count, with their weights."""
+    places = (recipe.number,) if recipe.also is None else (recipe.number, recipe.also)
+    return [(Fraction(1), noise_of(draft, place)) for place in places]
+
+
+def _about(values: ExactNumbers, reach: Fraction, limits: Limits, grain: Fraction) -> AnswerColumn:
+    """Return numbers that are all off by the same at most."""
+    kind = Kind.INTEGER if values.is_whole else Kind.REAL
+    low, high = values.plus(-reach), values.plus(reach)
+    return AnswerColumn(name="", kind=kind, values=values, low=low, high=high, limits=limits, grain=grain)
+
+
+def _added(
+    draft: PlanDraft, recipe: Added, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+) -> AnswerColumn:
+    step, over = recipe.grid.step, released.numbers[recipe.total]
+    terms = [(Fraction(1), noise_of(draft, recipe.total))]
+    if recipe.count is not None:
+        over = compact(wide(over) + recipe.centre * wide(released.numbers[recipe.count]))
+        terms.append((Fraction(recipe.centre), noise_of(draft, recipe.count)))
+    least = _ZERO if recipe.grid.low >= 0 else None
+    most = _ZERO if recipe.grid.high <= 0 else None
+    whole = asked.argument is not None and asked.argument.facts.kind in (Kind.INTEGER, Kind.BOOLEAN)
+    grain = Fraction(1) if whole and step.denominator != 1 else step
+    return _about(ExactNumbers(over, step=step), step * reach_of_sum(terms, confidence), (least, most), grain)
+
+
+def _averaged(draft: PlanDraft, recipe: Averaged, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+    """The centre plus a quotient of two noisy numbers, which is biased anyway and so kept within the bounds."""
+    grid, centre = recipe.grid, recipe.centre
+    total, count = released.numbers[recipe.total], released.numbers[recipe.count]
+    noises = noise_of(draft, recipe.total), noise_of(draft, recipe.count)
+    ends = quotient_ends(total, count, noises, reach_of(grid, centre), confidence)
+    first, last = Fraction(grid.first - centre), Fraction(grid.last - centre)
+    pairs = (clipped(pair, first, last) for pair in ((total, np.maximum(count, 1)), *ends))
+    value, low, high = (ExactNumbers(*pair, grid.step, centre * grid.step) for pair in pairs)
+    return AnswerColumn(name="", kind=Kind.REAL, values=value, low=low, high=high, limits=(grid.low, grid.high))
+
+
+def _spread(draft: PlanDraft, recipe: SpreadTerm, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+    """(sum of squares) / n - (sum / n)^2, times n / (n - 1) for a sample; the interval is a box of three noises.
+
+    Both are kept between zero and the largest variance that the bounds allow.
+    """
+    squares, total, count = (wide(released.numbers[place]) for place in (recipe.squares, recipe.total, recipe.count))
+    many = np.maximum(count, 2 if recipe.sample else 1)
+    value = (squares + recipe.fold * many) * many - total**2, many * _divisor(many, recipe.sample)
+    low, high = _spread_ends(draft, recipe, (squares, total, count), confidence)
+    step, largest = recipe.grid.step, _largest_spread(recipe)
+    pairs = [clipped(pair, _ZERO, largest) for pair in (value, low, high)]
+    if recipe.root:
+        roots = [_roots(*pair, up=up) for pair, up in zip(pairs, (False, False, True), strict=True)]
+        parts = [ExactNumbers(over, None, step / _ROOT) for over in roots]
+    else:
+        parts = [ExactNumbers(over, under, step**2) for over, under in pairs]
+    return AnswerColumn(name="", kind=Kind.REAL, values=parts[0], low=parts[1], high=parts[2])
+
+
+def _divisor(many: Array, sample: bool) -> Array:
+    return many - 1 if sample else many
+
+
+def _largest_spread(recipe: SpreadTerm) -> Fraction:
+    """The variance of values half at each bound, in squared steps; that of a sample of two is twice as large."""
+    return Fraction(recipe.grid.width**2, 2 if recipe.sample else 4)
+
+
+def _spread_ends(
+    draft: PlanDraft, recipe: SpreadTerm, noisy: tuple[Array, Array, Array], confidence: Fraction
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    each = 1 - (1 - confidence) / 3
+    places = recipe.squares, recipe.total, recipe.count
+    reaches = [ceiling(noise_of(draft, place).reach(each)) for place in places]
+    squares, total, count = noisy
+    least = 2 if recipe.sample else 1
+    fewest, most = np.maximum(count - reaches[2], least), np.maximum(count + reaches[2], least)
+    far = np.maximum(abs(total - reaches[1]), abs(total + reaches[1]))
+    near = np.maximum(abs(total) - reaches[1], 0)
+    low_squares, high_squares = squares - reaches[0], squares + reaches[0]
+    # Both quotients fall with n in size; a sample's factor n / (n - 1) falls with n as well.
+    low = _difference(low_squares, np.where(low_squares >= 0, most, fewest), recipe.fold, far, fewest)
+    high = _difference(high_squares, np.where(high_squares >= 0, fewest, most), recipe.fold, near, most)
+    if not recipe.sample:
+        return low, high
+    return _inflated(low, np.where(low[0] >= 0, most, fewest)), _inflated(high, np.where(high[0] >= 0, fewest, most))
+
+
+def _difference(squares: Array, some: Array, fold: int, total: Array, others: Array) -> tuple[Array, Array]:
+    """Return fold + squares / some - (total / others)^2 as one quotient."""
+    return (fold * some + squares) * others**2 - total**2 * some, some * others**2
+
+
+def _inflated(pair: tuple[Array, Array], many: Array) -> tuple[Array, Array]:
+    return pair[0] * many, pair[1] * (many - 1)
+
+
+def _roots(over: Array, under: Array, *, up: bool) -> Array:
+    """Return roots of quotients, in parts of a step, rounded down or up; of what is negative, zero."""
+    listed = [_root(int(a), int(b)) + (1 if up else 0) for a, b in zip(over.tolist(), under.tolist(), strict=True)]
+    return compact(np.array(listed, dtype=object))
+
+
+def _root(over: int, under: int) -> int:
+    return isqrt(max(0, over) * _ROOT**2 // under)
+
+
+def _picked(draft: PlanDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers) -> AnswerColumn:
+    values = released.picks[recipe.pick]
+    kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
+    if isinstance(values, ExactNumbers) and kind.is_time:
+        values = tuple(plain_value(values[row], kind) for row in range(len(values)))
+    elif isinstance(values, ExactNumbers):
+        kind = Kind.INTEGER if values.is_whole else Kind.REAL
+    empty = _may_be_empty(draft, recipe, released)
+    if empty is not None and empty.any():
+        values = tuple(None if empty[row] else values[row] for row in range(len(values)))
+    return AnswerColumn(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
+
+
+def _may_be_empty(draft: PlanDraft, recipe: Picked, released: ReleasedNumbers) -> NDArray[np.bool_] | None:
+    """Tell groups whose released count does not rule out that they are empty; None where nothing was counted.
+
+    What is picked of no values is any value, and would look like an answer.
+    """
+    place = counted_beside(draft, recipe.pick)
+    if place is None:
+        return None
+    reach = ceiling(noise_of(draft, place).reach(draft.spend.confidence))
+    return np.asarray(released.numbers[place] <= reach, np.bool_)
+
+
+# --- quotients: The interval of a mean, from two noisy numbers. ---
+
+
+Pair: TypeAlias = tuple[Array, Array]  # numerators and denominators
+_LEVELS = 8
+_SAFE = 1 << 61  # Products below it fit 64 bits.
+
+
+def quotient_ends(
+    total: Array, count: Array, noises: tuple[NumberNoise, NumberNoise], reach: int, confidence: Fraction
+) -> tuple[Pair, Pair]:
+    """Enclose T / N, whose size is at most `reach`, given both with noise; row by row.
+
+    Theorem     If m = T / N is the exact mean, then total - m count is noise alone: X - m Y. So the set of all m with
+                |total - m count| <= r(m) holds the exact one with the asked probability, if X - m Y is at most r(m)
+                in size with it. The set lies within the one where r is taken at the far end of a few ranges of |m|, one
+                step wider: P[|X - c| <= r + 1] for any c is at least P[|X - d| <= r] for a whole d >= |c|, as X is
+                symmetric and unimodal. Where the noisy count is not positive, any mean is possible. [Fie54]
+    """
+    if reach * (int(abs(count).max(initial=0)) + 1) > _SAFE:
+        total, count = wide(total), wide(count)
+    known = count > 0
+    many = np.where(known, count, 1)
+    low, high = _ends(total, many, _pieces(noises, reach, confidence))
+    return _or_anything(low, known, -reach), _or_anything(high, known, reach)
+
+
+def clipped(pair: Pair, low: Fraction, high: Fraction) -> Pair:
+    """Move quotients to where the exact ones surely are."""
+    over, under = wide(pair[0]), wide(pair[1])
+    over, under = _where(over * low.denominator < low.numerator * under, _ratio(over, low), (over, under))
+    over, under = _where(over * high.denominator > high.numerator * under, _ratio(over, high), (over, under))
+    return compact(over), compact(under)
+
+
+def _ratio(like: Array, value: Fraction) -> Pair:
+    return np.full_like(like, value.numerator), np.full_like(like, value.denominator)
+
+
+def ceiling(number: Fraction) -> int:
+    """Round up."""
+    return -int(-number // 1)
+
+
+@lru_cache(256)
+def _pieces(
+    noises: tuple[NumberNoise, NumberNoise], reach: int, confidence: Fraction
+) -> tuple[tuple[int | None, int | None, int], ...]:
+    """Cut all means into ranges, from the lowest to the highest, each with its half width; None has no end."""
+    over, under = noises
+    levels = sorted({ceiling(Fraction(reach * level, _LEVELS)) for level in range(_LEVELS + 1)})
+    reaches = {m: reach_of_sum([(Fraction(1), over), (Fraction(m), under)], confidence) for m in levels}
+    widths = {m: ceiling(reach) + over.unit for m, reach in reaches.items()}
+    rising = [(a, b, widths[b]) for a, b in pairwise(levels)]
+    falling = [(-b, -a, width) for a, b, width in reversed(rising)]
+    return ((None, -reach, widths[reach]), *falling, *rising, (reach, None, widths[reach]))
+
+
+def _ends(total: Array, count: Array, pieces: tuple[tuple[int | None, int | None, int], ...]) -> tuple[Pair, Pair]:
+    """Return the least and the largest mean of any range that some mean of the set is in."""
+    low: Pair = (total, count)
+    high: Pair = (total, count)
+    seen = np.zeros(total.shape, np.bool_)
+    for first, last, width in pieces:
+        below = np.ones_like(seen) if last is None else total - width <= last * count
+        above = np.ones_like(seen) if first is None else total + width >= first * count
+        here = (below & above).astype(np.bool_)
+        low = _where(here & ~seen, _largest(total - width, count, first), low)
+        high = _where(here, _least(total + width, count, last), high)
+        seen |= here
+    return low, high
+
+
+def _largest(over: Array, under: Array, bound: int | None) -> Pair:
+    """Return over / under or the bound, whichever is larger."""
+    return (over, under) if bound is None else _where(over >= bound * under, (over, under), _constant(over, bound))
+
+
+def _least(over: Array, under: Array, bound: int | None) -> Pair:
+    return (over, under) if bound is None else _where(over <= bound * under, (over, under), _constant(over, bound))
+
+
+def _constant(like: Array, value: int) -> Pair:
+    return np.full_like(like, value), np.ones_like(like)
+
+
+def _where(condition: Array, one: Pair, other: Pair) -> Pair:
+    return np.where(condition, one[0], other[0]), np.where(condition, one[1], other[1])
+
+
+def _or_anything(end: Pair, known: Array, limit: int) -> Pair:
+    over, under = _where(known, end, _constant(end[0], limit))
+    return compact(over), compact(under)
+
+
+# --- combined ---
+# How far noise on two numbers together moves what is computed from both: the law of c X + d Y, tail by tail.
+#
+# The answer of a box, each noise in an interval of its own, is up to half as wide again. Here the chance of one noise
+# is
+# listed and that of the other has a closed form, in floats whose error is far below the margin that is kept. Where
+# there
+# are too many values to list, they are put into buckets, each as if all of it were at its far end, and one step is
+# added:
+# symmetric unimodal noise only reaches further then, up to the steps of its grid.
+
+
+Floats: TypeAlias = NDArray[np.float64]
+NoiseLaw: TypeAlias = DiscreteLaplaceLaw | RoundedGaussianLaw
+_MARGIN = 1e-9  # Of probability: what is not listed, and all errors of floats, are far below it.
+_LISTED = 1 << 13
+_ROOM = 1e-7
+_FINE = 1 << 20  # To how many parts of itself a half width that is not whole is found.
+
+
+def reach_of_sum(terms: Sequence[tuple[Fraction, NumberNoise]], confidence: Fraction) -> Fraction:
+    """Return a half width that encloses a weighted sum of independent noises with at least this probability.
+
+    It is the least one for one noise, and for two up to the margin; for more it is that of a box.
+    """
+    there = [(abs(weight), one) for weight, one in terms if weight]
+    if len(there) == 2:
+        (a, one), (b, other) = sorted(there, key=lambda term: _combined_spread(term[1].law))
+        slack = a * one.slack + b * other.slack
+        return _of_two(a * one.unit, one.law, b * other.unit, other.law, confidence) + slack
+    each = 1 - (1 - confidence) / max(1, len(there))
+    return sum((weight * one.reach(each) for weight, one in there), Fraction(0))
+
+
+def _combined_spread(law: NoiseLaw) -> float:
+    return float(law.scale) if isinstance(law, DiscreteLaplaceLaw) else math.sqrt(law.variance)
+
+
+@lru_cache(4096)
+def _of_two(a: Fraction, x: NoiseLaw, b: Fraction, y: NoiseLaw, confidence: Fraction) -> Fraction:
+    """Search the least t with P[|a X + b Y| > t] <= 1 - confidence; whole if both weights are."""
+    allowed = float(1 - confidence) - _MARGIN
+    whole = a.denominator == b.denominator == 1
+    grain = Fraction(1) if whole else max(a, b) / _FINE
+    outside = _outside(up(a / grain), x, up(b / grain), y, room=0.0 if whole else _ROOM)
+    high = 1
+    while outside(high) > allowed:
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if outside(middle) <= allowed else (middle, high)
+    return high * grain + (0 if _reach(x) < _LISTED else b)
+
+
+def _outside(a: float, x: NoiseLaw, b: float, y: NoiseLaw, *, room: float) -> Callable[[int], float]:
+    """Return a function that bounds P[|a X + b Y| > t]; `room` is more than floats are off by near whole numbers."""
+    places, masses = _listed(x)
+    upper_y = _survival(y)
+
+    def outside(t: int) -> float:
+        near, far = (t - a * places) / b, (t + a * places) / b
+        return float(masses @ (upper_y(np.floor(near - room)) + upper_y(np.floor(far - room))))
+
+    return outside
+
+
+def _listed(law: NoiseLaw) -> tuple[Floats, Floats]:
+    """List sizes of noise with their chances, both signs together: zero, then buckets by their far ends."""
+    survival, reach = _survival(law), _reach(law)
+    ends = np.arange(reach + 1.0) if reach < _LISTED else np.unique(np.rint(np.linspace(0, reach, _LISTED)))
+    beyond = survival(ends)
+    masses = np.concatenate(([1 - 2 * beyond[0]], 2 * (beyond[:-1] - beyond[1:])))
+    return ends, masses
+
+
+def _reach(law: NoiseLaw) -> int:
+    """Return how far noise is listed; less than 1e-11 lies beyond."""
+    return (
+        math.ceil(26 * _combined_spread(law)) + 26
+        if isinstance(law, DiscreteLaplaceLaw)
+        else math.ceil(7 * _combined_spread(law)) + 2
+    )
+
+
+def _survival(law: NoiseLaw) -> Callable[[Floats], Floats]:
+    """Return P[X > k] for arrays of whole numbers."""
+    if isinstance(law, DiscreteLaplaceLaw):
+        rate = 1 / float(law.scale)
+        whole = 1 + math.exp(-rate)
+
+        def laplace(k: Floats) -> Floats:
+            tail = np.exp(-rate * np.where(k >= 0, k + 1, -k)) / whole
+            return np.where(k >= 0, tail, 1 - tail)
+
+        return laplace
+    from scipy.special import ndtr
+
+    sigma = math.sqrt(law.variance)
+
+    def gaussian(k: Floats) -> Any:
+        return ndtr(-(k + 0.5) / sigma)
+
+    return gaussian
+
+
+# --- predicted: How far off an answer will be, before anything is read. ---
+
+
+def needs_rows(draft: PlanDraft, output: OutputColumn) -> bool:
+    """Whether the error of a column depends on how many rows a group has."""
+    return isinstance(output.value, ReleasedMeasure) and isinstance(
+        draft.recipes[output.value.measure], (Averaged, SpreadTerm)
+    )
+
+
+def predicted(draft: PlanDraft, output: OutputColumn, rows: int | None) -> Fraction | None:
+    """Return the ± of a column, exactly for counts and sums; for means an upper bound in a group of so many rows."""
+    if not isinstance(output.value, ReleasedMeasure):
+        return None
+    recipe, confidence = draft.recipes[output.value.measure], draft.spend.confidence
+    match recipe:
+        case CountTerm():
+            return reach_of_sum(counted_terms(draft, recipe), confidence)
+        case Added():
+            return _predicted_added(draft, recipe, confidence)
+        case Averaged():
+            return None if rows is None else _predicted_averaged(draft, recipe, output.name, rows)
+        case SpreadTerm():
+            return None if rows is None else _predicted_spread(draft, recipe, output.name, rows)
+        case Picked():
+            return None
+
+
+def _predicted_added(draft: PlanDraft, recipe: Added, confidence: Fraction) -> Fraction:
+    terms = [(Fraction(1), noise_of(draft, recipe.total))]
+    if recipe.count is not None:
+        terms.append((Fraction(recipe.centre), noise_of(draft, recipe.count)))
+    return recipe.grid.step * reach_of_sum(terms, confidence)
+
+
+def _predicted_averaged(draft: PlanDraft, recipe: Averaged, name: str, rows: int) -> Fraction:
+    """The noise of (sum - mean * count) over n; the mean is at most the reach away from the centre."""
+    away: Fraction = Fraction(reach_of(recipe.grid, recipe.centre))
+    if name in draft.spend.sizes:
+        away = min(away, abs(draft.spend.sizes[name] / recipe.grid.step - recipe.centre))
+    terms = [(Fraction(1), noise_of(draft, recipe.total)), (away, noise_of(draft, recipe.count))]
+    return recipe.grid.step * reach_of_sum(terms, draft.spend.confidence) / rows
+
+
+def _predicted_spread(draft: PlanDraft, recipe: SpreadTerm, name: str, rows: int) -> Fraction:
+    """To first order in the noise, at the largest mean of squares and the largest mean."""
+    away = Fraction(reach_of(recipe.grid, recipe.centre))
+    terms = [
+        (Fraction(1), noise_of(draft, recipe.squares)),
+        (2 * away, noise_of(draft, recipe.total)),
+        (away**2, noise_of(draft, recipe.count)),
+    ]
+    reach = reach_of_sum(terms, draft.spend.confidence) / rows
+    variance = recipe.grid.step**2 * reach
+    if not recipe.root:
+        return variance
+    # If v moves by e, its root moves by at most the root of |e|, and by at most |e| over the root of v.
+    moved = Fraction(up(variance) ** 0.5)
+    return min(moved, variance / draft.spend.sizes[name]) if name in draft.spend.sizes else moved

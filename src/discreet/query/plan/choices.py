@@ -1,0 +1,120 @@
+"""Choosing one value in every group: quantiles and modes of what was kept of each unit."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.mechanisms.exponential import worst_case_shortfall
+from discreet.mechanisms.order_statistics import Ranked, SortedRun
+from discreet.mechanisms.quantile import Quantile
+from discreet.mechanisms.text import significant_up
+from discreet.privacy.relation import Relation
+from discreet.query.bounding import Values as Kept
+from discreet.query.plan.draft import ModePick, Number, PlanDraft, QuantilePick, TallySpec
+from discreet.query.plan.noise_plan import Chooser
+from discreet.query.results.columns import ExactNumbers, Values
+
+__all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
+
+
+def quantile_of(draft: PlanDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
+    """Return the mechanism for one row: a unit's M rows of a group move a score M times as far, so epsilon is divided.
+
+    The rank error of every point moves by at most M max(q, 1 - q); then the scaled scores of neighbours differ by
+    amounts that span at most the chooser's epsilon. [MT07, Smi11]
+    """
+    return Quantile(
+        quantile=pick.quantile,
+        epsilon=chooser.epsilon / draft.max_rows,
+        grid=pick.grid,
+        relation=Relation.ADD_REMOVE,
+    )
+
+
+def pick(draft: PlanDraft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
+    """Choose in every shown group."""
+    asked, chooser = draft.picks[place], draft.choosers[place]
+    if isinstance(asked, ModePick):
+        chosen = [_mode(draft, asked, chooser, kept.of(group)) for group in groups.tolist()]
+        return tuple(asked.candidates[one] for one in chosen)
+    mechanism = quantile_of(draft, asked, chooser)
+    points = [_quantile(mechanism, kept.of(group)) for group in groups.tolist()]
+    return ExactNumbers(np.array(points, dtype=np.int64), step=asked.grid.step)
+
+
+def _quantile(mechanism: Quantile, indices: NDArray[np.int64]) -> int:
+    """Choose a grid point; the values are sorted and on the grid already."""
+    ranked = Ranked(indices, mechanism.grid.first, mechanism.grid.last, _sorted=[SortedRun(1, indices)])
+    return int(mechanism.release(cast(Any, ranked)).value / mechanism.grid.step)
+
+
+def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Count each candidate; what is none of them is not counted. This is private."""
+    places = np.array(asked.places, dtype=np.int64)
+    left, right = np.searchsorted(indices, places, "left"), np.searchsorted(indices, places, "right")
+    return np.asarray(right - left, np.int64)
+
+
+def mode_factor(draft: PlanDraft, chooser: Chooser) -> Fraction:
+    """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M."""
+    return chooser.epsilon / draft.max_rows
+
+
+def _mode(draft: PlanDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
+    """Choose a candidate."""
+    scores: Any = mode_scores(asked, indices)
+    factor = mode_factor(draft, chooser)
+    if chooser.flips:
+        return noise.permute_and_flip(scores, factor=factor)
+    return noise.categorical(scores, factor=factor)
+
+
+def reason(draft: PlanDraft, place: int) -> str:
+    """Say why a choice has no ±, what is known of its error from public facts, and what it is of an empty group."""
+    return f"{_error(draft, place)}; {_of_nothing(draft, place)}"
+
+
+def counted_beside(draft: PlanDraft, place: int) -> int | None:
+    """Find a number that counts the values of a choice, or else the rows or units of its group."""
+    column = draft.columns[draft.picks[place].column].expression
+
+    def rank(number: Number) -> int | None:
+        if number.tallying is TallySpec.COUNT and number.column is not None:
+            return 0 if draft.columns[number.column].expression == column else None
+        return {TallySpec.ROWS: 1, TallySpec.UNITS: 2}.get(number.tallying)
+
+    ranked = [(rank(number), at) for at, number in enumerate(draft.numbers)]
+    return min(((found, at) for found, at in ranked if found is not None), default=(0, None))[1]
+
+
+def counts_its_values(draft: PlanDraft, place: int) -> bool:
+    """Tell whether the count beside a choice counts its values, and not rows whose value may be NULL."""
+    at = counted_beside(draft, place)
+    values = draft.columns[draft.picks[place].column].expression
+    return at is not None and (draft.numbers[at].tallying is TallySpec.COUNT or not values.facts.nullable)
+
+
+def _of_nothing(draft: PlanDraft, place: int) -> str:
+    if counted_beside(draft, place) is None:
+        return (
+            "of a group without values it is arbitrary, which nothing here tells: ask for a COUNT beside it, and it is "
+            "NULL where the group may be empty"
+        )
+    said = "it is NULL where the count beside it does not tell that the group has rows"
+    return said if counts_its_values(draft, place) else f"{said}; where all values of its rows are NULL it is arbitrary"
+
+
+def _error(draft: PlanDraft, place: int) -> str:
+    asked, chooser = draft.picks[place], draft.choosers[place]
+    confidence = draft.spend.confidence
+    if isinstance(asked, QuantilePick):
+        off = significant_up(quantile_of(draft, asked, chooser).rank_error(confidence))
+        return f"how far the value is off depends on the data; its rank is off by at most {off} rows"
+    factor = mode_factor(draft, chooser)
+    off = significant_up(worst_case_shortfall(factor=factor, candidates=len(asked.candidates), confidence=confidence))
+    return f"a choice has none; the most frequent value has at most {off} rows more than the chosen one"

@@ -1,0 +1,272 @@
+"""How a query will be answered, before anything is spent, and the notes that go with an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from html import escape
+from typing import final
+
+from discreet.mechanisms.text import plain, significant_up
+from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names
+from discreet.query.column_types import Kind
+from discreet.query.engine import StageColumn
+from discreet.query.plan.answers import needs_rows, predicted
+from discreet.query.plan.choices import counted_beside, counts_its_values, reason
+from discreet.query.plan.draft import (
+    Added,
+    Averaged,
+    CountTerm,
+    Number,
+    Picked,
+    PlanDraft,
+    QuantilePick,
+    Recipe,
+    SpreadTerm,
+    TallySpec,
+)
+from discreet.query.plan.measurements import plain_value
+from discreet.query.plan.postprocessing import measures_in
+
+__all__ = ["Explanation", "explain", "notes"]
+
+# --- explain: How a question will be answered, before anything is spent: for people, and as JSON. ---
+
+
+_TYPICAL = 1000  # Rows of a group in a statement that depends on them.
+_WORDS = {
+    TallySpec.ROWS: "rows",
+    TallySpec.UNITS: "units",
+    TallySpec.COUNT: "values",
+    TallySpec.NULLS: "NULLs",
+    TallySpec.TOTAL: "sum",
+    TallySpec.SQUARES: "sum of squares",
+    TallySpec.DISTINCT: "distinct values",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Explanation:
+    """Facts by name, in the order in which people want them. All of it is public."""
+
+    facts: tuple[tuple[str, str], ...]
+    errors: tuple[tuple[str, str], ...]  # by column
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        pairs = (*self.facts, *self.errors)
+        width = max(len(name) for name, _ in pairs)
+        return "\n".join([*(f"{name:<{width}}  {text}" for name, text in pairs), *(f"· {note}" for note in self.notes)])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_json(self) -> str:
+        """Write everything as one JSON object."""
+        document = {"facts": dict(self.facts), "errors": dict(self.errors), "notes": list(self.notes)}
+        return json.dumps(document, ensure_ascii=False)
+
+    def _repr_html_(self) -> str:
+        pairs = (*self.facts, *self.errors)
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in pairs)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return f"<table>{rows}</table><ul>{notes}</ul>"
+
+
+def explain(draft: PlanDraft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
+    """Say what it costs, whom it protects, and how far off every column will be."""
+    facts = [("price", cost), ("protects", _protects(draft)), *_groups(draft)]
+    if left is not None:
+        facts.append(("budget left", left))
+    measured = [output for output in draft.question.outputs if any(True for _ in measures_in(output.value))]
+    errors = tuple((output.name, _error(draft, output)) for output in measured)
+    return Explanation(facts=tuple(facts), errors=errors, notes=notes)
+
+
+def _protects(draft: PlanDraft) -> str:
+    unit = draft.catalogue.unit
+    return "each row" if unit.is_row else f"each {unit.column} with all its rows"
+
+
+def _groups(draft: PlanDraft) -> list[tuple[str, str]]:
+    assert draft.noising is not None
+    selection = draft.noising.selection
+    if selection is None:
+        return [("groups", f"{draft.groups:,}, all of them public")] if draft.question.keys else []
+    least = selection.reliable_count()
+    return [("groups", f"hidden unless units + noise > {selection.threshold}; {least} units are shown with 95 %")]
+
+
+def _error(draft: PlanDraft, output: OutputColumn) -> str:
+    """Say how far off a column will be, and by which noise."""
+    if not isinstance(output.value, ReleasedMeasure):
+        return "± follows from the released values it is computed from"
+    recipe, rows = draft.recipes[output.value.measure], draft.spend.expected or _TYPICAL
+    if isinstance(recipe, Picked):
+        return f"no ±: {reason(draft, recipe.pick)}; {_choice(draft, recipe)}"
+    off = predicted(draft, output, rows)
+    assert off is not None
+    written = f"± {significant_up(off)}"
+    how_far = (
+        f"up to {written} if a group has {rows:,} rows" if needs_rows(draft, output) else f"{written} {_sure(draft)}"
+    )
+    return f"{how_far}; {_noise(draft, recipe)}"
+
+
+def _sure(draft: PlanDraft) -> str:
+    return f"with {plain(draft.spend.confidence * 100)} % confidence"
+
+
+def _choice(draft: PlanDraft, recipe: Picked) -> str:
+    if isinstance(draft.picks[recipe.pick], QuantilePick) or not draft.choosers[recipe.pick].flips:
+        return "exponential mechanism"
+    return "permute-and-flip"
+
+
+def _noise(draft: PlanDraft, recipe: Recipe) -> str:
+    """Name the noise of the numbers behind an answer, with standard deviations as people count."""
+    assert draft.noising is not None
+    law = "rounded Gaussian noise" if draft.noising.gaussian else "discrete Laplace noise"
+    numbers = [f"{_WORDS[draft.numbers[place].tallying]} (sd {_deviation(draft, place)})" for place in _places(recipe)]
+    return f"{law} on {' and '.join([', '.join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)}"
+
+
+def _places(recipe: Recipe) -> list[int]:
+    match recipe:
+        case CountTerm():
+            places = [recipe.number, recipe.also]
+        case Added() | Averaged():
+            places = [recipe.total, recipe.count]
+        case SpreadTerm():
+            places = [recipe.squares, recipe.total, recipe.count]
+        case Picked():
+            places = []
+    return [place for place in places if place is not None]
+
+
+def _deviation(draft: PlanDraft, place: int) -> str:
+    assert draft.noising is not None
+    one = draft.noising.numbers[place]
+    return significant_up(Fraction(one.law.standard_deviation) * one.unit * _step(draft, draft.numbers[place]))
+
+
+def _step(draft: PlanDraft, number: Number) -> Fraction:
+    grid = None if number.column is None else draft.columns[number.column].grid
+    if grid is None or number.tallying not in (TallySpec.TOTAL, TallySpec.SQUARES):
+        return Fraction(1)
+    return grid.step if number.tallying is TallySpec.TOTAL else grid.step**2
+
+
+# --- notes: What a reader of an answer should know, as parameters: never how many rows or groups they touched. ---
+
+
+_MANY = 10**9  # Rows of a group, where nobody says how many to expect.
+_IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
+
+
+def notes(draft: PlanDraft) -> tuple[str, ...]:
+    """Write all notes of a plan."""
+    written = (*_limits(draft), *_threshold(draft), *_clamps(draft), *_statistics(draft), *_after(draft))
+    return tuple(dict.fromkeys(written))
+
+
+def _limits(draft: PlanDraft) -> Iterator[str]:
+    unit = draft.catalogue.unit
+    if unit.is_row:
+        return
+    groups = (
+        f"in at most {draft.max_groups} group{'s' if draft.max_groups > 1 else ''}, " if draft.question.keys else ""
+    )
+    rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
+    where = " in each" if groups else ""
+    yield (
+        f"each {unit.column} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
+        f"without {unit.column} are left out"
+    )
+
+
+def _threshold(draft: PlanDraft) -> Iterator[str]:
+    selection = None if draft.noising is None else draft.noising.selection
+    if selection is None:
+        if draft.question.keys:
+            yield "all public groups are listed, empty ones too; rows of other groups are left out"
+        return
+    usually = selection.reliable_count()
+    yield (
+        f"groups are shown if their number of units plus noise exceeds {selection.threshold}: those of fewer than "
+        f"about {usually} units are usually hidden. The noise of that choice is drawn apart from the noise of the "
+        "values, so intervals of shown groups hold as they are"
+    )
+
+
+def _clamps(draft: PlanDraft) -> Iterator[str]:
+    for column in draft.columns:
+        if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
+            yield _clamp(column, column_names(draft.question.source), draft.spend.expected or _MANY)
+
+
+def _clamp(column: StageColumn, names: Mapping[str, str], rows: int) -> str:
+    grid, kind = column.grid, column.expression.facts.kind
+    assert grid is not None
+    name = names.get(column.expression.name) if isinstance(column.expression, Field) else None
+    name = name or "a computed value"
+    if kind.is_time:
+        low, high = plain_value(grid.low, kind), plain_value(grid.high, kind)
+        return f"{name} is clamped to {low} … {high}; NULL is left out"
+    step = "" if grid.step == 1 and kind is not Kind.REAL else f" and counted in steps of {significant_up(grid.step)}"
+    clamped = f"{name} is clamped to {plain(grid.low)} … {plain(grid.high)}{step}"
+    return f"{clamped}{_rounding(column, rows)}; NULL is left out"
+
+
+def _rounding(column: StageColumn, rows: int) -> str:
+    """Say what rounding to the grid does, where values need not lie on it: half a step a value, n halves for n rows."""
+    grid, kind = column.grid, column.expression.facts.kind
+    assert grid is not None
+    if kind is not Kind.REAL and grid.step <= 1:
+        return ""
+    half = grid.step / 2
+    if not (column.wants.total or column.wants.squares):
+        return f", which moves a value by at most {significant_up(half)}"
+    many = f"{rows:,}" if rows < _MANY else "10^9"
+    return f", which moves a sum of {many} rows by at most {significant_up(half * rows)}"
+
+
+def _statistics(draft: PlanDraft) -> Iterator[str]:
+    for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
+        if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
+            yield (
+                f"{_called(measure)} is the mean of rows, of which a unit has up to {draft.max_rows} in a group; for "
+                "the mean of each unit's mean, average a sub-query that groups by the unit"
+            )
+        if isinstance(recipe, Picked):
+            yield from _picked(draft, measure, recipe)
+        if measure.statistic is Statistic.DISTINCT:
+            yield f"{_called(measure)} counts the distinct values among the rows that were kept"
+
+
+def _picked(draft: PlanDraft, measure: Measure, recipe: Picked) -> Iterator[str]:
+    if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
+        yield (
+            f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
+        )
+    if counted_beside(draft, recipe.pick) is None:
+        yield f"{_called(measure)} of a group without values is an arbitrary value: ask for a COUNT beside it"
+    else:
+        yield f"{_called(measure)} is NULL where the released count does not rule out that a group is empty"
+        if not counts_its_values(draft, recipe.pick):
+            yield f"{_called(measure)} of rows whose values are all NULL is arbitrary: COUNT the same values beside it"
+
+
+def _called(measure: Measure) -> str:
+    return measure.called or _IN_SQL.get(measure.statistic, measure.statistic.name)
+
+
+def _after(draft: PlanDraft) -> Iterator[str]:
+    if draft.question.having is not None or draft.question.limit is not None:
+        yield (
+            "rows were picked by HAVING or LIMIT on released values: the intervals do not account for that, and the "
+            "picked ones are off more often than the confidence says"
+        )

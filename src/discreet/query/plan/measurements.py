@@ -1,0 +1,384 @@
+"""Pass: what is measured, on which grid, and how much one unit changes it. What is shared is paid once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from fractions import Fraction
+from math import ceil, floor
+from typing import TypeVar, final
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.mechanisms.grid import Grid
+from discreet.query.ast import Expression, Measure, Statistic
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import StageColumn, Wants
+from discreet.query.plan.draft import (
+    Added,
+    Averaged,
+    CountTerm,
+    ModePick,
+    Number,
+    Pick,
+    Picked,
+    PlanDraft,
+    QuantilePick,
+    Recipe,
+    SpreadTerm,
+    TallySpec,
+)
+
+__all__ = ["bound_changes", "change", "choose_measurements", "grid_of", "plain_value", "reach_of"]
+
+# --- measurements: Pass: what is measured. Statistics that need the same number share it, and it is paid once. ---
+
+
+_ABOUT_A_COUNT = (Statistic.COUNT, Statistic.MEAN, Statistic.VARIANCE, Statistic.DEVIATION)
+_MOST_CANDIDATES = 100_000
+_EPOCH = datetime(1970, 1, 1)
+T = TypeVar("T")
+
+
+def choose_measurements(draft: PlanDraft) -> PlanDraft:
+    """Find the numbers and choices behind all measures, each of them once."""
+    work = _MeasurementLists(draft)
+    recipes = tuple(work.recipe(measure) for measure in draft.question.measures)
+    if not (work.numbers or work.picks or draft.groups is None):
+        raise Refused("nothing is measured: ask for at least one aggregate such as COUNT(*)")
+    return replace(
+        draft, columns=tuple(work.columns), numbers=tuple(work.numbers), picks=tuple(work.picks), recipes=recipes
+    )
+
+
+@final
+@dataclass(slots=True)
+class _MeasurementLists:
+    """Lists that grow while the measures are gone through; it does not outlive the pass."""
+
+    draft: PlanDraft
+    columns: list[StageColumn] = field(default_factory=list)
+    numbers: list[Number] = field(default_factory=list)
+    picks: list[Pick] = field(default_factory=list)
+
+    def recipe(self, measure: Measure) -> Recipe:
+        match measure.statistic:
+            case Statistic.ROWS:
+                return self._rows()
+            case Statistic.UNITS:
+                return CountTerm(self._units())
+            case Statistic.COUNT:
+                return CountTerm(self._count(_argument(measure)))
+            case Statistic.DISTINCT:
+                column = self._column(_argument(measure), Wants(distinct=True))
+                return CountTerm(self._number(Number(TallySpec.DISTINCT, column)))
+            case Statistic.SUM:
+                return self._sum(measure)
+            case Statistic.MEAN:
+                return self._mean(measure)
+            case Statistic.VARIANCE | Statistic.DEVIATION:
+                return self._spread(measure)
+            case Statistic.QUANTILE:
+                return self._quantile(measure)
+            case Statistic.MODE:
+                return self._mode(measure)
+
+    def _rows(self) -> Recipe:
+        """Count rows; beside a count of values, as values and NULLs.
+
+        A row is one or the other, so that both are paid like one, where rows and values would be paid twice.
+        """
+        argument = self._counted_beside_rows()
+        if argument is None:
+            return CountTerm(self._number(Number(TallySpec.ROWS)))
+        count = self._count(argument)
+        return CountTerm(count, self._number(Number(TallySpec.NULLS, self.numbers[count].column)))
+
+    def _counted_beside_rows(self) -> Expression | None:
+        """Find values that are counted, may be NULL, and so are not the rows; None if rows are needed by themselves."""
+        counted = [m.argument for m in self.draft.question.measures if m.statistic in _ABOUT_A_COUNT]
+        units = any(m.statistic is Statistic.UNITS for m in self.draft.question.measures)
+        if any(e is not None and not e.facts.nullable for e in counted) or (units and self.draft.max_rows == 1):
+            return None
+        return next((e for e in counted if e is not None), None)
+
+    def _units(self) -> int:
+        # With one row a group at most, rows are units.
+        return self._number(Number(TallySpec.ROWS if self.draft.max_rows == 1 else TallySpec.UNITS))
+
+    def _count(self, argument: Expression) -> int:
+        if not argument.facts.nullable:
+            return self._number(Number(TallySpec.ROWS))
+        for place, column in enumerate(self.columns):
+            if column.expression == argument and column.members is None:
+                return self._number(Number(TallySpec.COUNT, place))
+        return self._number(Number(TallySpec.COUNT, self._column(argument, Wants())))
+
+    def _sum(self, measure: Measure) -> Recipe:
+        """Add up about the centre if a count is paid anyway, else about zero.
+
+        With reach A about the centre c, and noise of equal shares, the squared errors are as c^2 + A^2 to (|c| + A)^2
+        where the count is there, and as (|c|^(2/3) + A^(2/3))^3 to (|c| + A)^2 where it would have to be paid.
+        """
+        argument = _argument(measure)
+        if not self._is_counted(argument):
+            grid = grid_of(argument.facts, centred=False, called=_called(measure))
+            return Added(self._total(argument, grid, 0), None, grid, 0)
+        grid = grid_of(argument.facts, centred=True, called=_called(measure))
+        total = self._total(argument, grid, grid.middle)
+        count = self._count(argument) if grid.middle else None
+        return Added(total, count, grid, grid.middle)
+
+    def _mean(self, measure: Measure) -> Recipe:
+        argument = _argument(measure)
+        grid = grid_of(argument.facts, centred=True, called=_called(measure))
+        total = self._total(argument, grid, grid.middle)
+        return Averaged(total, self._count(argument), grid, grid.middle)
+
+    def _spread(self, measure: Measure) -> Recipe:
+        argument = _argument(measure)
+        grid = grid_of(argument.facts, centred=True, called=_called(measure))
+        total = self._total(argument, grid, grid.middle)
+        fold = reach_of(grid, grid.middle) ** 2 // 2
+        column = self._column(argument, Wants(squares=True), grid=grid, centre=grid.middle)
+        squares = self._number(Number(TallySpec.SQUARES, column, fold))
+        root = measure.statistic is Statistic.DEVIATION
+        count = self._count(argument)
+        return SpreadTerm(squares, total, count, grid, grid.middle, fold, measure.sample, root)
+
+    def _quantile(self, measure: Measure) -> Recipe:
+        if measure.quantile is None or not 0 <= measure.quantile <= 1:
+            raise InvalidParameter("a quantile must lie between 0 and 1")
+        argument = _argument(measure)
+        grid = grid_of(argument.facts, centred=False, called=_called(measure), picked=True)
+        column = self._column(argument, Wants(values=True), grid=grid)
+        return Picked(self._pick(QuantilePick(column, measure.quantile, grid)))
+
+    def _mode(self, measure: Measure) -> Recipe:
+        argument = _argument(measure)
+        facts = argument.facts
+        if facts.kind is Kind.TEXT:
+            if facts.members is None:
+                raise Refused("MODE chooses among public values: declare the column with dp.categories([...])")
+            _check_candidates(facts.members)
+            column = self._column(argument, Wants(values=True), members=facts.members)
+            return Picked(self._pick(ModePick(column, facts.members, tuple(range(len(facts.members))))))
+        grid = grid_of(facts, centred=False, called=_called(measure), picked=True)
+        places = _candidate_places(grid, facts.members)
+        _check_candidates(places)
+        column = self._column(argument, Wants(values=True), grid=grid)
+        values: tuple[Hashable, ...] = tuple(plain_value(place * grid.step, facts.kind) for place in places)
+        return Picked(self._pick(ModePick(column, values, places)))
+
+    def _total(self, argument: Expression, grid: Grid, centre: int) -> int:
+        column = self._column(argument, Wants(total=True), grid=grid, centre=centre)
+        return self._number(Number(TallySpec.TOTAL, column))
+
+    def _is_counted(self, argument: Expression) -> bool:
+        """Whether some measure pays for a count of these values."""
+        measures = self.draft.question.measures
+        if any(other.statistic in _ABOUT_A_COUNT and other.argument == argument for other in measures):
+            return True
+        rows = any(other.statistic is Statistic.ROWS for other in measures)
+        return rows and not argument.facts.nullable
+
+    def _number(self, number: Number) -> int:
+        return _place(self.numbers, number)
+
+    def _pick(self, pick: Pick) -> int:
+        return _place(self.picks, pick)
+
+    def _column(
+        self,
+        expression: Expression,
+        wants: Wants,
+        *,
+        grid: Grid | None = None,
+        centre: int = 0,
+        members: tuple[Hashable, ...] | None = None,
+    ) -> int:
+        """Find or add a column of the stage; one that is placed the same way wants a little more."""
+        for place, column in enumerate(self.columns):
+            if (column.expression, column.grid, column.centre, column.members) == (expression, grid, centre, members):
+                self.columns[place] = replace(column, wants=_both(column.wants, wants))
+                return place
+            if grid is not None and column == StageColumn(expression=expression, wants=Wants()):
+                # It was only counted, and is counted as well once it is on a grid.
+                self.columns[place] = replace(column, wants=wants, grid=grid, centre=centre)
+                return place
+        self.columns.append(StageColumn(expression=expression, wants=wants, grid=grid, centre=centre, members=members))
+        return len(self.columns) - 1
+
+
+def _place(items: list[T], item: T) -> int:
+    if item not in items:
+        items.append(item)
+    return items.index(item)
+
+
+def _both(one: Wants, other: Wants) -> Wants:
+    return Wants(
+        total=one.total or other.total,
+        squares=one.squares or other.squares,
+        distinct=one.distinct or other.distinct,
+        values=one.values or other.values,
+    )
+
+
+def _argument(measure: Measure) -> Expression:
+    if measure.argument is None:
+        raise InvalidParameter(f"{measure.statistic.value} needs an argument")
+    return measure.argument
+
+
+def _called(measure: Measure) -> str:
+    return measure.called or measure.statistic.name
+
+
+def _check_candidates(candidates: tuple[Hashable, ...]) -> None:
+    if not candidates:
+        raise Refused(
+            "MODE has nothing to choose among: by its declaration this is NULL for every row",
+            reason="it would be paid for, and nothing could be told",
+            way_out="name a column, or a condition that declared values can meet",
+        )
+
+
+def _candidate_places(grid: Grid, members: tuple[Hashable, ...] | None) -> tuple[int, ...]:
+    """List the grid points that a mode is chosen among."""
+    if members is not None:
+        return tuple(sorted({grid.index(member) for member in members}))
+    if grid.width >= _MOST_CANDIDATES:
+        raise Refused(
+            f"MODE would choose among {grid.width + 1:,} values, more than {_MOST_CANDIDATES:,}: declare "
+            "dp.categories([...]), tighter bounds or a coarser step, or bucket the values"
+        )
+    return tuple(range(grid.first, grid.last + 1))
+
+
+def plain_value(value: Fraction, kind: Kind) -> Hashable:
+    """Return a number as people know values of this kind."""
+    match kind:
+        case Kind.BOOLEAN:
+            return bool(value)
+        case Kind.INTEGER:
+            return int(value) if value.denominator == 1 else value
+        case Kind.DATE:
+            return _EPOCH.date() + timedelta(days=round(value))
+        case Kind.TIMESTAMP:
+            return _EPOCH + timedelta(microseconds=round(value))
+        case Kind.REAL | Kind.TEXT | Kind.UNDECLARED | Kind.IDENTITY:
+            return value
+
+
+# --- grids: The grid on which the argument of a measure is counted: from its facts alone. ---
+
+
+_FINE = 1 << 40  # Steps from bound to bound of what is added up, at least: even 10^9 rows round far below noise.
+_PICKED = 10**6  # Steps of what is picked, at least: a pick's error grows with the logarithm of their number.
+_LARGEST = 1 << 50  # Of an index, up or down; a grid takes four times as many.
+_WIDEST = 1 << 40  # Steps from bound to bound of whole numbers.
+_FEW = 64  # Steps; with so few, half a step beside the middle would be noise that can be spared.
+
+
+def grid_of(facts: ExpressionFacts, *, centred: bool, called: str, picked: bool = False) -> Grid:
+    """Return the grid of a bounded expression; bounds that are no multiples of the step are moved outwards.
+
+    With an odd number of steps no grid point is in the middle. Where it is centred and steps are few, half steps are
+    counted, which halves the reach of a truth value. Reals that are `picked` from have a coarser default.
+    """
+    low, high = _bounds(facts, called)
+    step = _step(facts, low, high, _PICKED if picked else _FINE)
+    first, last = _ends(low, high, step)
+    if centred and (first + last) % 2 and last - first <= _FEW:
+        step, first, last = step / 2, 2 * first, 2 * last
+    return Grid(low=first * step, high=last * step, step=step, default=first * step)
+
+
+def _bounds(facts: ExpressionFacts, called: str) -> tuple[Fraction, Fraction]:
+    if facts.kind is Kind.BOOLEAN:
+        return Fraction(0), Fraction(1)
+    if facts.kind is Kind.TEXT:
+        raise Refused(f"{called} of text is not defined: ask it of numbers")
+    if facts.low is None or facts.high is None:
+        raise Refused(
+            f"{called} needs bounds, or one person could change it by any amount: declare the column with "
+            "dp.between(low, high), or clamp it with LEAST and GREATEST"
+        )
+    return facts.low, facts.high
+
+
+def _ends(low: Fraction, high: Fraction, step: Fraction) -> tuple[int, int]:
+    first, last = floor(low / step), ceil(high / step)
+    if first < last:
+        return first, last
+    # A constant: from zero to it, so that what one row adds is not overrated.
+    first, last = min(first, 0), max(last, 0)
+    return first, max(last, first + 1)
+
+
+def _step(facts: ExpressionFacts, low: Fraction, high: Fraction, fine: int) -> Fraction:
+    width = high - low
+    if facts.step is not None:
+        step = facts.step
+    elif facts.kind is Kind.TIMESTAMP:
+        step = Fraction(next((size for size in (10**6, 1000) if size * _PICKED <= width), 1))
+    elif facts.kind is Kind.REAL:
+        step = _power_below(width / fine) if width else Fraction(1, _PICKED)
+    else:
+        step = 10 * _power_below(width / _WIDEST) if width > _WIDEST else Fraction(1)
+    while max(abs(low), abs(high)) > _LARGEST * step:
+        step *= 10
+    return step
+
+
+def _power_below(size: Fraction) -> Fraction:
+    """Return the largest power of ten that is not above a positive number."""
+    guess = Fraction(10) ** (len(str(size.numerator)) - len(str(size.denominator)))
+    return guess if guess <= size else guess / 10
+
+
+def reach_of(grid: Grid, centre: int) -> int:
+    """Return how far a value is from the centre at most, in steps."""
+    return max(grid.last - centre, centre - grid.first)
+
+
+# --- sensitivities ---
+# Pass: how much one unit changes each number in one group, in grid steps. One rule for each way of adding up.
+#
+# A unit is in at most L groups of an answer, with at most M rows in each. A number that one unit changes by at most s
+# in
+# a group has the l1 sensitivity L s and the squared l2 sensitivity L s^2 over all groups; so s is all that is kept
+# here.
+
+
+def bound_changes(draft: PlanDraft) -> PlanDraft:
+    """Bound what one unit changes."""
+    return replace(draft, changes=tuple(change(draft, number) for number in draft.numbers))
+
+
+def change(draft: PlanDraft, number: Number) -> int:
+    """Return the most that one unit's rows of one group add to a number, up or down; bounding picks them beforehand.
+
+    Theorem     What is kept of a unit depends on its own rows and fresh randomness only, so with one unit less the
+                others' rows stay as they are, and the difference is a sum over at most M rows. Each adds at most 1 to
+                a count, |x - c| to a total about c, and |(x - c)^2 - f| to a sum of squares less f each. Distinct
+                values lose at most one for each row that goes; units lose one. [DMNS06, WZLDSG20]
+    """
+    match number.tallying:
+        case TallySpec.UNITS:
+            return 1
+        case TallySpec.ROWS | TallySpec.COUNT | TallySpec.NULLS | TallySpec.DISTINCT:
+            return draft.max_rows
+        case TallySpec.TOTAL:
+            return draft.max_rows * _reach(draft, number)
+        case TallySpec.SQUARES:
+            # Squares lie between 0 and the square of the reach.
+            return draft.max_rows * max(number.fold, _reach(draft, number) ** 2 - number.fold)
+
+
+def _reach(draft: PlanDraft, number: Number) -> int:
+    assert number.column is not None
+    column = draft.columns[number.column]
+    assert column.grid is not None
+    return reach_of(column.grid, column.centre)

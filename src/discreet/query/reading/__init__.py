@@ -1,8 +1,0 @@
-"""From SQL to a question: an allow-list, facts by rule, and refusals that say where, why and what to do instead."""
-
-from __future__ import annotations
-
-from discreet.query.reading.options import PrivacyOptions
-from discreet.query.reading.reader import Reading, read
-
-__all__ = ["PrivacyOptions", "Reading", "read"]

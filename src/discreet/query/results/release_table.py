@@ -1,0 +1,351 @@
+"""The answer to a question: a table of private numbers, each with its error. Everything in it may be published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.text import decimal, decimal_up, places_for, plain
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.arrow_types import arrow_type
+from discreet.query.column_types import Kind
+from discreet.query.results import stored_table
+from discreet.query.results.columns import AnswerColumn, Cell, ExactNumbers, Values
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = ["ReleaseTable", "cell_text", "html", "plot", "shown", "text", "to_arrow"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ReleaseTable:
+    """Rows of released values.
+
+    `table["n"]` is a column and `table[0]` a row by names. Counts and sums are unbiased for the rows that are counted;
+    `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
+    bounded data, one cell at a time.
+    """
+
+    columns: tuple[AnswerColumn, ...]
+    rows_shown: int
+    notes: tuple[str, ...]
+    event: Event
+    relation: Relation
+    cost: str  # what was spent, in a few words
+    confidence: Fraction
+    is_tidy: bool = False
+
+    def __len__(self) -> int:
+        return self.rows_shown
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, which: int | str) -> Any:
+        if isinstance(which, str):
+            return self.column(which)
+        row = which + len(self) if which < 0 else which
+        if not 0 <= row < len(self):
+            raise IndexError("the table has fewer rows")
+        return {column.name: column[row] if column.measured else column[row].value for column in self.columns}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> AnswerColumn:
+        """Return a column by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidParameter(f"there is no column of this name; there are {', '.join(self.names)}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all rows by names: measured values as cells with ±, low and high, keys as they are."""
+        return list(self)
+
+    def single(self) -> Cell:
+        """Return the one measured value of a table of one row."""
+        measured = [column for column in self.columns if column.measured]
+        if len(self) != 1 or len(measured) != 1:
+            raise InvalidParameter("this table has more than one value, or none: name a row and a column")
+        return measured[0][0]
+
+    @property
+    def tidy(self) -> ReleaseTable:
+        """The same with values that could be exact answers: counts are whole and not negative. Free, but biased."""
+        return replace(self, columns=tuple(column.tidied() for column in self.columns), is_tidy=True)
+
+    def to_json(self) -> str:
+        """Write everything exactly; `from_json` reads it back, and writes the same text again."""
+        fields = {
+            "rows": self.rows_shown,
+            "notes": self.notes,
+            "event": self.event,
+            "relation": self.relation,
+            "cost": self.cost,
+            "confidence": self.confidence,
+            "is_tidy": self.is_tidy,
+        }
+        return stored_table.packed(fields, self.columns)
+
+    @classmethod
+    def from_json(cls, written: str) -> ReleaseTable:
+        """Read a table that `to_json` wrote."""
+        fields, columns = stored_table.unpacked(written)
+        rows = fields.pop("rows")
+        if any(len(column) != rows for column in columns):
+            raise InvalidParameter("this is no table that `to_json` wrote")
+        return cls(columns=columns, rows_shown=rows, **fields)
+
+    def to_arrow(self) -> pa.Table:
+        """Return an Arrow table; a measured column `n` comes with `n_plus_minus`, `n_low` and `n_high`."""
+        return to_arrow(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the same as a polars data frame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the same as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def plot(self, column: str | None = None, *, by: str | None = None, title: str | None = None) -> alt.LayerChart:
+        """Draw a measured column with its error bars, by a key."""
+        return plot(self, column, by=by, title=title)
+
+    def __repr__(self) -> str:
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
+# --- text: A table of answers as people read it: plain text and HTML. ---
+
+
+_SHOWN = 30  # Rows; the rest is counted.
+_LONGEST = 60  # Characters of a cell.
+
+
+def cell_text(cell: Cell) -> str:
+    """Write a value with its error."""
+    if not isinstance(cell.value, (int, Fraction)) or isinstance(cell.value, bool):
+        return _word(cell.value)
+    if cell.plus_minus is None:
+        return plain(cell.value)
+    places = places_for(cell.plus_minus, Fraction(cell.value))
+    return f"{decimal(cell.value, places)} ± {decimal_up(cell.plus_minus, places)}"
+
+
+def shown(column: AnswerColumn, row: int) -> str:
+    """Write a value of a column; keys as they are: 2020 is a year, not 2,020."""
+    cell = column[row]
+    whole = isinstance(cell.value, int) and not column.measured
+    return _word(cell.value) if whole else cell_text(cell)
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    written = value.isoformat() if isinstance(value, date) else str(value)
+    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+
+
+def text(table: ReleaseTable) -> str:
+    """Write a table with aligned columns, then what was spent and the notes."""
+    cells = [[shown(column, row) for column in table.columns] for row in range(min(len(table), _SHOWN))]
+    lines = _aligned([column.name for column in table.columns], cells, [_is_left(column) for column in table.columns])
+    more = [f"… {len(table) - _SHOWN:,} more rows"] if len(table) > _SHOWN else []
+    return "\n".join([*lines, *more, _footer(table), *(f"· {note}" for note in _remarks(table))])
+
+
+def _is_left(column: AnswerColumn) -> bool:
+    return not column.measured
+
+
+def _aligned(names: Sequence[str], cells: list[list[str]], left: list[bool]) -> list[str]:
+    widths = [max(len(_printable(name)), *(len(row[i]) for row in cells), 1) for i, name in enumerate(names)]
+    rows = [[_printable(name) for name in names], ["─" * width for width in widths], *cells]
+    return [
+        "  ".join(
+            _printable(cell).ljust(width) if to_left else _printable(cell).rjust(width)
+            for cell, width, to_left in zip(row, widths, left, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _printable(word: str) -> str:
+    """Replace what would break a line or steer a terminal."""
+    return "".join(letter if letter.isprintable() else "�" for letter in word)
+
+
+def _footer(table: ReleaseTable) -> str:
+    sure = f"± at {plain(table.confidence * 100)} %, " if any(column.has_interval for column in table.columns) else ""
+    return f"{sure}{table.cost}, {table.relation.value}"
+
+
+def _remarks(table: ReleaseTable) -> list[str]:
+    reasons = [f"{column.name}: no ±: {column.no_interval}" for column in table.columns if column.no_interval]
+    return [*reasons, *table.notes]
+
+
+def html(table: ReleaseTable) -> str:
+    """Write a table for notebooks; every name and value is escaped."""
+    head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
+    rows = "".join(_html_row(table, row) for row in range(min(len(table), _SHOWN)))
+    more = f"<p>… {len(table) - _SHOWN:,} more rows</p>" if len(table) > _SHOWN else ""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in _remarks(table))
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        f"<small>{escape(_footer(table))}</small><ul>{notes}</ul>"
+    )
+
+
+def _html_row(table: ReleaseTable, row: int) -> str:
+    cells = "".join(
+        f'<td style="text-align:{"left" if _is_left(column) else "right"}">{escape(shown(column, row))}</td>'
+        for column in table.columns
+    )
+    return f"<tr>{cells}</tr>"
+
+
+# --- plot: A picture of a table: measured values with their error bars. ---
+
+
+_MOST = 60  # Groups in a picture; more cannot be read.
+
+
+def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | None) -> alt.LayerChart:
+    """Draw one measured column; rows are named by the keys, or by one of them."""
+    from discreet import plots
+
+    column = _measured(table, name)
+    if not 0 < len(table) <= _MOST:
+        raise InvalidParameter(f"a picture shows from 1 to {_MOST} rows: use ORDER BY and LIMIT, or export the table")
+    cells = [column[row] for row in range(len(column))]
+    values = [float(cell.value) for cell in cells]
+    lows = [value if cell.low is None else float(cell.low) for value, cell in zip(values, cells, strict=True)]
+    highs = [value if cell.high is None else float(cell.high) for value, cell in zip(values, cells, strict=True)]
+    return plots.error_bars(_labels(table, by), values, lows, highs, across=column.name, title=title)
+
+
+def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:
+    if name is not None:
+        return table.column(name)
+    for column in table.columns:
+        if column.measured and column.has_interval:
+            return column
+    raise InvalidParameter("no column of this table has error bars: name the one to draw")
+
+
+def _labels(table: ReleaseTable, by: str | None) -> list[str]:
+    keys = [table.column(by)] if by is not None else [column for column in table.columns if not column.measured]
+    return [", ".join(shown(key, row) for key in keys) or "all" for row in range(len(table))]
+
+
+# --- frames: Tables of answers for other programs: Arrow, and through it polars and pandas. ---
+
+
+Series: TypeAlias = Values | tuple[Any, ...] | NDArray[Any]
+_LARGEST = (1 << 63) - 1
+
+
+def to_arrow(table: ReleaseTable) -> pa.Table:
+    """Return an Arrow table; types follow from the question, never from the values that came out.
+
+    Exact fractions become the nearest floats here, and whole numbers stay whole.
+    """
+    import pyarrow as pa
+
+    arrays: list[Any] = []
+    names: list[str] = []
+    for name, kind, values in _series(table):
+        arrays.append(_array(values, kind))
+        names.append(_unused(name, names))
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _series(table: ReleaseTable) -> Iterator[tuple[str, Kind, Series]]:
+    for column in table.columns:
+        yield column.name, column.kind, column.values
+        if column.has_interval:
+            kind, reach, low, high = _errors(column)
+            yield f"{column.name}_plus_minus", kind, reach
+            yield f"{column.name}_low", kind, low
+            yield f"{column.name}_high", kind, high
+
+
+def _errors(column: AnswerColumn) -> tuple[Kind, Series, Series, Series]:
+    """Return ±, low and high: at once where all are numbers in arrays, else cell by cell."""
+    parts = (column.values, column.low, column.high)
+    listed = [part for part in parts if isinstance(part, ExactNumbers)]
+    if len(listed) < len(parts):
+        cells = [column[row] for row in range(len(column))]
+        ends = tuple(c.plus_minus for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
+        return Kind.REAL, *ends
+    whole = [found for part in listed if (found := part.integers()) is not None]
+    kind = Kind.INTEGER if len(whole) == len(listed) else Kind.REAL
+    values, low, high = whole if kind is Kind.INTEGER else [part.floats() for part in listed]
+    return kind, np.maximum(high - values, values - low), _inside(low, column.limits), _inside(high, column.limits)
+
+
+def _inside(ends: NDArray[Any], limits: tuple[Fraction | None, Fraction | None]) -> NDArray[Any]:
+    least, most = (None if limit is None else ends.dtype.type(limit) for limit in limits)
+    return ends if least is most is None else np.clip(ends, least, most)
+
+
+def _unused(name: str, names: list[str]) -> str:
+    while name in names:
+        name += "_"
+    return name
+
+
+def _array(values: Series, kind: Kind) -> pa.Array:
+    import pyarrow as pa
+
+    array = _numbers(values, kind) if isinstance(values, ExactNumbers) else values
+    if isinstance(array, np.ndarray):
+        return pa.array(array, type=arrow_type(kind))
+    return pa.array([None if value is None else _converted(value, kind) for value in array], type=arrow_type(kind))
+
+
+def _numbers(values: ExactNumbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
+    if kind is not Kind.INTEGER:
+        return values.floats()
+    whole = values.integers()
+    return tuple(values[row] for row in range(len(values))) if whole is None else whole
+
+
+def _converted(value: Any, kind: Kind) -> Any:
+    match kind:
+        case Kind.INTEGER:
+            return min(max(round(value), -_LARGEST), _LARGEST)
+        case Kind.REAL:
+            return float(value)
+        case Kind.TEXT | Kind.UNDECLARED | Kind.IDENTITY:
+            return str(value)
+        case Kind.BOOLEAN | Kind.DATE | Kind.TIMESTAMP:
+            return value

@@ -1,0 +1,375 @@
+"""What a question may name, put together from the custodian's word and from schemas; rows are never looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any, Protocol
+
+from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.mechanisms.text import plain
+from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.plan.measurements import plain_value
+from discreet.query.policy import Declared, PublicTable, Unit
+
+__all__ = ["Columns", "Schemas", "build_catalogue", "check_apart", "describe_catalogue", "named_tables", "nearest"]
+
+_EXACT = 1 << 53  # Whole numbers up to here are doubles.
+_FEW = 8  # Columns of a public table whose pairs are looked at.
+Columns = Mapping[str, Declared] | Mapping[str, Mapping[str, Declared]]
+
+
+class Schemas(Protocol):
+    """What an engine tells of tables without looking at private rows."""
+
+    def columns(self, table: str) -> Mapping[str, Kind]: ...
+
+    def infers_types(self, table: str) -> bool: ...
+
+    def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]: ...
+
+    def public_is_unique(self, table: str, columns: frozenset[str]) -> bool: ...
+
+    def public_size(self, table: str) -> int: ...
+
+
+def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, columns: Columns) -> Catalogue:
+    """Describe all tables of a session. Public ones are read; of private ones only names and types are asked for."""
+    _check_distinct(tables, what="tables")
+    private = {name: engine.columns(name) for name, table in tables.items() if not isinstance(table, PublicTable)}
+    if not private:
+        raise InvalidParameter("all tables are public: a session needs one that is not")
+    declared = _per_table(columns, private, list(tables))
+    described = {
+        name: _private_table(name, schema, declared[name], unit, inferred=engine.infers_types(name))
+        for name, schema in private.items()
+    }
+    public = {name: _public_table(engine, name) for name in tables if name not in private}
+    _check_one_kind_of_unit(described.values(), private)
+    if any(engine.infers_types(name) for name in private):
+        described = {name: _without_kind_of_unit(table) for name, table in described.items()}
+    return Catalogue(tables={name: (described | public)[name] for name in tables}, unit=unit)
+
+
+def _check_distinct(names: Iterable[str], *, what: str) -> None:
+    """SQL does not tell upper from lower case in names, so we cannot have two that differ in nothing else."""
+    seen: set[str] = set()
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InvalidParameter(f"names of {what} must be texts")
+        if name.casefold() in seen:
+            raise InvalidParameter(f"two {what} are called {name!r} up to upper and lower case: rename one of them")
+        seen.add(name.casefold())
+
+
+def _per_table(
+    columns: Columns, private: Mapping[str, Mapping[str, Kind]], tables: list[str]
+) -> Mapping[str, Mapping[str, Declared]]:
+    """Return the declarations of each private table; those given for no table are for every one that has the column."""
+    if not isinstance(columns, Mapping):
+        raise InvalidParameter("columns must be a dictionary from names to declarations such as between(0, 100)")
+    if all(isinstance(declared, Mapping) for declared in columns.values()) and columns:
+        return _checked_tables(columns, private, tables)  # type: ignore[arg-type]
+    for name, declared in columns.items():
+        if not isinstance(declared, Declared):
+            raise InvalidParameter(
+                f"column {name!r} must be declared by between(low, high), categories([…]), boolean() or text()"
+            )
+        if not any(_same(name, column) for schema in private.values() for column in schema):
+            known = sorted({column for schema in private.values() for column in schema})
+            raise InvalidParameter(f"no private table has a column {name!r}. {nearest(name, known)}")
+    return {table: _those_in(schema, columns) for table, schema in private.items()}  # type: ignore[arg-type]
+
+
+def _checked_tables(
+    columns: Mapping[str, Mapping[str, Declared]], private: Mapping[str, Mapping[str, Kind]], tables: list[str]
+) -> Mapping[str, Mapping[str, Declared]]:
+    by_name = {table.casefold(): table for table in private}
+    found: dict[str, Mapping[str, Declared]] = {table: {} for table in private}
+    _check_distinct(columns, what="tables with declared columns")
+    public = {table.casefold() for table in tables} - by_name.keys()
+    for name, declared in columns.items():
+        if name.casefold() in public:
+            if declared:
+                raise InvalidParameter(f"table {name!r} is public: its columns are read, not declared")
+            continue
+        if name.casefold() not in by_name:
+            raise InvalidParameter(f"there is no table {name!r}. {nearest(name, tables)}")
+        found[by_name[name.casefold()]] = declared
+    return found
+
+
+def _those_in(schema: Mapping[str, Kind], columns: Mapping[str, Declared]) -> Mapping[str, Declared]:
+    return {name: declared for name, declared in columns.items() if any(_same(name, column) for column in schema)}
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Say what there is, and what may have been meant."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    return f"{f'Did you mean {near[0]!r}? ' if near else ''}There are: {', '.join(names)}"
+
+
+def _private_table(
+    name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit, *, inferred: bool
+) -> CatalogueTable:
+    _check_distinct(schema, what=f"columns of table {name!r}")
+    _check_distinct(declared, what=f"declared columns of table {name!r}")
+    if not schema:
+        raise InvalidParameter(f"table {name!r} has no column of a kind that can be asked")
+    owner = None if unit.is_row else _unit_column(name, schema, declared, unit)
+    if inferred and owner is not None:
+        _check_unit_of_frame(name, owner, schema[owner])
+    said = {column.casefold(): (column, declaration) for column, declaration in declared.items()}
+    columns = {}
+    for column, kind in schema.items():
+        _, declaration = said.pop(column.casefold(), (column, None))
+        columns[column] = _column(name, column, kind, declaration, inferred=inferred)
+    if said:
+        missing = next(iter(said.values()))[0]
+        raise InvalidParameter(f"table {name!r} has no column {missing!r}. {nearest(missing, schema)}")
+    return CatalogueTable(name=name, private=True, columns=columns, unit=owner)
+
+
+def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit) -> str:
+    """Find the column that identifies the unit. It is taken as it is: what merges two units would hide neither."""
+    found = next((column for column in schema if _same(column, unit.column)), None)
+    if found is None:
+        raise InvalidParameter(
+            f"table {table!r} has no column {unit.column!r}, so it is not known whose rows these are. Add the column, "
+            f"or mark the table as public(…) if nobody in it needs protection. There are: {', '.join(schema)}"
+        )
+    if any(_same(column, unit.column) for column in declared):
+        raise InvalidParameter(f"{unit.column!r} tells units apart and is taken as it is: leave it out of columns")
+    return found
+
+
+def _check_unit_of_frame(table: str, column: str, stored: Kind) -> None:
+    """Refuse real numbers: pandas makes them of whole ones if one is missing, and then several people may be one."""
+    if stored is Kind.REAL:
+        raise InvalidParameter(
+            f"column {column!r} of table {table!r} tells units apart and is stored as real numbers in a pandas frame, "
+            "which makes them of whole ones if one is missing: beyond 2^53 several would be one. Have it read as "
+            f'"Int64" or text (frame.astype({{"{column}": "Int64"}}) if all are small), or hand over Arrow or polars'
+        )
+
+
+def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, inferred: bool) -> CatalogueColumn:
+    """Describe a column. A type that was inferred from rows tells about them, and is not told."""
+    stored = None if inferred else kind
+    if declaration is None:
+        return CatalogueColumn(name=name, facts=ExpressionFacts(kind=stored or Kind.UNDECLARED), stored=stored)
+    if not isinstance(declaration, Declared):
+        raise InvalidParameter(f"column {name!r} of table {table!r} must be declared by between, categories and so on")
+    if not _can_become(kind, declaration.facts.kind):
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r} is stored as {kind.value} and cannot be declared as "
+            f"{declaration.facts.kind.value}"
+        )
+    if inferred:
+        _check_inferred(table, name, kind, declaration.stored_as(stored))
+    if declaration.format is not None and kind is not Kind.TEXT:
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r} is stored as {kind.value}: leave format out, which is for texts"
+        )
+    return CatalogueColumn(
+        name=name,
+        facts=declaration.stored_as(stored),
+        missing=declaration.missing,
+        format=declaration.format,
+        stored=stored,
+    )
+
+
+def _check_inferred(table: str, name: str, stored: Kind, declared: ExpressionFacts) -> None:
+    """Refuse what would read all values of a frame in another way if one of them changed the type of their column.
+
+    A number that is missing makes real numbers of whole ones, whose texts are others (1.0 for 1) and which are rounded
+    beyond 2^53; a text makes texts of all. A number is read alike from all of these, and so is a truth value or a time
+    from texts and from its own type; nothing else is.
+    """
+    number = "a number" if stored.is_number else stored.value
+    if stored is not Kind.TEXT and _family(stored) is not _family(declared.kind):
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r} is stored as {number} in a pandas frame and cannot be declared as "
+            f"{declared.kind.value}: one missing value would change how all others are read. Declare it as what it is, "
+            f'convert it before (as in frame.astype({{"{name}": "string"}})), or hand the table over as Arrow or polars'
+        )
+    ends = [abs(end) for end in (declared.low, declared.high) if end is not None]
+    if declared.kind is Kind.INTEGER and max(ends, default=0) > _EXACT:
+        raise InvalidParameter(
+            f"column {name!r} of table {table!r}: whole numbers beyond 2^53 are rounded in a pandas frame as soon as "
+            "one is missing. Hand the table over as Arrow or polars, whose types are declared"
+        )
+
+
+def _family(kind: Kind) -> Kind:
+    """Return the one of several kinds that stands for all whose values are read alike."""
+    if kind.is_number:
+        return Kind.REAL
+    return Kind.TIMESTAMP if kind.is_time else kind
+
+
+def _can_become(stored: Kind, declared: Kind) -> bool:
+    """Whether values of a stored type can be read as a declared kind. Texts can be read as anything."""
+    if stored is declared or Kind.TEXT in (stored, declared):
+        return True
+    if declared.is_time or stored.is_time:
+        return declared.is_time and stored.is_time
+    return True
+
+
+def _public_table(engine: Schemas, name: str) -> CatalogueTable:
+    try:
+        columns = engine.public_columns(name)
+        unique = frozenset(_unique_sets(engine, name, list(columns)))
+        rows = engine.public_size(name)
+    except AnswerFailed:
+        raise InvalidParameter(f"public table {name!r} could not be read: check the file and its format") from None
+    _check_distinct(columns, what=f"columns of table {name!r}")
+    return CatalogueTable(name=name, private=False, columns=columns, unique=unique, rows=rows)
+
+
+def _unique_sets(engine: Schemas, table: str, columns: list[str]) -> Iterator[frozenset[str]]:
+    """Find single columns without duplicates and, where it takes few looks, pairs of the others."""
+    single = {column for column in columns if engine.public_is_unique(table, frozenset([column]))}
+    yield from (frozenset([column]) for column in single)
+    others = [column for column in columns if column not in single]
+    if len(others) <= _FEW:
+        pairs = (frozenset(pair) for pair in combinations(others, 2))
+        yield from (pair for pair in pairs if engine.public_is_unique(table, pair))
+
+
+def _check_one_kind_of_unit(tables: Iterable[CatalogueTable], schemas: Mapping[str, Mapping[str, Kind]]) -> None:
+    """One unit has one identity in all tables: 7 in one and '7' in another would be two people to us."""
+    kinds = dict(_unit_kinds(tables, schemas))
+    if len(set(kinds.values())) > 1:
+        found = ", ".join(f"{table}: {kind.value}" for table, kind in kinds.items())
+        raise InvalidParameter(
+            f"the unit column is of different kinds ({found}), so one person would not be recognised in all tables: "
+            "store it in one type (columns of CSV files are text)"
+        )
+
+
+def _without_kind_of_unit(table: CatalogueTable) -> CatalogueTable:
+    """Keep the kind of the unit to ourselves: it is one in all tables, and one of them was inferred from rows."""
+    if table.unit is None:
+        return table
+    own = replace(table.columns[table.unit], facts=ExpressionFacts(kind=Kind.IDENTITY), stored=None)
+    return replace(table, columns=dict(table.columns) | {table.unit: own})
+
+
+def _unit_kinds(
+    tables: Iterable[CatalogueTable], schemas: Mapping[str, Mapping[str, Kind]]
+) -> Iterator[tuple[str, Kind]]:
+    for table in tables:
+        if table.unit is not None:
+            yield table.name, schemas[table.name][table.unit]
+
+
+# --- describing: What an analyst may know before asking: tables, columns and what is publicly known of them. ---
+
+
+_SHOWN = 8  # Categories that are written out.
+
+
+def describe_catalogue(catalogue: Catalogue) -> str:
+    """Write a line for each column of each table."""
+    return "\n".join(line for table in catalogue.tables.values() for line in _table(table, catalogue))
+
+
+def _table(table: CatalogueTable, catalogue: Catalogue) -> Iterator[str]:
+    unit = catalogue.unit
+    limits = f"in at most {_some(unit.max_groups, 'group')}, with {_some(unit.max_rows_per_group, 'row')} in each"
+    whom = "each row is protected" if table.unit is None else f"each {table.unit} is protected, counted {limits}"
+    yield f"{table.name}: {whom if table.private else 'public'}"
+    width = max((len(name) for name in table.columns), default=0)
+    yield from (f"  {name:<{width}}  {_describing_column(column)}" for name, column in table.columns.items())
+
+
+def _some(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _describing_column(column: CatalogueColumn) -> str:
+    facts = column.facts
+    parts = [facts.kind.value, *_bounds(facts), *_members(facts)]
+    if column.format is not None:
+        parts.append(f"written as {column.format}")
+    if column.missing is not None:
+        parts.append(f"{plain(column.missing)} where it is missing")
+    return ", ".join(parts)
+
+
+def _bounds(facts: ExpressionFacts) -> Iterator[str]:
+    if facts.members is None and facts.low is not None and facts.high is not None:
+        step = "" if facts.step is None else f" in steps of {plain(facts.step)}"
+        yield f"{_end(facts.low, facts.kind)} … {_end(facts.high, facts.kind)}{step}"
+
+
+def _end(value: Fraction, kind: Kind) -> str:
+    return str(plain_value(value, kind)) if kind.is_time else plain(value)
+
+
+def _members(facts: ExpressionFacts) -> Iterator[str]:
+    if facts.members is not None and facts.kind is not Kind.BOOLEAN:
+        more = len(facts.members) - _SHOWN
+        shown = ", ".join(map(str, facts.members[:_SHOWN]))
+        yield f"one of {shown}" + (f" and {more:,} more" if more > 0 else "")
+
+
+# --- tables: The tables of a session under their names. ---
+
+
+_ONLY = "data"  # What a single table is called that brings no name of its own.
+
+_DATABASES = (".duckdb", ".ddb", ".db")
+
+
+def named_tables(tables: Any) -> dict[str, Any]:
+    """Return tables by name: as they are named, a file by the name of the file, any other single table as "data"."""
+    if isinstance(tables, Mapping):
+        if not tables:
+            raise InvalidParameter("a session needs at least one table")
+        if not all(isinstance(name, str) and name for name in tables):
+            raise InvalidParameter("names of tables must be texts that are not empty")
+        return dict(tables)
+    if isinstance(tables, PublicTable):
+        raise InvalidParameter("all tables are public: a session needs one that is not")
+    if isinstance(tables, (str, Path)):
+        if Path(tables).suffix.lower() in _DATABASES:
+            raise InvalidParameter('name the tables of a database: {"orders": "shop.duckdb", "people": "shop.duckdb"}')
+        stem = Path(tables).stem
+        return {stem if re.fullmatch(r"[A-Za-z_]\w*", stem) else _ONLY: tables}
+    return {_ONLY: tables}
+
+
+def check_apart(tables: Mapping[str, Any], *, rows: bool) -> None:
+    """Refuse a table that is both private and public, or that is there twice where rows are the units.
+
+    Nobody's rows are protected and known to everybody at once; and a row that is there twice counts twice.
+    """
+    public = {_identity(name, table.table) for name, table in tables.items() if isinstance(table, PublicTable)}
+    private = [_identity(name, table) for name, table in tables.items() if not isinstance(table, PublicTable)]
+    if not public.isdisjoint(private):
+        raise InvalidParameter("a table is private under one name and public under another: hand it over once")
+    if rows and len(set(private)) != len(private):
+        raise InvalidParameter("a table is there under two names, and rows are the units: hand it over once")
+
+
+def _identity(name: str, table: Any) -> Hashable:
+    """Return what two names have in common if they mean the same table; a database holds one for each name."""
+    if isinstance(table, (str, Path)):
+        path = Path(table).resolve()
+        return (path, name.casefold()) if path.suffix.lower() in _DATABASES else path
+    return (id(table), name.casefold()) if type(table).__name__ == "DuckDBPyConnection" else id(table)

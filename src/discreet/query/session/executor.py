@@ -1,0 +1,173 @@
+"""The one order in which a question is answered: look for its answer, charge and claim, read, draw and store, return.
+
+A crash at any point may lose what was paid, never more than was paid. What fails after the charge looks the same
+whatever the data were, is not refunded, and is not read again under that charge: that it failed may depend on one
+person, and that is told once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from threading import Event as Closing
+from typing import TypeVar, final
+
+from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
+from discreet.ledger import Ledger, ReadClaim, StoredAnswer
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.engine import Deadline, Engine
+from discreet.query.plan.spend import Spend
+from discreet.query.session.requests import ChargedRequest
+
+__all__ = ["LEAST_EPSILON", "Executor", "check_price"]
+
+T = TypeVar("T")
+
+_NO_ANSWER = "no answer"  # What older releases stored where noise was drawn and no table came of it.
+_LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the fingerprint stands for all of it.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Where questions are paid and answered, for one principal, project and version of the data."""
+
+    ledger: Ledger
+    engine: Engine = field(repr=False)
+    unit: str
+    principal: str
+    project: str
+    version: str | None
+    seconds: float
+    process: int = field(default_factory=os.getpid, repr=False)
+    closed: Closing = field(default_factory=Closing, repr=False)
+
+    def check_open(self) -> None:
+        """Refuse to go on after the session was closed, and in a process that only has a copy of it."""
+        if self.closed.is_set():
+            raise Refused("this session is closed: open another one on the same ledger")
+        if os.getpid() != self.process:
+            raise Refused(
+                "this session belongs to the process that opened it: open another one here, on the same ledger"
+            )
+
+    def answer(self, asked: ChargedRequest) -> StoredAnswer:
+        """Answer what is asked, or give the stored answer again."""
+        self.check_open()
+        plan = asked.fingerprint
+        found = self.ledger.stored(
+            principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
+        )
+        claim = self._claim(asked, plan) if found is None else found
+        if isinstance(claim, StoredAnswer):
+            if claim.text == _NO_ANSWER:
+                raise AnswerFailed
+            return claim
+        deadline = Deadline.after(self.seconds)
+        # Every failure looks the same from here on: which one it was could depend on somebody's rows.
+        text = self.ledger.attempt(claim, lambda: self._compute(asked, claim, deadline))
+        return StoredAnswer(claim.charge, text)
+
+    def _claim(self, asked: ChargedRequest, plan: str) -> ReadClaim | StoredAnswer:
+        """Charge and claim in one transaction: what is read is on record before the first row is."""
+        check_price(asked.spends)
+        self.engine.check_unchanged()
+        try:
+            return self.ledger.claim(
+                asked.event,
+                relation=Relation.ADD_REMOVE,
+                purpose=asked.text[:_LONGEST_PURPOSE],
+                principal=self.principal,
+                project=self.project,
+                key=asked.key,
+                plan=plan,
+                version=self.version,
+                unit=self.unit,
+                seconds=self.seconds,
+            )
+        except BudgetExceeded as refused:
+            raise BudgetExceeded(asked=asked.cost, left=refused.left) from None
+
+    def _compute(self, asked: ChargedRequest, claim: ReadClaim, deadline: Deadline) -> str:
+        """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
+        tallied = self.engine.run_all(asked.stages, deadline=deadline)
+        return self.ledger.store(claim, lambda: asked.draw(tallied))
+
+    def read(self, work: Callable[[], T], *, event: Event, relation: Relation, purpose: str) -> T:
+        """Charge and claim, then run what reads rows of this session's tables and keeps its result elsewhere."""
+        self.check_open()
+        self.engine.check_unchanged()
+        claim = self.ledger.claim(
+            event,
+            relation=relation,
+            purpose=purpose,
+            principal=self.principal,
+            project=self.project,
+            unit=self.unit,
+            seconds=self.seconds,
+        )
+        assert isinstance(claim, ReadClaim), "without a key and a plan nothing is ever the same"
+        return self.ledger.attempt(claim, lambda: self._finished(claim, work))
+
+    def _finished(self, claim: ReadClaim, work: Callable[[], T]) -> T:
+        result = work()
+        self.ledger.finish(claim)
+        return result
+
+    def pay(
+        self, event: Event, *, relation: Relation, purpose: str, key: str | None = None, parts: int | None = None
+    ) -> None:
+        """Charge what another part of the library spends."""
+        self.check_open()
+        self.engine.check_unchanged()
+        self.ledger.charge(
+            event,
+            relation=relation,
+            purpose=purpose,
+            principal=self.principal,
+            project=self.project,
+            key=key,
+            unit=self.unit,
+            parts=parts,
+        )
+
+    def affords(self, event: Event, *, at_once: bool) -> bool:
+        """Tell whether this could be charged, at once or part by part."""
+        if at_once:
+            return self.times_left(event) > 0
+        return self.ledger.affords(event, principal=self.principal, project=self.project, at_once=False)
+
+    def times_left(self, event: Event) -> int:
+        """Return how often this could be charged; refuse what this ledger has no account for."""
+        try:
+            return self.ledger.times_left(event, principal=self.principal, project=self.project)
+        except UnsupportedEvent as error:
+            raise Refused("this ledger does not take such an answer", reason=str(error)) from None
+
+
+# --- least_price ---
+# The least that a question costs. Below it an answer tells nothing, and only its failure could tell anything.
+#
+# A failure after the charge is one constant error, but that it came is a bit, and which rows it depends on is limited
+# by
+# what one row can cost (`plan/row_cost.py`), not excluded. So a question may not be almost free: at the least price
+# a count has noise of 100,000 rows and more, and a budget of epsilon = 1 holds 100,000 such questions, no more.
+
+
+LEAST_EPSILON = Fraction(1, 10**5)
+
+
+def check_price(spends: Iterable[Spend]) -> None:
+    """Refuse what costs less than the least price altogether; rho is compared by what a pure epsilon amounts to."""
+    said = list(spends)
+    epsilon = sum((spend.epsilon or Fraction(0) for spend in said), Fraction(0))
+    rho = sum((spend.rho or Fraction(0) for spend in said), Fraction(0))
+    if epsilon < LEAST_EPSILON and rho < LEAST_EPSILON**2 / 2:  # epsilon-DP is epsilon^2 / 2 of rho. [BS16]
+        raise Refused(
+            f"a question costs at least ε = {float(LEAST_EPSILON):g} (or ρ = {float(LEAST_EPSILON**2 / 2):g})",
+            reason="for less, noise hides any answer, and only whether it fails could tell anything",
+            way_out="spend more, or put several questions together under one price with session.together",
+        )

@@ -1,0 +1,209 @@
+"""Plans: a query, or several as one, with a price. Looking at it is free; releasing it is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import final
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.ledger import Charge
+from discreet.privacy.events import Event
+from discreet.query.ast import Query
+from discreet.query.catalogue import Catalogue
+from discreet.query.engine import Deadline
+from discreet.query.plan import Explanation
+from discreet.query.results import ReleaseTable
+from discreet.query.session.executor import Executor
+from discreet.query.session.requests import BatchRequest, Request
+
+__all__ = ["JointPlan", "JointRelease", "Plan"]
+
+# --- plan: A plan: a question with its price. Looking at it is free; releasing it is paid. ---
+
+
+@final
+class Plan:
+    """One question after analysis. Everything in it follows from public facts and may be shown."""
+
+    __slots__ = ("_asked", "_catalogue", "_desk")
+
+    def __init__(self, desk: Executor, asked: Request, catalogue: Catalogue) -> None:
+        self._desk, self._asked, self._catalogue = desk, asked, catalogue
+
+    @property
+    def question(self) -> Query:
+        """The closed tree that was read."""
+        return self._asked.priced.question
+
+    @property
+    def event(self) -> Event:
+        """What a release spends."""
+        return self._asked.priced.event
+
+    @property
+    def text(self) -> str:
+        """The question as it was asked."""
+        return self._asked.text
+
+    @property
+    def cost(self) -> str:
+        """What a release spends, in a few words."""
+        return self._asked.priced.cost
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that is the same for the same question and price, and for no other."""
+        return self._asked.fingerprint
+
+    @property
+    def deviations(self) -> Mapping[str, Fraction]:
+        """The standard deviation of the noise on each column that is a plain count or sum, rounded up."""
+        return self._asked.priced.deviations
+
+    @property
+    def variances(self) -> Mapping[str, Fraction]:
+        """Its square, exactly for Gaussian noise of more than a few grid steps."""
+        return self._asked.priced.variances
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the answer should know, as parameters."""
+        return self._asked.priced.notes
+
+    def explain(self) -> Explanation:
+        """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
+        return self._asked.priced.explain(left=str(self._desk.ledger.left()))
+
+    def dummy(self) -> ReleaseTable:
+        """Answer the same question from made-up rows that fit the schema, to see what an answer looks like. Free."""
+        from discreet.query.engines import dummy_engine
+
+        engine = dummy_engine(self._catalogue)
+        try:
+            tallied = engine.run(self._asked.priced.stage, deadline=Deadline.after(self._desk.seconds))
+        finally:
+            engine.close()
+        return self._asked.priced.draw(tallied)
+
+    def release(self) -> ReleaseTable:
+        """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
+        return ReleaseTable.from_json(self._desk.answer(self._asked).text)
+
+    def __repr__(self) -> str:
+        return str(self.explain())
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+
+# --- joint: Several plans as one: one price, one charge, one look at the rows, one answer on record. ---
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class JointRelease:
+    """The answers of all plans by name, and the charge that paid for them."""
+
+    tables: Mapping[str, ReleaseTable]
+    charge: Charge
+
+
+@final
+class JointPlan:
+    """Several plans that are paid by one charge. Everything in it follows from public facts and may be shown.
+
+    Guarantee   Releasing spends `event`, once, whatever fails; a second release under the same key, or of the same
+                plans on the same version of the data, returns the first one bit by bit.
+    """
+
+    __slots__ = ("_asked", "_desk", "_plans")
+
+    def __init__(self, desk: Executor, plans: Mapping[str, Plan], *, key: str | None, purpose: str) -> None:
+        _check(desk, plans)
+        parts = tuple((name, plans[name]._asked.priced) for name in sorted(plans))
+        self._desk, self._plans = desk, MappingProxyType(dict(plans))
+        self._asked = BatchRequest(text=purpose, parts=parts, key=key)
+
+    @property
+    def plans(self) -> Mapping[str, Plan]:
+        """The plans by name."""
+        return self._plans
+
+    @property
+    def event(self) -> Event:
+        """What a release of all of them spends."""
+        return self._asked.event
+
+    @property
+    def cost(self) -> str:
+        """The same in a few words."""
+        return self._asked.cost
+
+    @property
+    def fingerprint(self) -> str:
+        """A text that is the same for the same names, questions and prices, and for no other."""
+        return self._asked.fingerprint
+
+    @property
+    def affordable(self) -> bool:
+        """Whether a release would go through now: it fits the budget and all quotas, or was paid before."""
+        return self._is_paid() or self._desk.times_left(self.event) > 0
+
+    def explain(self) -> Explanation:
+        """Say what all of it costs, who is protected and how far off each column will be. Free."""
+        each = {name: plan.explain() for name, plan in self._plans.items()}
+        facts = (("price", self.cost), ("tables", f"{len(each)}, paid by one charge"))
+        prices = tuple((name, dict(told.facts)["price"]) for name, told in each.items())
+        errors = tuple((f"{name}.{column}", text) for name, told in each.items() for column, text in told.errors)
+        notes = tuple(dict.fromkeys(note for told in each.values() for note in told.notes))
+        left = (("budget left", str(self._desk.ledger.left())),)
+        return Explanation(facts=(*facts, *prices, *left), errors=errors, notes=notes)
+
+    def dummy(self) -> Mapping[str, ReleaseTable]:
+        """Answer the same questions from made-up rows that fit the schema. Free."""
+        return MappingProxyType({name: plan.dummy() for name, plan in self._plans.items()})
+
+    def release(self) -> JointRelease:
+        """Pay, read, draw, store and return all answers; or return those that were stored, for free."""
+        self._check_key()
+        answered = self._desk.answer(self._asked)
+        tables = BatchRequest.read(answered.text)
+        return JointRelease(MappingProxyType({name: tables[name] for name in self._plans}), answered.charge)
+
+    def _is_paid(self) -> bool:
+        key = self._asked.key
+        entry = None if key is None else self._desk.ledger.charged(key)
+        return entry is not None and entry.content.get("plan") == self.fingerprint
+
+    def _check_key(self) -> None:
+        """Refuse a key under which something else was released: its answer is not the answer of these plans."""
+        key = self._asked.key
+        entry = None if key is None else self._desk.ledger.charged(key)
+        if entry is not None and entry.content.get("plan") != self.fingerprint:
+            raise Refused(
+                f"the plan changed since {key!r} was charged",
+                reason="what was released under a key stays as it is: it is given again for the same names, questions "
+                "and prices only",
+                way_out="bring back the plan as it was, or release under another key, which is paid for by itself",
+            )
+
+    def __repr__(self) -> str:
+        return str(self.explain())
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
+
+def _check(desk: Executor, plans: Mapping[str, Plan]) -> None:
+    if not plans:
+        raise InvalidParameter("there is nothing to release together: name at least one plan")
+    for name, plan in plans.items():
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidParameter("each plan needs a name: a text that is not empty")
+        if not isinstance(plan, Plan) or plan._desk is not desk:
+            raise InvalidParameter(f"{name!r} is no plan of this session: make it with session.sql or session.table")
+        if plan._asked.key is not None:
+            raise InvalidParameter(f"{name!r} has a key of its own: give one key to all of them together")

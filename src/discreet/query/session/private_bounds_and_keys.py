@@ -1,0 +1,224 @@
+"""Find bounds, contribution limits and group keys in the data, as steps that are priced, charged and visible."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from typing import TYPE_CHECKING, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, integer
+from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from discreet.query.column_types import Kind
+from discreet.query.policy import Bound, Declared, between, categories
+from discreet.query.results import ReleaseTable
+from discreet.query.session.builder import name, word
+from discreet.query.session.catalogue_builder import nearest
+from discreet.query.session.requests import Offer
+
+if TYPE_CHECKING:
+    from discreet.query.session.session import Session
+
+__all__ = [
+    "PrivateBounds",
+    "PrivateKeys",
+    "PrivateLimit",
+    "column_of",
+    "private_bounds",
+    "private_keys",
+    "private_limit",
+    "private_table",
+    "with_declared",
+]
+
+# --- private_bounds ---
+# Find bounds and contribution limits in the data, as a step that is priced, charged and visible.
+
+
+_USUAL = Fraction(98, 100)
+# With m rows of each unit ranks are m times as uncertain, and there are at most m times as many: one is never worse.
+_ONE_ROW = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateBounds:
+    """Bounds that were found privately: a declaration for `columns=`, and the answer that they come from."""
+
+    declared: Declared
+    release: ReleaseTable
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateLimit:
+    """How much most units have: a number for `max_rows_per_group` or `max_groups`, and where it comes from."""
+
+    limit: int
+    release: ReleaseTable
+
+
+def private_bounds(
+    session: Session,
+    column: str,
+    *,
+    within: tuple[Bound, Bound],
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    table: str | None = None,
+    coverage: Number = _USUAL,
+    step: Number | None = None,
+    whole: bool | None = None,
+) -> PrivateBounds:
+    """Find bounds of a column between which about a share `coverage` of its values lies.
+
+    `within` are the widest bounds that are publicly certain; the price of a wide range is small, since the error of a
+    private quantile, in ranks, grows with the logarithm of the number of grid points. [Smi11] `step` and `whole` are
+    those of `between`.
+    """
+    low, high = within
+    widest = between(low, high, step=step, whole=whole)
+    known = private_table(session.catalogue, table)
+    found = column_of(known, column)
+    below = (1 - _share(coverage)) / 2
+    ends = ", ".join(
+        f"QUANTILE({name(found.name)}, {word(at).sql}) AS {label}"
+        for label, at in (("low", below), ("high", 1 - below))
+    )
+    plan = session._ask(
+        f"SELECT {_ONE_ROW} {ends} FROM {name(known.name)}",
+        Offer(epsilon=epsilon, rho=rho),
+        catalogue=with_declared(session.catalogue, known, found.name, widest),
+    )
+    release = plan.release()
+    first, last = (release[label][0].value for label in ("low", "high"))
+    return PrivateBounds(_declared(first, last, widest), release)
+
+
+def private_limit(
+    session: Session,
+    *,
+    most: int,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    table: str | None = None,
+    groups: str | None = None,
+    coverage: Number = _USUAL,
+) -> PrivateLimit:
+    """Find how many rows a unit has, such that about a share `coverage` of units has no more.
+
+    With `groups`, find in how many groups by that column it is. `most` is the largest limit worth considering.
+    """
+    known = private_table(session.catalogue, table)
+    if known.unit is None:
+        raise InvalidParameter("rows are the units here: each is in one group, once")
+    cap = integer(most, name="most")
+    if cap < 2:
+        raise InvalidParameter("most must be at least 2: below that there is nothing to find")
+    counted = "COUNT(*)" if groups is None else f"COUNT(DISTINCT {name(column_of(known, groups).name)})"
+    share = word(_share(coverage)).sql
+    release = session._ask(
+        f"SELECT QUANTILE(GREATEST(1, LEAST(n, {cap})), {share}) AS top FROM "
+        f"(SELECT {name(known.unit)}, {counted} AS n FROM {name(known.name)} GROUP BY {name(known.unit)}) AS units",
+        Offer(epsilon=epsilon, rho=rho),
+    ).release()
+    return PrivateLimit(max(1, round(release["top"][0].value)), release)
+
+
+def _share(coverage: Number) -> Fraction:
+    share = exact(coverage, name="coverage")
+    if not 0 < share < 1:
+        raise InvalidParameter("coverage must lie between 0 and 1")
+    return share
+
+
+def _declared(first: Bound, last: Bound, widest: Declared) -> Declared:
+    """Declare what was found. Where both ends are one point, take the widest bounds: there is nothing to clamp to."""
+    if not first < last:  # type: ignore[operator]
+        return widest
+    if isinstance(first, date):
+        return between(first, last)
+    ends = tuple(Fraction(end) for end in (first, last))  # type: ignore[arg-type]
+    if widest.facts.kind is Kind.INTEGER and all(end.denominator == 1 for end in ends):
+        return between(*map(int, ends), step=widest.facts.step, whole=widest.whole)
+    return between(*ends, step=widest.facts.step)
+
+
+# --- private_keys: Find group keys in the data, as a step that is priced, charged and visible. ---
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PrivateKeys:
+    """Keys that were found privately, perhaps none, and the answer that they come from. `keys=` takes them."""
+
+    keys: tuple[Hashable, ...]
+    release: ReleaseTable
+
+    @property
+    def declared(self) -> Declared:
+        """The declaration of a column of which these are the categories."""
+        if not self.keys:
+            raise InvalidParameter("no value was shared by enough people to be named: spend more, or list public keys")
+        return categories(self.keys)
+
+
+def private_keys(
+    session: Session,
+    column: str,
+    *,
+    delta: Number,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    table: str | None = None,
+) -> PrivateKeys:
+    """Find the values of a column that enough units have.
+
+    A value that one unit alone has is found with probability `delta` at most; how many were not found is not told.
+    """
+    known = private_table(session.catalogue, table)
+    found = column_of(known, column)
+    counted = "COUNT(*)" if known.unit is None else f"COUNT(DISTINCT {name(known.unit)})"
+    release = session._ask(
+        f"SELECT {name(found.name)} AS key, {counted} AS units FROM {name(known.name)} GROUP BY {name(found.name)}",
+        Offer(epsilon=epsilon, rho=rho, delta=delta),
+    ).release()
+    return PrivateKeys(tuple(row["key"] for row in release if row["key"] is not None), release)
+
+
+# --- steps: What the private steps share: finding the table they are about. ---
+
+
+def private_table(catalogue: Catalogue, table: str | None) -> CatalogueTable:
+    """Return the private table that is meant: the one that is named, or the only one."""
+    private = {name: found for name, found in catalogue.tables.items() if found.private}
+    if table is None:
+        if len(private) > 1:
+            raise InvalidParameter(f"say which table is meant: table=… There are: {', '.join(private)}")
+        return next(iter(private.values()))
+    found = next((known for name, known in private.items() if name.casefold() == table.casefold()), None)
+    if found is None:
+        raise InvalidParameter(f"there is no private table {table!r}. {nearest(table, private)}")
+    return found
+
+
+def column_of(table: CatalogueTable, column: str) -> CatalogueColumn:
+    """Return the column that is meant; the unit's own is refused, for it names people."""
+    found = next((known for name, known in table.columns.items() if name.casefold() == column.casefold()), None)
+    if found is None:
+        raise InvalidParameter(f"table {table.name!r} has no column {column!r}. {nearest(column, table.columns)}")
+    if table.unit is not None and found.name == table.unit:
+        raise InvalidParameter(f"{found.name!r} tells whom a row belongs to, and is not released")
+    return found
+
+
+def with_declared(catalogue: Catalogue, table: CatalogueTable, column: str, declared: Declared) -> Catalogue:
+    """Return the catalogue with another declaration of one column."""
+    stored = table.columns[column].stored
+    changed = CatalogueColumn(
+        name=column, facts=declared.stored_as(stored), missing=declared.missing, format=declared.format, stored=stored
+    )
+    tables = dict(catalogue.tables) | {table.name: replace(table, columns=dict(table.columns) | {column: changed})}
+    return replace(catalogue, tables=tables)

@@ -1,0 +1,129 @@
+"""Rows of a private table for what was paid for as a whole: all as they are stored, or day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, final
+
+from discreet.errors import AnswerFailed, InvalidParameter, Refused
+from discreet.query.ast import unit_of
+from discreet.query.catalogue import CatalogueTable
+from discreet.query.column_types import Kind
+from discreet.query.engine import Deadline, Engine, RowEngine, Stage, StageKey
+from discreet.query.parse import read
+from discreet.query.session.builder import name
+from discreet.query.session.catalogue_builder import nearest
+from discreet.query.session.private_bounds_and_keys import private_table
+from discreet.query.session.session import Session
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["DailyRows", "StoredRows"]
+
+# --- stored: The rows of a private table as they are stored, for what is fitted to a whole table and was paid for. ---
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """A private table of a session before it is read."""
+
+    engine: Engine
+    table: str
+    names: tuple[str, ...]
+    seconds: float
+
+    @classmethod
+    def of(cls, session: Session, table: str) -> StoredRows:
+        """Name a private table of a session; nothing is read."""
+        known = private_table(session.catalogue, table).name
+        engine = session._desk.engine
+        return cls(engine, known, tuple(engine.columns(known)), session._desk.seconds)
+
+    def read(self, columns: Sequence[str], numbers: Sequence[str]) -> pa.Table:
+        """Return columns of all rows, texts of `numbers` as doubles or NULL. The charge is the caller's."""
+        if not isinstance(self.engine, RowEngine):
+            raise AnswerFailed
+        return self.engine.rows(self.table, columns, numbers, deadline=Deadline.after(self.seconds))
+
+
+# --- streams ---
+# Rows by the day, for totals so far: what a day of the series counts, and which days a unit was there on.
+#
+# What is returned here is exact and private. It goes nowhere but into the state of a series and into noise.
+
+
+_TOLD_APART = (Kind.INTEGER, Kind.TEXT)  # Units that are written as text in one way only, today and in a year.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DailyRows:
+    """The rows of a private table by the day they are dated, from the first day of a series on."""
+
+    engine: Engine
+    stage: Stage
+    kind: Kind | None  # of the unit's column; None where rows are units
+    seconds: float
+
+    @classmethod
+    def of(cls, session: Session, table: str, day: str, *, where: str | None, first: date, days: int) -> DailyRows:
+        """Read which rows are meant: SQL for a condition goes the way of all SQL."""
+        known = private_table(session.catalogue, table)
+        question = read(_asked(known, day, where), session.catalogue, keys={"day": _days(first, days)}).question
+        (key,) = question.keys
+        stage = Stage(
+            source=question.source,
+            unit=None if session.unit.is_row else unit_of(question.source),
+            keys=(StageKey(expression=key.expression, domain=key.domain),),
+            columns=(),
+            max_groups=days,
+            max_rows_per_group=1,
+        )
+        return cls(session._desk.engine, stage, _kind(session, known), session._desk.seconds)
+
+    def counts(self, days: int) -> list[int]:
+        """Count on each of the first days the units that have a row dated so, or the rows where these are units."""
+        tallied = self.engine.run(self._until(days), deadline=Deadline.after(self.seconds))
+        return [int(count) for count in tallied.tally.rows]
+
+    def first_days(self, days: int, most: int) -> pa.Table:
+        """Return of every unit the first `most` days of these on which it has rows: unit, place from 1, day from 0."""
+        if not isinstance(self.engine, RowEngine):
+            raise AnswerFailed
+        return self.engine.first_groups(self._until(days), most, deadline=Deadline.after(self.seconds))
+
+    def _until(self, days: int) -> Stage:
+        (key,) = self.stage.keys
+        domain = (key.domain or ())[:days]
+        return replace(self.stage, keys=(replace(key, domain=domain),), max_groups=days)
+
+
+def _asked(table: CatalogueTable, day: str, where: str | None) -> str:
+    found = next((one for one in table.columns.values() if one.name.casefold() == day.casefold()), None)
+    times = [one.name for one in table.columns.values() if one.facts.kind.is_time]
+    if found is None or not found.facts.kind.is_time:
+        raise InvalidParameter(f"table {table.name!r} has no date or timestamp {day!r}. {nearest(day, times)}")
+    date_of = f"CAST({name(found.name)} AS DATE)" if found.facts.kind is Kind.TIMESTAMP else name(found.name)
+    condition = "" if where is None else f" WHERE {where}"
+    return f"SELECT {date_of} AS day, COUNT(*) AS n FROM {name(table.name)}{condition} GROUP BY {date_of}"
+
+
+def _days(first: date, days: int) -> list[date]:
+    return [first + timedelta(days=number) for number in range(days)]
+
+
+def _kind(session: Session, table: CatalogueTable) -> Kind | None:
+    if table.unit is None:
+        return None
+    kind = session._desk.engine.columns(table.name)[table.unit]
+    if kind not in _TOLD_APART:
+        raise Refused(
+            f"column {table.unit!r} tells units apart by neither whole numbers nor texts",
+            reason="a series must know each unit again on every later day, to the letter",
+            way_out="number the units, or name them by texts",
+        )
+    return kind

@@ -1,0 +1,337 @@
+"""An engine that reads nothing itself: each question goes to a worker of its own, which is kept for the next one."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.custodian_debug import is_on
+from discreet.errors import AnswerFailed, InvalidParameter
+from discreet.noise.source import read
+from discreet.query.catalogue import CatalogueColumn
+from discreet.query.column_types import Kind
+from discreet.query.engine import Deadline, ExactCounts, Stage
+from discreet.query.engines.sandbox import Progress, default_threads
+from discreet.query.engines.shared_scans import share
+from discreet.query.engines.tables import (
+    Csv,
+    HeldTable,
+    InMemory,
+    OpenedTable,
+    Schemas,
+    changed,
+    check_names,
+    check_public,
+    hold,
+    kinds_of,
+)
+from discreet.query.policy import PublicTable
+from discreet.query.workers.process import Worker, get_ready, start_worker
+from discreet.query.workers.result_blocks import nameless_file, read_table, read_tallied, write_table
+from discreet.query.workers.value_codec import decoded, encoded
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["WorkerEngine"]
+
+_MEMORY = 3 << 30
+_SETUP = 600.0  # Seconds for reading a schema or a public table.
+_KEY = 32  # bytes; a secret has two keys
+
+
+@final
+class WorkerEngine:
+    """Tables in this process and in files, read by workers. Any number of threads may ask at the same time.
+
+    Every question that is under way has a worker, held to `memory` bytes; one worker is kept when none is. The rows of
+    tables in memory are handed over once, in files without a name that all workers share and nobody can change.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, Any],
+        *,
+        memory: int = _MEMORY,
+        threads: int | None = None,
+        on_progress: Progress | None = None,
+    ) -> None:
+        check_names(list(tables), what="tables")
+        self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
+        self._held: dict[str, HeldTable] = {
+            name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
+        }
+        self._memory, self._threads = memory, threads or default_threads()
+        self._progress = on_progress
+        self._files = _Files()
+        self._workers = _Idle()
+        self._tidy = weakref.finalize(self, _close, self._files, self._workers)
+        get_ready()
+        self._columns = self._describe()
+        self._opened = {
+            name: OpenedTable(_Watched(held), name, public=name in self._public) for name, held in self._held.items()
+        }
+        for name, table in self._opened.items():
+            self._begin(name, table)
+
+    def columns(self, table: str) -> Mapping[str, Kind]:
+        return self._columns[table]
+
+    def infers_types(self, table: str) -> bool:
+        return self._held[table].inferred
+
+    def public_columns(self, table: str) -> Mapping[str, CatalogueColumn]:
+        check_public(table, self._public)
+        return dict(decoded(self._ask("public_columns", (table,), [table])))
+
+    def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
+        check_public(table, self._public)
+        return bool(self._ask("public_is_unique", (table, columns), [table]))
+
+    def public_size(self, table: str) -> int:
+        check_public(table, self._public)
+        return int(self._ask("public_size", (table,), [table]))
+
+    def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
+        with self._asked("run", (stage,), list(self._held), deadline, secrets=_secrets([stage])) as (said, blocks):
+            return read_tallied(said, blocks, stage)
+
+    def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
+        about = tuple(stages)
+        with self._asked("run_all", about, list(self._held), deadline, secrets=_secrets(about)) as (said, blocks):
+            return tuple(read_tallied(one, blocks, stage) for one, stage in zip(said, about, strict=True))
+
+    def first_groups(self, stage: Stage, most: int, *, deadline: Deadline) -> pa.Table:
+        """Return of every unit its first groups, in the order of a public key. It names units: it is private."""
+        return self._table("first_groups", (stage, most), list(self._held), deadline)
+
+    def rows(self, table: str, columns: Sequence[str], numbers: Sequence[str], *, deadline: Deadline) -> pa.Table:
+        """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private."""
+        return self._table("rows", (table, tuple(columns), tuple(numbers)), [table], deadline)
+
+    def check_unchanged(self) -> None:
+        """Refuse if a table is not what it was at the opening. Reads no row, and is public: ask before a charge."""
+        found = self._changed(list(self._held))
+        if found:
+            raise changed(*([name for name in found if (name in self._public) is one] for one in (False, True)))
+
+    def columns_now(self, table: str) -> Schemas:
+        """Return the columns of a table at this moment, as every file has them. Reads no row."""
+        held = self._held[table]
+        if isinstance(held, InMemory):
+            types = frozenset(held.types.items())
+            return frozenset([types]) if self._files.has(table) else held.columns_now(None, table)
+        return (
+            held.columns_now(None, table) if isinstance(held, Csv) else decoded(self._ask("columns_now", (table,), []))
+        )
+
+    def close(self) -> None:
+        self._tidy()
+
+    def _begin(self, name: str, table: OpenedTable) -> None:
+        try:
+            schemas = table.begin(self)
+        except (AnswerFailed, OSError):
+            schemas = 0
+        if schemas != 1:
+            raise InvalidParameter(
+                f"the files of table {name!r} cannot be read, or differ in names or types of columns"
+            )
+
+    def _changed(self, tables: Sequence[str]) -> list[str]:
+        return [table for table in tables if not self._opened[table].is_unchanged(self)]
+
+    def _check(self, tables: Sequence[str]) -> None:
+        """Look before and after every read, here too: a worker knows tables as they were when it was started."""
+        if self._changed(tables):
+            raise AnswerFailed
+
+    def _describe(self) -> dict[str, Mapping[str, Kind]]:
+        """Return names and kinds of columns; a worker is asked only where a file must be opened for it."""
+        known = {name: held.types for name, held in self._held.items()}
+        if all(types is not None for types in known.values()):
+            return {name: kinds_of(name, types or {}) for name, types in known.items()}
+        worker, columns = self._start()
+        self._workers.keep(worker)
+        return columns
+
+    def _table(self, what: str, about: tuple[Any, ...], tables: list[str], deadline: Deadline) -> pa.Table:
+        out = nameless_file()
+        try:
+            with self._asked(what, about, tables, deadline, out=out):
+                return read_table(out)
+        finally:
+            os.close(out)
+
+    def _ask(self, what: str, about: tuple[Any, ...], tables: list[str]) -> Any:
+        with self._asked(what, about, tables, Deadline.after(_SETUP)) as (said, _):
+            return said
+
+    @contextmanager
+    def _asked(
+        self,
+        what: str,
+        about: tuple[Any, ...],
+        tables: list[str],
+        deadline: Deadline,
+        *,
+        secrets: str = "",
+        out: int | None = None,
+    ) -> Iterator[tuple[Any, Any]]:
+        """Have a worker do something. One that failed, or that is nearly full, is not asked again."""
+        self._check(tables)
+        worker, deadline = self._take(deadline)
+        try:
+            new = {name: file for name, file in self._files.of(self._held, tables) if name not in worker.given}
+            said = {
+                "do": what,
+                "about": encoded(about),
+                "given": list(new),
+                "secrets": secrets,
+                "seconds": deadline.left,
+            }
+            files = [*new.values(), *([] if out is None else [out])]
+            answer, blocks = worker.ask(said, deadline, files=files, progress=self._progress)
+            worker.given.update(new)
+            yield answer["done"], blocks
+        except BaseException:
+            worker.kill()
+            raise
+        if answer["full"]:
+            worker.kill()
+        else:
+            self._workers.keep(worker)
+        self._check(tables)
+
+    def _take(self, deadline: Deadline) -> tuple[Worker, Deadline]:
+        """Take an idle worker, or start one: what that takes is no part of a question's time."""
+        worker = self._workers.take()
+        if worker is not None:
+            return worker, deadline
+        left = deadline.left
+        worker, columns = self._start()
+        if columns != self._columns:
+            worker.kill()
+            raise AnswerFailed  # Another schema than was declared on: nothing is read from it.
+        return worker, Deadline.after(left)
+
+    def _start(self) -> tuple[Worker, dict[str, Mapping[str, Kind]]]:
+        worker = start_worker()
+        try:
+            said = {
+                "memory": self._memory,
+                "threads": self._threads,
+                "public": sorted(self._public),
+                "debug": is_on(),
+                "tables": {
+                    name: dict(held.types) if isinstance(held, InMemory) else encoded(held)
+                    for name, held in self._held.items()
+                },
+            }
+            columns, _ = worker.ask(said, Deadline.after(_SETUP))
+        except BaseException:
+            worker.kill()
+            raise
+        return worker, {table: {name: Kind(kind) for name, kind in kinds.items()} for table, kinds in columns.items()}
+
+
+def _secrets(stages: Sequence[Stage]) -> str:
+    """Draw the keys of all secrets that some stages need, in the order in which they are needed."""
+    shared = share(stages)
+    together = {member.place for one in shared for member in one.members}
+    alone = [place for place, stage in enumerate(stages) if stage.unit is not None and place not in together]
+    needed = sum(1 + len(one.members) for one in shared) + len(alone)
+    return "".join(read(_KEY).hex() for _ in range(2 * needed))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """A table whose columns are asked of an engine, which stands in the place of a connection."""
+
+    held: HeldTable
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return self.held.paths
+
+    def columns_now(self, connection: WorkerEngine, name: str) -> Schemas:
+        return connection.columns_now(name)
+
+
+@final
+class _Idle:
+    """Workers that wait for a question: one is kept, others are let go."""
+
+    def __init__(self) -> None:
+        self._process, self._lock = os.getpid(), threading.Lock()
+        self._worker: Worker | None = None
+        self._closed = False
+
+    def take(self) -> Worker | None:
+        if os.getpid() != self._process:  # A forked child has no part in its parent's.
+            self._process, self._lock, self._worker = os.getpid(), threading.Lock(), None
+        with self._lock:
+            worker, self._worker = self._worker, None
+        if worker is not None and not worker.lives:
+            worker.kill()
+            return None
+        return worker
+
+    def keep(self, worker: Worker) -> None:
+        with self._lock:
+            if self._worker is None and not self._closed:
+                self._worker = worker
+                return
+        worker.leave()
+
+    def close(self) -> None:
+        with self._lock:
+            worker, self._worker, self._closed = self._worker, None, True
+        if worker is not None and os.getpid() == self._process:
+            worker.leave()
+
+
+@final
+class _Files:
+    """Tables in memory as Arrow in files without a name, written when they are read for the first time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[str, int] = {}
+
+    def of(self, held: Mapping[str, HeldTable], names: Sequence[str]) -> Iterator[tuple[str, int]]:
+        for name in names:
+            table = held[name]
+            if isinstance(table, InMemory):
+                yield name, self._file(name, table)
+
+    def _file(self, name: str, table: InMemory) -> int:
+        with self._lock:
+            if name not in self._open:
+                file = nameless_file()
+                try:
+                    write_table(table.converted(), file)
+                except BaseException:
+                    os.close(file)
+                    raise
+                self._open[name] = file
+            return self._open[name]
+
+    def has(self, name: str) -> bool:
+        return name in self._open
+
+    def close(self) -> None:
+        with self._lock:
+            while self._open:
+                os.close(self._open.popitem()[1])
+
+
+def _close(files: _Files, workers: _Idle) -> None:
+    workers.close()
+    files.close()

@@ -1,0 +1,259 @@
+"""Sentences that the guarantee, the report and the registry share: one wording of each promise."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
+from fractions import Fraction
+
+from discreet.mechanisms.text import plain
+from discreet.release.bundle.claims import StatedGuarantee, percent_up
+from discreet.release.plan import Invariant, SeenFact
+from discreet.release.published import Published, RunningRelease
+from discreet.release.signatures import ALGORITHM
+
+__all__ = [
+    "apart_words",
+    "bounded_words",
+    "code",
+    "confidence_words",
+    "counted_words",
+    "factor_words",
+    "guess_words",
+    "invariant_words",
+    "lifetime_words",
+    "line",
+    "noun",
+    "paragraphs",
+    "period_words",
+    "seen_words",
+    "series_words",
+    "signer_words",
+    "table_of",
+    "unprotected",
+    "who_words",
+]
+
+
+def noun(claim: StatedGuarantee) -> str:
+    """Name one unit."""
+    return "row" if claim.is_row else claim.unit
+
+
+def period_words(published: Published) -> str:
+    """Say which stretch of time a release is about."""
+    period = published.period
+    if period.first is None or period.end is None:
+        return "published once"
+    return f"{period.label} ({period.first.isoformat()} to {(period.end - timedelta(days=1)).isoformat()})"
+
+
+def who_words(claim: StatedGuarantee) -> str:
+    """Say who is protected."""
+    if claim.is_row:
+        return (
+            "Each row of the private tables is protected by itself. A person with several rows is protected less: once "
+            "for each of them."
+        )
+    return (
+        f"Every {claim.unit} is protected: everybody who shares one value of the column “{claim.unit}”, with all their "
+        "rows in all private tables together. Whether their data were used at all is protected too."
+    )
+
+
+def apart_words(claim: StatedGuarantee) -> str:
+    """Say what the promise to a unit does not cover: series of single days, and what was read for the plan, if any."""
+    return f"{_series_apart(claim)}{_seen_apart(claim)}"
+
+
+def _seen_apart(claim: StatedGuarantee) -> str:
+    if not claim.from_data:
+        return ""
+    return (
+        " This does not cover what was read from the data, without noise, when the plan was drafted "
+        f"({', '.join(fact.field for fact in claim.from_data)}): one {noun(claim)} can be visible in it."
+    )
+
+
+def _series_apart(claim: StatedGuarantee) -> str:
+    if not claim.apart:
+        return ""
+    return (
+        f" This does not cover {' and '.join(claim.apart)}: there each day of one {noun(claim)} is protected by "
+        "itself, from an account of its own, and what it tells about somebody comes on top."
+    )
+
+
+def guess_words(claim: StatedGuarantee) -> str:
+    """Say what the best attacker can gain."""
+    return (
+        f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out whether "
+        f"one certain {noun(claim)} is in the data. Before reading these tables, a coin toss is right half of the "
+        f"time. After reading all of them, the best guess is right in at most {percent_up(claim.guess)} of cases."
+        f"{apart_words(claim)}"
+    )
+
+
+def factor_words(claim: StatedGuarantee) -> str:
+    """Say the same as betting odds, or as chances where δ is above zero."""
+    if claim.delta == 0:
+        return (
+            f"As a bet: whatever odds somebody gave before reading, the tables can move them by a factor of at most "
+            f"{claim.factor_text}, up or down (ε = {claim.epsilon_text})."
+        )
+    return (
+        f"Whatever somebody hopes to find in these tables, the chance to find it is at most {claim.factor_text} times "
+        f"what it would be without that {noun(claim)}, plus {_chance(claim.delta)} (ε = {claim.epsilon_text}, δ = "
+        f"{claim.delta_text})."
+    )
+
+
+def _left(claim: StatedGuarantee) -> str:
+    """Say what is left, as the rule of the ledger counts it, rounded down."""
+    left = claim.left
+    return "" if left is None else f" After this one, {math.floor(1000 * left.share) / 10:g} % of it were left."
+
+
+def _chance(delta: Fraction) -> str:
+    """Write a small probability as people say it, rounded up."""
+    return f"a chance of 1 in {math.floor(1 / delta):,}"
+
+
+def bounded_words(published: Published) -> str:
+    """Say how much of a unit is counted."""
+    unit = published.plan.policy.unit
+    if unit.is_row:
+        return "This holds whatever else is known or published later, and for everything computed from these tables."
+    groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
+    rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
+    return (
+        f"To keep this promise, one {unit.column} is counted in at most {groups} of a table, with at most {rows} in "
+        "each, chosen at random if there are more. It holds whatever else is known or published later, and for "
+        "everything computed from these tables."
+    )
+
+
+def counted_words(published: Published) -> str:
+    """Say of which rows counts and sums are right on average: where a limit cuts rows off, they are too small."""
+    unit = published.plan.policy.unit
+    if unit.is_row:
+        return "for all rows, after values were clamped to their bounds"
+    return (
+        f"for the rows that are counted, after values were clamped to their bounds (rows of a {unit.column} beyond its "
+        "limits are not, so totals are too small by these)"
+    )
+
+
+def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:
+    """List what the promise does not cover."""
+    yield (
+        "Facts about people in general. If the tables show that an illness is common in a district, everybody who "
+        "lives there is thought of differently, whether they are in the data or not."
+    )
+    if claim.from_data:
+        yield (
+            "What was read from the data when the plan was drafted, exactly and at no price: "
+            f"{'; '.join(map(seen_words, claim.from_data))}. One {noun(claim)} can be visible in each of these: with "
+            f"somebody more or less in the data they may be others, and no ε limits what they tell."
+        )
+        yield "What is public anyway: names of tables and columns, the rest of this plan, and the price."
+    else:
+        yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
+    yield f"Several at once, such as a family: the promise weakens with every {noun(claim)} taken together."
+    yield "The data where they are kept, and other publications made from them without this budget."
+    if published.plan.invariants:
+        yield "The numbers that the plan calls invariant: they are exact."
+    if any(running.person_day for running in published.plan.running):
+        yield (
+            f"In {' and '.join(claim.apart)}, one {noun(claim)} over several days, and together with the other tables: "
+            "there each day is protected by itself."
+        )
+
+
+def seen_words(fact: SeenFact) -> str:
+    """Name a field of the plan that was read from the data, and what it says."""
+    return f"{fact.field} = {fact.value}"
+
+
+def confidence_words(published: Published) -> str:
+    """Write how sure intervals are."""
+    return f"{plain(published.tables[0].raw.confidence * 100)} %"
+
+
+def invariant_words(invariant: Invariant) -> str:
+    """Name an exact number and why it is one."""
+    where = ", ".join(f"{name} = {value}" for name, value in invariant.where.items())
+    row = f" where {where}" if where else ""
+    return f"{invariant.column} of {invariant.table}{row} = {plain(invariant.value)} ({invariant.reason})"
+
+
+def series_words(running: RunningRelease) -> str:
+    """Say what a series is, whom it protects and what all its days cost."""
+    plan = running.plan
+    counted = (
+        f"each {running.unit} is protected by itself; somebody who is there on several days is protected less"
+        if plan.person_day
+        else f"one {running.unit} is counted on at most {plan.max_days} of its days"
+    )
+    return (
+        f"Total of {plan.source} so far, for {plan.days:,} days from {plan.first}; {counted}. Paid for once, for all "
+        f"days: {running.table.cost}."
+    )
+
+
+def signer_words(published: Published) -> str:
+    """Say who signed a bundle, and that a fingerprint is worth as much as the place where it was found."""
+    if published.signer is None:
+        return (
+            "This bundle is not signed: that its files agree with each other does not show who wrote them. Only the "
+            "holder of the ledger can."
+        )
+    return (
+        f"This bundle is signed with the {ALGORITHM} key whose fingerprint is {published.signer.fingerprint}. Compare "
+        "it with the one that the publisher makes known elsewhere: whoever forges a bundle can write any fingerprint "
+        "into it."
+    )
+
+
+def lifetime_words(claim: StatedGuarantee) -> str:
+    """Say what all releases together may spend."""
+    if claim.lifetime_guess is None:
+        return (
+            "This data set has no lifetime budget: what is promised holds for each window of time, and windows add up. "
+            f"The policy says: {claim.budget.describe()}."
+        )
+    held = "" if claim.times is None else f" Untouched, it would hold {claim.times:,} releases like this one."
+    return (
+        "Everything that is ever published from this data set under this promise, by anybody, stays within one budget: "
+        f"{claim.budget.describe()}. A ledger refuses what does not fit.{held}{_left(claim)} When all of it is spent, "
+        f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases.{apart_words(claim)}"
+    )
+
+
+# --- prose: Markdown, in which no title, key or note can become anything but text. ---
+
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~])")
+
+
+def line(text: str) -> str:
+    """Write a text on one line, with every mark of Markdown and of HTML escaped."""
+    return _MARKS.sub(r"\\\1", " ".join("".join(c if c.isprintable() else " " for c in text).split()))
+
+
+def paragraphs(parts: Iterable[str]) -> str:
+    """Join paragraphs; the text ends with a newline."""
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def code(text: str) -> str:
+    """Write a name in the type of code; one with odd letters as plain text."""
+    return f"`{text}`" if re.fullmatch(r"[\w ./:=+-]+", text) else line(text)
+
+
+def table_of(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Write a table; its cells are Markdown already."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

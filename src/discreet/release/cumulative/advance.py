@@ -1,0 +1,322 @@
+"""Release the days of a series that are due: charge once, then count, measure and store day after day."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, final
+
+from discreet.errors import BudgetExceeded, Refused
+from discreet.ledger import Account, Budget, Charge, Entry, Ledger, look
+from discreet.privacy import epsilon
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query import Policy, Session
+from discreet.query.plan import joint_event
+from discreet.query.session.row_streams import DailyRows
+from discreet.release.cumulative.daily_measurement import measured_day, read_day, table_of
+from discreet.release.cumulative.series_price import PricedRunning, price_running
+from discreet.release.cumulative.series_state import State, opened_state
+from discreet.release.cumulative.strategies import strategies
+from discreet.release.period import Period, running_key
+from discreet.release.plan import Allowance, ReleasePlan, RunningPlan, Wish
+from discreet.release.published import RunningRelease
+from discreet.release.schedule_status import key_of, plan_ledger
+
+__all__ = [
+    "NextCharge",
+    "advance",
+    "begun_running",
+    "dummy_running",
+    "key_of_running",
+    "next_charge",
+    "running_ledger",
+    "state_of",
+]
+
+_ADD = Relation.ADD_REMOVE
+
+
+def key_of_running(plan: ReleasePlan, running: RunningPlan) -> str:
+    """Return the key under which the ledger has the charge of a series."""
+    return running_key(plan.name, running.name)
+
+
+def state_of(plan: ReleasePlan, running: RunningPlan) -> Path:
+    """Return the file with the private state of a series, beside the ledger."""
+    ledger = plan.policy.ledger
+    return ledger.with_name(f"{ledger.name}.{plan.name}.{running.name}.running")
+
+
+def advance(plan: ReleasePlan, running: RunningPlan, session: Session, *, until: date) -> RunningRelease | None:
+    """Release every day of a series that ended before `until` and was not released yet; return all of them.
+
+    The series is charged before its first day is read, once for all days. After that each day is counted into the
+    private state, measured, and stored in the ledger, in this order: a crash at any point neither counts nor draws
+    twice. The table is a function of what was stored, so for the same `until` it is always the same. None if no day
+    has ended.
+    """
+    _check_file(plan)
+    priced = price_running(plan, running)
+    ended = priced.ended(until)
+    if not ended:
+        return None
+    rows = DailyRows.of(
+        session, running.source, running.day, where=running.where, first=priced.first, days=running.days
+    )
+    with running_ledger(plan, running, session) as book:
+        charge, priced = _charged(plan, priced, session, book)
+        _release_days(plan, priced, rows, book, charge, ended)
+        told = book.parts(charge)[:ended]
+    return RunningRelease(
+        plan=running,
+        table=table_of(priced, told),
+        deviations=priced.deviations[:ended],
+        charge=charge,
+        event=priced.event,
+        unit=priced.unit,
+    )
+
+
+def _check_file(plan: ReleasePlan) -> None:
+    if str(plan.policy.ledger) == "memory":
+        raise Refused(
+            "a series goes on for days, and a ledger in memory ends with this process",
+            way_out="name a file as ledger",
+        )
+
+
+@contextmanager
+def running_ledger(plan: ReleasePlan, running: RunningPlan, session: Session | None = None) -> Iterator[Ledger]:
+    """Open the account that a series is charged to.
+
+    A series that protects each day by itself promises less than the budget of the data set does, so it cannot be
+    charged to it: it has an account of its own in the same ledger, with the same budget, for units that are days.
+    """
+    policy = plan.policy
+    if session is not None and not running.person_day:
+        yield session.ledger
+        return
+    by_day = (f"{policy.dataset} by day", f"{policy.unit.column} and day")
+    names = by_day if running.person_day else (policy.dataset, policy.unit.column)
+    quotas = policy.quotas if policy.budget.kind == "unlimited" else ()
+    account = Account(*names, _ADD, _opened_with(policy, names[0]) if running.person_day else policy.budget)
+    with Ledger.open(policy.ledger, account, anchor=policy.anchor, quotas=quotas) as book:
+        yield book
+
+
+def _opened_with(policy: Policy, dataset: str) -> Budget:
+    """Return the budget that an account was opened with: raising that of the data set does not raise this one."""
+    known = look(policy.ledger, anchor=policy.anchor) if policy.ledger.exists() else None
+    return known.account(dataset).budget if known is not None and dataset in known.datasets else policy.budget
+
+
+def begun_running(plan: ReleasePlan, priced: PricedRunning, entry: Entry) -> PricedRunning:
+    """Return a series as it was begun: by the price and the strategy that were charged, whatever is best today."""
+    running = priced.running
+    written = json.loads(entry.content["plan"])
+    said = _said(plan, priced)
+    if changed := sorted(name for name in said if written["said"].get(name) != said[name]):
+        raise Refused(
+            f"series {running.name!r} was begun with another {', '.join(changed)}",
+            reason="all its days were paid for together, as they were said then",
+            way_out="write it as it was, or begin another series under a new name",
+        )
+    ways = {one.name: one for one in strategies(running.days)}
+    if written["strategy"] not in ways:
+        raise Refused("this series is measured in a way that this release of the library does not know")
+    return replace(priced, strategy=ways[written["strategy"]], mu_squared=Fraction(written["mu_squared"]))
+
+
+def _charged(plan: ReleasePlan, priced: PricedRunning, session: Session, book: Ledger) -> tuple[Charge, PricedRunning]:
+    key = key_of_running(plan, priced.running)
+    entry = book.charged(key)
+    if entry is not None:
+        return Charge(entry.index, entry.index, entry.hash), begun_running(plan, priced, entry)
+    facts = {"said": _said(plan, priced), "strategy": priced.strategy.name, "mu_squared": str(priced.mu_squared)}
+    try:
+        charge = book.charge(
+            priced.event,
+            relation=_ADD,
+            purpose=f"{priced.running.title or priced.running.name}: totals so far, {priced.running.days} days",
+            principal=session.principal,
+            key=key,
+            plan=json.dumps(facts, sort_keys=True),
+            unit=priced.unit,
+            parts=priced.running.days,
+        )
+    except BudgetExceeded as refused:
+        raise BudgetExceeded(asked=priced.cost, left=refused.left) from None
+    return charge, priced
+
+
+def _said(plan: ReleasePlan, priced: PricedRunning) -> dict[str, Any]:
+    """Collect what a series is, in the words of the plan file."""
+    running = priced.running
+    return {
+        "source": running.source,
+        "day": running.day,
+        "first": running.first,
+        "days": running.days,
+        "where": running.where,
+        "max_days": running.max_days,
+        "person_day": running.person_day,
+        "unit": priced.unit,
+        "bounds": _bounds_said(plan, running),
+        "price": _price_said(running.wish, plan.allowance),
+    }
+
+
+def _bounds_said(plan: ReleasePlan, running: RunningPlan) -> list[str] | None:
+    """Collect how days are read where rows are not known again: clamped to other bounds they would count once more."""
+    if not (running.person_day or plan.policy.unit.is_row):
+        return None
+    table = next((one for name, one in plan.policy.tables.items() if _same(name, running.source)), None)
+    columns = {} if table is None else table.columns
+    declared = next((one.facts for name, one in columns.items() if _same(name, running.day)), None)
+    return None if declared is None else [declared.kind.value, str(declared.low), str(declared.high)]
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold() == other.casefold()
+
+
+def _price_said(wish: Wish, allowance: Allowance) -> dict[str, str]:
+    """Collect what the price follows from, and nothing else: the rest of a plan may change while a series goes on."""
+    said: Mapping[str, Fraction | None] = {"rho": wish.rho, "error": wish.error}
+    if wish.epsilon is not None:
+        said = {"epsilon": wish.epsilon, "delta": allowance.delta}
+    if wish.share is not None:
+        said = {"share": wish.share, "of_rho": allowance.rho, "of": allowance.epsilon, "delta": allowance.delta}
+    return {name: str(value) for name, value in said.items() if value is not None}
+
+
+def _release_days(
+    plan: ReleasePlan, priced: PricedRunning, rows: DailyRows, book: Ledger, charge: Charge, ended: int
+) -> None:
+    told = book.parts(charge)
+    if len(told) >= ended:
+        return
+    with opened_state(state_of(plan, priced.running), may_begin=not told) as state:
+        state.begin(charge.hash, "" if rows.kind is None else rows.kind.value)
+        _check_same(told, state)
+        # Days that were counted before a crash are not read again; storing them ends the claim they were read under.
+        _store_days(priced, state, book, charge, range(len(told), min(len(state.days()), ended)))
+        claim = book.claim_part(charge, ended - 1, seconds=rows.seconds)
+        if claim is None:  # Somebody else has just released them.
+            return
+        book.attempt(claim, lambda: _count_days(state, priced, rows, ended))
+        _store_days(priced, state, book, charge, range(len(book.parts(charge)), ended))
+
+
+def _store_days(priced: PricedRunning, state: State, book: Ledger, charge: Charge, due: range) -> None:
+    days = state.days()
+    counts = [count for count, _ in days]
+    for day in due:
+        book.store_part(charge, day, lambda day=day: measured_day(priced, counts[: day + 1], days[day][1]))  # type: ignore[misc]
+
+
+def _count_days(state: State, priced: PricedRunning, rows: DailyRows, ended: int) -> None:
+    if priced.running.person_day or rows.kind is None:
+        state.add_counts(rows.counts(ended))
+    else:
+        state.add_units(rows.first_days(ended, priced.running.max_days), ended)
+
+
+def _check_same(told: tuple[str, ...], state: State) -> None:
+    """Refuse a state that does not know the days that were told: an old copy would count people again."""
+    kept = [token for _, token in state.days()[: len(told)]]
+    if kept != [read_day(text)[1] for text in told]:
+        raise Refused(
+            "the private state beside the ledger is older than what was released, or of another copy",
+            reason="people who were counted since would be counted again",
+            way_out="put the right file back; or end the series and begin another under a new name",
+        )
+
+
+# --- charging ---
+# What the next publication of a period would charge: its tables, and every series that begins with it.
+
+
+_INVENTED = 10  # Units on each day.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NextCharge:
+    """What is not paid yet, by name: "release" for all tables of a period, and the series that begin."""
+
+    parts: Mapping[str, Event]
+    delta: Fraction
+
+    @property
+    def event(self) -> Event | None:
+        """All of it together; None if everything is paid. It holds for whoever is protected least."""
+        return joint_event(self.parts.values()) if self.parts else None
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon of all of it at `delta`, rounded up."""
+        return 0.0 if self.event is None else epsilon(self.event, self.delta, relation=Relation.ADD_REMOVE)
+
+
+def next_charge(
+    plan: ReleasePlan,
+    period: Period,
+    ledger: Ledger | Session | None = None,
+    *,
+    tables: Mapping[str, Any] | None = None,
+) -> NextCharge:
+    """Tell what publishing a period would charge now: nothing for what was charged before. Nothing is read."""
+    from discreet.release.pricing.release_price import price
+
+    parts: dict[str, Event] = {}
+    with plan_ledger(plan, ledger) as book:
+        if plan.tables and book.charged(key_of(plan, period)) is None:
+            parts["release"] = price(plan, period, tables=tables).event
+        parts |= dict(_beginning(plan, period, book))
+    return NextCharge(parts, plan.allowance.delta or Fraction(0))
+
+
+def _beginning(plan: ReleasePlan, period: Period, book: Ledger) -> Iterator[tuple[str, Event]]:
+    """Find the series that begin; one that was begun otherwise than it is said now is refused before any charge."""
+    for running in plan.running:
+        priced = price_running(plan, running)
+        if period.end is None or not priced.ended(period.end):
+            continue
+        entry = _begun(plan, running, book)
+        if entry is None:
+            yield running.name, priced.event
+        else:
+            begun_running(plan, priced, entry)
+
+
+def _begun(plan: ReleasePlan, running: RunningPlan, book: Ledger) -> Entry | None:
+    if not running.person_day:
+        return book.charged(key_of_running(plan, running))
+    if not plan.policy.ledger.exists():
+        return None
+    with running_ledger(plan, running) as own:
+        return own.charged(key_of_running(plan, running))
+
+
+def dummy_running(plan: ReleasePlan, running: RunningPlan, *, until: date) -> RunningRelease | None:
+    """Return what a series will look like, from invented counts of ten a day: nobody's, so nothing is charged."""
+    priced = price_running(plan, running)
+    ended = priced.ended(until)
+    if not ended:
+        return None
+    told = [measured_day(priced, [_INVENTED] * (day + 1), "") for day in range(ended)]
+    return RunningRelease(
+        plan=running,
+        table=table_of(priced, told),
+        deviations=priced.deviations[:ended],
+        charge=None,
+        event=priced.event,
+        unit=priced.unit,
+    )

@@ -1,0 +1,198 @@
+"""The custodian's own look at a file: exact, and for nobody else. What comes out is only ever inside `NotPrivate`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.query import Kind
+
+__all__ = ["FEWEST", "Bounds", "FileLook", "SeenColumn", "SeenUnit", "looking"]
+
+FEWEST = 20  # How many units must share what is proposed.
+_LISTED = 60  # Distinct values up to which they are looked at one by one.
+_MOSTLY = 0.99  # The part of texts that must be numbers or dates to be read so.
+_TOO_MANY = 0.95  # The part of units that a limit should leave whole.
+_STORED = {Kind.INTEGER: "BIGINT", Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP"}
+_MEMORY = 3 << 30
+_UNREADABLE = "the file cannot be read: check that it is whole, and what its name says"
+Bounds: TypeAlias = tuple[int | float | date | datetime, int | float | date | datetime]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenColumn:
+    """What a column holds, exactly. `bounds` are values that at least 20 units lie at or beyond, None if there are
+    too few; `common` are the values that at least 20 units have, if all values are few."""
+
+    name: str
+    kind: Kind  # as it could be read: a text of digits is a number
+    present: int
+    distinct: int
+    bounds: Bounds | None
+    common: tuple[Any, ...] | None
+    rare: int  # how many other values there are
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenUnit:
+    """What it would mean to protect everybody who shares a value of a column."""
+
+    column: str
+    units: int
+    missing: int  # rows without a value, which would be left out
+    usual: int  # rows that most units do not exceed
+    most: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FileLook:
+    """A file that is open for looking."""
+
+    connection: Any
+    types: Mapping[str, str]
+
+    @property
+    def rows(self) -> int:
+        return int(self._one("SELECT count(*) FROM data")[0])
+
+    def distinct(self, column: str) -> tuple[int, int]:
+        """Return how many distinct values a column has, and how many that are there at all."""
+        name = _quoted(column)
+        many, present = self._one(f"SELECT count(DISTINCT {name}), count({name}) FROM data")
+        return int(many), int(present)
+
+    def unit(self, column: str) -> SeenUnit:
+        """Look at how many rows each value of a column has."""
+        name = _quoted(column)
+        units, usual, most = self._one(
+            f"SELECT count(*), quantile_disc(n, {_TOO_MANY}), max(n) FROM "
+            f"(SELECT count(*) AS n FROM data WHERE {name} IS NOT NULL GROUP BY {name})"
+        )
+        (missing,) = self._one(f"SELECT count(*) - count({name}) FROM data")
+        return SeenUnit(
+            column=column, units=int(units), missing=int(missing), usual=int(usual or 1), most=int(most or 1)
+        )
+
+    def shares(self, unit: str, columns: Sequence[str]) -> tuple[int, int]:
+        """Return in how many groups of these columns most units are, and with how many rows in each."""
+        keys = ", ".join([_quoted(unit), *map(_quoted, columns)])
+        (rows,) = self._one(
+            f"SELECT quantile_disc(n, {_TOO_MANY}) FROM (SELECT count(*) AS n FROM data GROUP BY {keys})"
+        )
+        (groups,) = self._one(
+            f"SELECT quantile_disc(n, {_TOO_MANY}) FROM (SELECT count(*) AS n FROM "
+            f"(SELECT DISTINCT {keys} FROM data) GROUP BY {_quoted(unit)})"
+        )
+        return int(groups or 1), int(rows or 1)
+
+    def column(self, name: str, unit: str) -> SeenColumn:
+        """Look at one column, as what most of its values can be read."""
+        from discreet.query.engines.column_reader import kind_of
+
+        kind = kind_of(self.types[name]) or Kind.TEXT
+        distinct, present = self.distinct(name)
+        value = _quoted(name)
+        if kind is Kind.TEXT:
+            kind, value = self._read_as(value, present)
+        owner = self._row if unit == "row" else _quoted(unit)
+        common, rare = self._common(value, owner, distinct)
+        bounds = self._bounds(value, owner, kind) if kind.is_number or kind.is_time else None
+        return SeenColumn(
+            name=name, kind=kind, present=present, distinct=distinct, bounds=bounds, common=common, rare=rare
+        )
+
+    def _read_as(self, value: str, present: int) -> tuple[Kind, str]:
+        """Find the narrowest kind as which nearly all texts can be read."""
+        from discreet.query.engines.sql_functions import cast
+        from discreet.query.engines.sql_writer import Writer
+
+        # A session reads texts by the same casts.
+        real, day, moment = (cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.REAL, Kind.DATE, Kind.TIMESTAMP))
+        tried = (
+            (Kind.INTEGER, f"CASE WHEN regexp_full_match({value}, '[-+]?[0-9]{{1,18}}') THEN {value}::BIGINT END"),
+            (Kind.REAL, real),
+            (Kind.DATE, f"CASE WHEN length({value}) = 10 THEN {day} END"),
+            (Kind.TIMESTAMP, moment),
+        )
+        counts = self._one(f"SELECT {', '.join(f'count({sql})' for _, sql in tried)} FROM data")
+        for (kind, sql), count in zip(tried, counts, strict=True):
+            if present and count >= _MOSTLY * present:
+                return kind, sql
+        return Kind.TEXT, value
+
+    def _common(self, value: str, owner: str, distinct: int) -> tuple[tuple[Any, ...] | None, int]:
+        """List the values that enough units have, if there are few values at all."""
+        if not 0 < distinct <= _LISTED:
+            return None, distinct
+        rows = self.connection.execute(
+            f"SELECT {value} AS v FROM {self._numbered} WHERE v IS NOT NULL GROUP BY v "
+            f"HAVING count(DISTINCT {owner}) >= {FEWEST} ORDER BY v"
+        ).fetchall()
+        return tuple(row[0] for row in rows), distinct - len(rows)
+
+    def _bounds(self, value: str, owner: str, kind: Kind) -> Bounds | None:
+        """Return between what the values lie, leaving out the outermost ones of nineteen units at each end."""
+        finite = value if kind is Kind.INTEGER else f"CASE WHEN isfinite(({value})::{_STORED[kind]}) THEN {value} END"
+        ends = f"(SELECT min({finite}) AS low, max({finite}) AS high FROM {self._numbered} GROUP BY {owner})"
+        found = [
+            self.connection.execute(
+                f"SELECT {end}::{_STORED[kind]} FROM {ends} WHERE {end} IS NOT NULL "
+                f"ORDER BY {end} {order} LIMIT 1 OFFSET {FEWEST - 1}"
+            ).fetchone()
+            for end, order in (("low", "ASC"), ("high", "DESC"))
+        ]
+        low, high = (None if row is None else row[0] for row in found)
+        return None if low is None or high is None or low > high else (low, high)
+
+    @property
+    def _row(self) -> str:
+        """A name that no column has: it is longer than all of theirs."""
+        return "_" * (1 + max(map(len, self.types), default=0))
+
+    @property
+    def _numbered(self) -> str:
+        return f"(SELECT *, row_number() OVER () AS {self._row} FROM data)"
+
+    def _one(self, query: str) -> tuple[Any, ...]:
+        row: tuple[Any, ...] = self.connection.execute(query).fetchone()
+        return row
+
+
+@contextmanager
+def looking(path: Path, table: str) -> Iterator[FileLook]:
+    """Open a file for looking, as a session would read it."""
+    import duckdb
+
+    from discreet.query.engines.column_reader import kind_of
+    from discreet.query.engines.sandbox import Sandbox, default_threads
+    from discreet.query.engines.tables import NO_TABLE, hold, read_in_binary
+
+    held = hold(table, path)
+    cage = Sandbox(held.paths, memory=_MEMORY, threads=default_threads())
+    try:
+        with cage.connection() as connection:
+            held.prepare(connection, "t1")
+            if not held.is_table(connection, "t1"):
+                raise InvalidParameter(NO_TABLE)
+            relation = held.relation("t1")
+            described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+            types = {name: sql for name, sql, *_ in described}
+            connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {read_in_binary(relation, types)}")
+            yield FileLook(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None})
+    except duckdb.Error:
+        # Its text could hold a value.
+        raise InvalidParameter(_UNREADABLE) from None
+    finally:
+        cage.close()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

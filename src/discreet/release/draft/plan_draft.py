@@ -1,0 +1,324 @@
+"""A draft of a plan: proposals that the custodian walks through, and the text of the plan once they are confirmed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact_or_none, positive
+from discreet.privacy.not_private import NotPrivate
+from discreet.query import Kind
+from discreet.query.session.catalogue_builder import nearest
+from discreet.release.draft.custodian_look import FileLook, SeenColumn, SeenUnit, looking
+from discreet.release.draft.proposals import (
+    Proposal,
+    by_name,
+    declaration,
+    limit,
+    shows_rows,
+    shows_same_rows,
+    unit_why,
+)
+
+__all__ = ["Draft", "draft_plan", "first_groupings", "first_measures"]
+
+_MOST_CANDIDATES = 5
+_SOME = 0.01  # The part of rows that must differ in a column for it to tell units apart.
+_SAY_LIFETIME = (
+    "with a delta, say the lifetime epsilon too, above that of one release: a ledger keeps a part of such a budget for "
+    "questions that are chosen later"
+)
+_SAID = "as you said"
+_ROW = "each row is protected by itself: right only if nobody has more than one"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Draft:
+    """What a plan could say of a file. It was seen in the data: show it to the custodian only.
+
+    `confirmed` writes the plan. From then on everything in it is public.
+    """
+
+    path: Path
+    table: str
+    proposals: tuple[Proposal, ...]
+
+    def __getitem__(self, field: str) -> Proposal:
+        found = next((one for one in self.proposals if one.field == field), None)
+        if found is None:
+            raise InvalidParameter(f"there is no {field!r}. {nearest(field, [one.field for one in self.proposals])}")
+        return found
+
+    def answered(self, field: str, value: Any) -> Draft:
+        """Return the draft with another answer. Another unit means another look, after which other answers stay."""
+        known = self[field]
+        if value == known.value:
+            return self
+        if field == "unit.column":
+            return self._looked_again(value)
+        if field == "schedule.every" and value not in known.choices:
+            raise InvalidParameter(f"{field} must be one of {', '.join(known.choices)}")
+        # What is offered beside a proposal was read from the rows as well, even where nothing is proposed.
+        offered = shows_rows(value) and any(shows_same_rows(value, one) for one in known.choices)
+        read = known.read or ((known.value,) if known.from_data else ())
+        seen = offered or any(value == one or (shows_rows(value) and shows_same_rows(value, one)) for one in read)
+        return self._with(known, replace(known, value=value, why=_SAID, from_data=seen, read=read))
+
+    def _with(self, known: Proposal, changed: Proposal) -> Draft:
+        return replace(self, proposals=tuple(changed if one is known else one for one in self.proposals))
+
+    def _looked_again(self, unit: str) -> Draft:
+        draft = draft_plan(self.path, unit=unit, table=self.table).value
+        fields = {one.field for one in draft.proposals}
+        for one in self.proposals:
+            if one.why == _SAID and one.field in fields:
+                draft = draft.answered(one.field, one.value)
+                again = draft[one.field]  # What was offered in an earlier look may not be offered now.
+                seen = again.from_data or one.from_data
+                draft = draft._with(again, replace(again, from_data=seen, read=again.read + one.read))
+        return draft
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """All answers by their fields."""
+        return {one.field: one.value for one in self.proposals}
+
+    def confirmed(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        lifetime_epsilon: Number | None = None,
+        lifetime_delta: Number | None = None,
+        folder: str | Path | None = None,
+    ) -> str:
+        """Return the text of the plan: what one release spends, and what may ever be spent, has no default.
+
+        Without a lifetime budget a plan of pure epsilon can release once. `folder` is where the file will be; without
+        one it is beside the data. The text is public: whoever calls this has looked at every bound and category in it.
+        """
+        from discreet.release.draft.plan_text import plan_text
+
+        once = (positive(epsilon, name="epsilon"), exact_or_none(delta, name="delta"))
+        if once[1] is not None and lifetime_epsilon is None:
+            raise InvalidParameter(_SAY_LIFETIME)
+        ever = (
+            once[0] if lifetime_epsilon is None else positive(lifetime_epsilon, name="lifetime_epsilon"),
+            once[1] if lifetime_delta is None else exact_or_none(lifetime_delta, name="lifetime_delta"),
+        )
+        where = self.path.parent if folder is None else Path(folder)
+        source = _from(where, self.path)
+        return plan_text(self.said, table=self.table, source=source, once=once, ever=ever, seen=self.seen)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The fields whose values were read from the rows: the plan marks them, and the bundle tells them."""
+        return tuple(one.field for one in self.proposals if one.from_data and one.value is not None)
+
+    def __str__(self) -> str:
+        lines = [f"{one.field} = {one.value!r}\n    {one.why}" for one in self.proposals]
+        return "\n".join([f"draft of a plan for {self.path.name}", *lines])
+
+    __repr__ = __str__
+
+
+def draft_plan(path: str | Path, *, unit: str | None = None, table: str | None = None) -> NotPrivate[Draft]:
+    """Look at a file exactly, and propose what a plan could say of it. Only the custodian may see this.
+
+    `unit` is the column whose values tell people apart, or "row"; without one the likeliest is proposed. No epsilon
+    and no delta is proposed: how much protection is given up is for people to say.
+    """
+    file = Path(path)
+    name = _table_name(file) if table is None else table
+    with looking(file, name) as look:
+        units = _candidates(look)
+        owner = _owner(look, units, unit)
+        seen = [look.column(column, owner) for column in look.types if column != owner]
+        proposals = (
+            *_heading(file, name),
+            *_unit(look, units, owner, seen, said=unit is not None),
+            *_columns(seen),
+            *_publishing(seen),
+        )
+    return NotPrivate(Draft(path=file, table=name, proposals=proposals))
+
+
+def _table_name(file: Path) -> str:
+    stem = file.name.split(".")[0]
+    return stem if re.fullmatch(r"[A-Za-z_]\w*", stem, re.ASCII) else "data"
+
+
+def _safe(text: str) -> str:
+    """Return a name that can be that of a file."""
+    found = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")[:60]
+    return found if found[:1].isalpha() else f"t_{found}"
+
+
+def _heading(file: Path, table: str) -> tuple[Proposal, ...]:
+    name = _safe(table)
+    return (
+        Proposal(field="name", value=name, why="the name of the file; releases and folders are called so"),
+        Proposal(field="title", value=f"Figures about {table}", why="what people will read first"),
+        Proposal(field="dataset", value=name, why="under this name the ledger keeps the budget, for ever"),
+        Proposal(field="ledger", value=f"{name}.ledger", why="where everything that is spent is recorded"),
+    )
+
+
+def _candidates(look: FileLook) -> list[SeenUnit]:
+    """Find columns that could tell people apart: those with a telling name first, then those with most values."""
+    from discreet.query.engines.column_reader import kind_of
+
+    rows = look.rows
+    kinds = {name: kind_of(sql) for name, sql in look.types.items()}
+    found = [name for name, kind in kinds.items() if kind in (Kind.INTEGER, Kind.TEXT) and _differs(look, name, rows)]
+    found.sort(key=lambda name: not by_name(name))
+    return [look.unit(name) for name in found[:_MOST_CANDIDATES]]
+
+
+def _differs(look: FileLook, name: str, rows: int) -> bool:
+    distinct, _ = look.distinct(name)
+    return distinct >= max(2, _SOME * rows) and (by_name(name) or distinct >= 0.2 * rows)
+
+
+def _owner(look: FileLook, units: list[SeenUnit], said: str | None) -> str:
+    if said == "row":
+        return said
+    if said is not None:
+        found = next((name for name in look.types if name.casefold() == said.casefold()), None)
+        if found is None:
+            raise InvalidParameter(f"there is no column {said!r}. {nearest(said, look.types)}")
+        return found
+    return next((one.column for one in units if by_name(one.column)), "row")
+
+
+def _unit(
+    look: FileLook, units: list[SeenUnit], owner: str, seen: list[SeenColumn], *, said: bool
+) -> tuple[Proposal, ...]:
+    choices = tuple(dict.fromkeys([owner, *(one.column for one in units), "row"]))
+    why = _ROW if owner == "row" else unit_why(look.unit(owner))
+    whom = Proposal(field="unit.column", value=owner, why=why, choices=choices, from_data=not said)
+    if owner == "row":
+        return (whom,)
+    keys = max(first_groupings(seen), key=len, default=[])
+    groups, rows = look.shares(owner, keys) if keys else (1, look.unit(owner).usual)
+    counted = "more counts more of each and needs more noise"
+    return (
+        whom,
+        Proposal(
+            field="unit.max_groups",
+            value=limit(groups),
+            why=f"most are in no more than {groups}; {counted}",
+            from_data=True,
+        ),
+        Proposal(
+            field="unit.max_rows_per_group",
+            value=limit(rows),
+            why=f"most have no more than {rows}; {counted}",
+            from_data=True,
+        ),
+    )
+
+
+def _columns(seen: list[SeenColumn]) -> tuple[Proposal, ...]:
+    return tuple(declaration(one) for one in seen)
+
+
+def _publishing(seen: list[SeenColumn]) -> tuple[Proposal, ...]:
+    # Of several dates the one that begins last is likely when something happened, rather than a date of birth.
+    times = sorted((one for one in seen if one.kind.is_time and one.bounds), key=_begins, reverse=True)
+    days = tuple(one.name for one in times)
+    first = _begins(times[0]) if times else None
+    return (
+        Proposal(
+            field="publish.groupings",
+            value=first_groupings(seen),
+            why="the total, and tables by the columns with few values; they add up",
+            from_data=True,
+        ),
+        Proposal(
+            field="publish.measures",
+            value=first_measures(seen),
+            why="what is told of every group, as in SQL",
+            from_data=True,
+        ),
+        Proposal(
+            field="schedule.every",
+            value="once",
+            why="how often it is published",
+            choices=("once", "day", "week", "month", "quarter", "year"),
+        ),
+        Proposal(
+            field="schedule.column",
+            value=None,
+            why="a release is about the rows of its period, by this column; none: about all rows",
+            choices=(*days, None),
+        ),
+        Proposal(
+            field="schedule.first",
+            value=None if first is None else date(first.year, 1, 1),
+            why="the first day of the first period, if it is published more than once",
+            from_data=True,
+        ),
+    )
+
+
+def _begins(seen: SeenColumn) -> date:
+    assert seen.bounds is not None
+    first = seen.bounds[0]
+    assert isinstance(first, date)
+    return first.date() if isinstance(first, datetime) else first
+
+
+def _from(folder: Path, file: Path) -> str:
+    """Return the path of the data as seen from the plan."""
+    import os
+
+    return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
+
+
+# --- tables: A first set of tables: the total, by each of a few columns, and by two of them together. ---
+
+
+_CODES = re.compile(r"zip|post|code|year|month|day|lat|lon|number|_no$|_nr$|_id$", re.IGNORECASE)  # sums mean nothing
+_MOST_KEYS = 3
+_MOST_PAIRS = 200  # groups of a table by two columns
+
+
+def first_groupings(seen: Sequence[SeenColumn]) -> list[list[str]]:
+    """Group by the columns with the fewest public values."""
+    sizes = {one.name: size for one in seen if (size := _size(one)) is not None and size > 1}
+    keys = sorted(sizes, key=lambda name: (sizes[name], name))[:_MOST_KEYS]
+    pair = [keys[:2]] if len(keys) > 1 and sizes[keys[0]] * sizes[keys[1]] <= _MOST_PAIRS else []
+    return [[], *([key] for key in keys), *pair]
+
+
+def _size(seen: SeenColumn) -> int | None:
+    said = declaration(seen).value
+    if said == {"kind": "boolean"}:
+        return 2
+    return len(said["categories"]) if said and "categories" in said else None
+
+
+def first_measures(seen: Sequence[SeenColumn]) -> dict[str, str]:
+    """Count rows, and add up the first number that is no whole one, or else the first."""
+    numbers = sorted((one for one in seen if _is_bounded(one)), key=lambda one: one.kind is not Kind.REAL)
+    return {"n": "COUNT(*)"} | {_alias(one.name): f"SUM({_quoted(one.name)})" for one in numbers[:1]}
+
+
+def _alias(name: str) -> str:
+    return re.sub(r"\W+", "_", f"total_{name}", flags=re.ASCII).lower()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _is_bounded(seen: SeenColumn) -> bool:
+    said = declaration(seen).value
+    return seen.kind.is_number and bool(said) and "low" in said and not _CODES.search(seen.name)

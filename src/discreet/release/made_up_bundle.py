@@ -1,0 +1,74 @@
+"""The whole bundle from made-up rows, to see what will be published before anybody's data are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.query.catalogue import Catalogue
+from discreet.query.engine import Deadline
+from discreet.release.bundle import write_bundle
+from discreet.release.cumulative.advance import dummy_running
+from discreet.release.period import Period
+from discreet.release.plan import ReleasePlan
+from discreet.release.plan_declarations import catalogue_in, catalogue_of
+from discreet.release.pricing.priced_release import PricedRelease
+from discreet.release.pricing.release_price import price
+from discreet.release.published import Published, PublishedTable, RunningRelease
+from discreet.release.tidy import tidy_tables
+
+__all__ = ["dummy"]
+
+_SECONDS = 600.0
+
+
+def dummy(
+    plan: ReleasePlan, folder: str | Path, period: Period | None = None, *, tables: Mapping[str, Any] | None = None
+) -> Path:
+    """Write the bundle of a release below a folder, from rows that are made up from what the plan declares.
+
+    Noise, ±, thresholds and prices are those of a release; the rows are nobody's, so nothing is charged, and the bundle
+    says DUMMY wherever it is looked at. All made-up rows are in the period.
+    """
+    chosen = plan.schedule.period(0) if period is None else period
+    priced = price(plan, chosen, tables=tables)
+    drawn = tuple(_drawn(priced, catalogue_in(catalogue_of(plan, tables), plan, chosen)))
+    published = Published(
+        plan=plan,
+        period=chosen,
+        tables=tidy_tables(plan, drawn) if plan.output.tidy else drawn,
+        event=priced.event,
+        relation=priced.relation,
+        epsilon=priced.epsilon,
+        delta=priced.delta,
+        ledger=None,
+        running=_series(plan, chosen),
+    )
+    return write_bundle(published, Path(folder))
+
+
+def _series(plan: ReleasePlan, period: Period) -> tuple[RunningRelease, ...]:
+    """Return what each series will look like at the end of the period; a plan without periods has none."""
+    if period.end is None:
+        return ()
+    found = (dummy_running(plan, series, until=period.end) for series in plan.running)
+    return tuple(one for one in found if one is not None)
+
+
+def _drawn(release: PricedRelease, catalogue: Catalogue) -> Iterator[PublishedTable]:
+    from discreet.query.engines import dummy_engine
+
+    engine = dummy_engine(catalogue)
+    try:
+        for table in release.tables:
+            tallied = engine.run(table.priced.stage, deadline=Deadline.after(_SECONDS))
+            yield PublishedTable(
+                plan=table.plan,
+                raw=table.priced.draw(tallied),
+                tidy=None,
+                deviations=table.priced.deviations,
+                threshold=table.threshold,
+            )
+    finally:
+        engine.close()

@@ -1,0 +1,113 @@
+"""Price a release: read every table, divide what may be spent, and add it up. No private file is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
+from discreet.ledger import Account, Ledger
+from discreet.privacy import epsilon
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.plan import PricedQuery, joint_event
+from discreet.query.plan.error_targets import errors_of, relative_errors_of
+from discreet.release.cumulative.series_price import PricedRunning, price_running
+from discreet.release.period import Period
+from discreet.release.plan import ReleasePlan
+from discreet.release.plan_declarations import catalogue_of, located, told_at
+from discreet.release.pricing.budget_split import divide
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
+from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of
+
+__all__ = ["price", "releases_held"]
+
+
+def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[str, Any] | None = None) -> PricedRelease:
+    """Say what a release costs and how exact it will be, from public facts only.
+
+    `tables` hands over public tables that name no source; private ones are never looked at. The price is the same for
+    every period.
+    """
+    _check_kinds(plan)
+    chosen = plan.schedule.period(0) if period is None else period
+    quotes = quotes_of(plan, catalogue_of(plan, tables), chosen)
+    priced = divide(plan, quotes)
+    event = joint_event(one.event for one in priced)
+    series = tuple(_series(plan, index) for index in range(len(plan.running)))
+    at = plan.allowance.delta or Fraction(0)
+    return PricedRelease(
+        plan=plan,
+        period=chosen,
+        tables=tuple(_table(quote, one) for quote, one in zip(quotes, priced, strict=True)),
+        event=event,
+        epsilon=epsilon(event, at, relation=Relation.ADD_REMOVE),
+        delta=at,
+        total=sum((quote.amount_of(one) for quote, one in zip(quotes, priced, strict=True)), Fraction(0)),
+        lifetime=releases_held(plan, event, [one.event for one in series]),
+        running=series,
+    )
+
+
+def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ()) -> int:
+    """Return how many releases like this one the lifetime budget holds, by the rule of a fresh ledger.
+
+    What is in `before`, such as series that are paid for once, is charged first.
+    """
+    policy = plan.policy
+    account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
+    try:
+        with Ledger.open("memory", account) as book:
+            for once in before:
+                book.charge(once, relation=Relation.ADD_REMOVE, purpose="series", unit=policy.unit.column)
+            return book.times_left(event)
+    except BudgetExceeded:
+        return 0
+    except UnsupportedEvent as error:
+        raise _other_kind(plan, str(error)) from None
+
+
+def _series(plan: ReleasePlan, index: int) -> PricedRunning:
+    try:
+        return price_running(plan, plan.running[index])
+    except (InvalidParameter, Refused) as error:
+        raise located(plan, ("running", index), error) from None
+
+
+def _check_kinds(plan: ReleasePlan) -> None:
+    if not plan.tables:
+        raise InvalidParameter(told_at(plan, (), "this plan has no [[publish]], so a release has no price"))
+    if plan.policy.budget.kind == "pure" and is_gaussian(plan.allowance):
+        raise _other_kind(plan, "it is pure and takes no delta and no rho, which Gaussian noise needs")
+
+
+def _other_kind(plan: ReleasePlan, reason: str) -> Refused:
+    return Refused(
+        told_at(plan, ("budget",), "the lifetime budget keeps an account that cannot hold such a release"),
+        reason=reason,
+        way_out="let [budget] and [release] be of one kind: epsilon alone, epsilon with delta, or rho",
+    )
+
+
+def _table(quote: Quote, priced: PricedQuery) -> PricedTable:
+    return PricedTable(
+        plan=quote.table,
+        sql=quote.reading.sql,
+        priced=priced,
+        offer=quote.offer(priced),
+        errors=errors_of(priced.draft),
+        relative_errors=relative_errors_of(priced.draft),
+        threshold=_threshold(priced),
+    )
+
+
+def _threshold(priced: PricedQuery) -> str:
+    noising, unit = priced.draft.noising, priced.draft.catalogue.unit
+    if noising is None or noising.selection is None:
+        return ""
+    whom = "rows" if unit.is_row else f"different values of {unit.column}"
+    return (
+        f"a group is shown if its {whom} plus noise exceed {noising.selection.threshold}: one with fewer than about "
+        f"{noising.selection.reliable_count()} usually stays hidden"
+    )

@@ -1,0 +1,112 @@
+"""From released counts to what a profile says of a column. All of it follows from released numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from discreet.query import ReleaseTable
+from discreet.release.profiling.cells import ListedCells, Partition, Presence, Ranges, written
+from discreet.release.profiling.estimates import Estimate, Law, added, less, quantiles, single
+from discreet.release.profiling.profile_queries import UNITS, ColumnSearch, Division, ProfiledColumn, named, share_of
+from discreet.release.profiling.profile_results import CellCount, ColumnProfile, Profile, ProfileCost, notes_of, rule_of
+
+if TYPE_CHECKING:
+    from discreet.release.profiling.profile_plan import ProfilePlan
+
+__all__ = ["counts_of", "profile_of"]
+
+_NOT_FOUND = {
+    ColumnSearch.NUMBERS: "no bounds: in no range were enough values to be told from noise, so there is no histogram "
+    "and no quantile. Declare bounds that are publicly known, or spend more",
+    ColumnSearch.VALUES: "no value is named: none is shared by enough people to be told from noise, as with names, "
+    "addresses and numbers of documents. Declare categories that are publicly known, or spend more",
+}
+_NOT_FOUND[ColumnSearch.TIMES] = _NOT_FOUND[ColumnSearch.NUMBERS]
+
+
+def counts_of(table: ReleaseTable, cells: Partition) -> list[int]:
+    """Return the released counts of all cells, that of what is missing first."""
+    key = next(column.name for column in table.columns if not column.measured)
+    found = {int(row[key]): int(row["n"].value) for row in table}
+    return [found[cell] for cell in range(cells.cells + 1)]
+
+
+def profile_of(plan: ProfilePlan, cells: Mapping[str, Partition], tables: Mapping[str, ReleaseTable]) -> Profile:
+    """Put a profile together."""
+    units = int(tables[UNITS].single().value)
+    law = plan.division.law_of_units
+    return Profile(
+        dataset=plan.session.ledger.account.dataset,
+        table=plan.table.name,
+        unit=plan.session.unit,
+        units=single(units, law),
+        columns=tuple(
+            _column(subject, cells[subject.name], tables[named(subject)], plan.division, units)
+            for subject in plan.subjects
+        ),
+        spent=ProfileCost(epsilon=plan.epsilon, delta=plan.delta, allowed=plan.allowed, charges=plan.charges),
+        rule=rule_of(plan.subjects, plan.division),
+        notes=notes_of(plan.session.unit),
+    )
+
+
+def _column(
+    subject: ProfiledColumn, cells: Partition, table: ReleaseTable, division: Division, units: int
+) -> ColumnProfile:
+    share = share_of(subject, "count")
+    assert share is not None
+    law = division.law(share, cells.cells + 1)
+    missing, *counts = counts_of(table, cells)
+    return ColumnProfile(
+        name=subject.name,
+        kind=subject.kind,
+        basis=_basis(subject, cells),
+        missing=single(missing, law),
+        present=_present(division, units, missing, counts, law),
+        cells=tuple(_cell(cells, cell, count, law) for cell, count in enumerate(counts, 1)),
+        ordered=isinstance(cells, Ranges),
+        quantiles=quantiles(cells, counts, law) if isinstance(cells, Ranges) else (),
+        reasons=_reasons(subject, cells),
+    )
+
+
+def _present(division: Division, units: int, missing: int, counts: list[int], law: Law) -> Estimate:
+    """Count what is not missing: all cells together or, where each unit is in one cell once, all units but those.
+
+    Which of both is taken follows from their ±, which is public.
+    """
+    ways = [added(counts, law)]
+    if division.unit.max_groups == division.unit.max_rows_per_group == 1:
+        ways.append(less(units, division.law_of_units, missing, law))
+    return min(ways, key=lambda way: way.plus_minus)
+
+
+def _cell(cells: Partition, cell: int, count: int, law: Law) -> CellCount:
+    estimate, label = single(count, law), cells.label(cell)
+    match cells:
+        case Ranges():
+            low, high = cells.ends(cell)
+            return CellCount(label=label, count=estimate, low=low, high=high)
+        case ListedCells():
+            rest = cell > len(cells.values)
+            value = None if rest else cells.values[cell - 1]
+            return CellCount(label=label, count=estimate, value=value, rest=rest)
+        case Presence():
+            return CellCount(label=label, count=estimate, rest=True)
+
+
+def _basis(subject: ProfiledColumn, cells: Partition) -> str:
+    """Say where the cells come from; with the bounds, if these were found."""
+    if subject.search in (ColumnSearch.NUMBERS, ColumnSearch.TIMES) and isinstance(cells, Ranges):
+        return f"bounds found privately: {written(cells.cuts[0])} to {written(cells.cuts[-1])}"
+    return subject.basis
+
+
+def _reasons(subject: ProfiledColumn, cells: Partition) -> tuple[str, ...]:
+    """Say what a column lacks, and why."""
+    if subject.is_open:
+        return (subject.basis,)
+    if isinstance(cells, Presence):
+        return (_NOT_FOUND[subject.search],)
+    return ()

@@ -1,0 +1,333 @@
+"""The report of a release: one page that opens anywhere, loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC
+from fractions import Fraction
+
+from discreet.mechanisms.text import significant_up
+from discreet.plots import course, ruler, scale_for, strip
+from discreet.query.results.release_table import shown
+from discreet.release.bundle.claims import StatedGuarantee, percent_up
+from discreet.release.bundle.file_names import DUMMY, table_file
+from discreet.release.bundle.manifest import sha256, verify_command
+from discreet.release.bundle.wording import (
+    bounded_words,
+    counted_words,
+    invariant_words,
+    lifetime_words,
+    noun,
+    period_words,
+    series_words,
+    signer_words,
+    unprotected,
+    who_words,
+)
+from discreet.release.published import Published, RunningRelease
+from discreet.release.report.attacker_pictures import attacker_part
+from discreet.release.report.page_style import POLICY, STYLE, bullets, code, paragraph, prose, section, words
+from discreet.release.report.table_pictures import tables_part
+
+__all__ = [
+    "about_part",
+    "budget_part",
+    "head_part",
+    "hidden_part",
+    "limits_part",
+    "report_page",
+    "series_part",
+    "verify_part",
+]
+
+# --- page: The report: one page that opens anywhere, loads nothing and runs nothing. ---
+
+
+def report_page(published: Published, claim: StatedGuarantee) -> str:
+    """Write the whole page."""
+    main = (
+        about_part(published, claim),
+        tables_part(published),
+        series_part(published),
+        budget_part(published, claim),
+        hidden_part(published),
+        attacker_part(published, claim),
+        limits_part(published, claim),
+        verify_part(published),
+    )
+    body = f"{head_part(published, claim)}<main>{''.join(main)}</main>{_foot(published)}"
+    return f"{_head(published)}<body>{body}</body></html>\n"
+
+
+def _head(published: Published) -> str:
+    title = published.plan.title if published.ledger is not None else f"{DUMMY}: {published.plan.title}"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
+        f"<title>{words(title)}</title><style>{STYLE}</style></head>"
+    )
+
+
+def _foot(published: Published) -> str:
+    plan = published.plan
+    by = " · ".join(part for part in (plan.publisher, plan.contact) if part)
+    made = "Made with Discreet. This page loads nothing and runs nothing; it works offline."
+    return f"<footer><p>{words(by)}</p><p>{words(made)}</p></footer>"
+
+
+# --- opening: The head of the page: what this is, for whom, and the three things to know. ---
+
+
+def head_part(published: Published, claim: StatedGuarantee) -> str:
+    """Write the head."""
+    plan, mark = published.plan, published.ledger
+    by = [plan.publisher, period_words(published)]
+    if mark is not None:
+        moment = mark.time if mark.time.tzinfo is None else mark.time.astimezone(UTC)
+        by.append(f"released {moment.date().isoformat()}")
+    dummy = f"{DUMMY}: made of invented rows to show the shape of a release. No number on this page is about anybody."
+    parts = [
+        '<p class="kicker">Statistics with a privacy guarantee</p>',
+        f"<h1>{words(plan.title)}</h1>",
+        f'<p class="by">{words(" · ".join(part for part in by if part))}</p>',
+        f'<p class="dummy" role="note">{words(dummy)}</p>' if mark is None else "",
+        f'<div class="cards">{"".join(_cards(claim))}</div>',
+    ]
+    return f"<header>{''.join(parts)}</header>"
+
+
+def _cards(claim: StatedGuarantee) -> list[str]:
+    protected = "Each row" if claim.is_row else f"Every {claim.unit}"
+    budget = claim.budget.describe() if claim.lifetime_guess is None else f"ε = {claim.epsilon_text}"
+    whole = "" if claim.lifetime_guess is None else f"of a lifetime budget of {claim.budget.describe()}"
+    return [
+        _card("Protected", protected, f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself"),
+        _card(
+            "A guess is right",
+            f"at most {percent_up(claim.guess)}",
+            f"whether one {noun(claim)} is in the data{_but(claim)}; a coin: 50 %",
+        ),
+        _card("Spent", budget, f"δ = {claim.delta_text}; {whole}" if claim.delta else whole),
+    ]
+
+
+def _but(claim: StatedGuarantee) -> str:
+    excepted = [*claim.apart, *(["what was read from the data for the plan"] if claim.from_data else [])]
+    return f", but for {' and '.join(excepted)}" if excepted else ""
+
+
+def _card(name: str, value: str, more: str) -> str:
+    return f'<div class="card"><span>{words(name)}</span><b>{prose(value)}</b><span>{prose(more)}</span></div>'
+
+
+def about_part(published: Published, claim: StatedGuarantee) -> str:
+    """Write what this is and how to read it."""
+    tidied = published.plan.output.tidy and any(table.tidy is not None for table in published.tables)
+    parts = [
+        paragraph(
+            "These tables were computed from private data. Random noise was added to every number before it left. So "
+            "there is a proven limit to what anybody can find out about one person from them, whatever else they know. "
+            "What the tables say about groups stays useful: a number comes with how far off it may be, or the "
+            "dictionary says why not."
+        ),
+        paragraph(
+            "The plan itself holds facts that were read from the data without noise. That limit does not cover them; "
+            "they are listed under Limits and notes."
+        )
+        if claim.from_data
+        else "",
+        paragraph(who_words(claim)),
+        paragraph(
+            f"The released (raw) values are what the noise left: counts and sums are right on average "
+            f"{counted_words(published)}, and can be negative or fractional. Compute with these."
+            + (
+                " Tidy values are made from them to be whole, not negative, and to add up. Print these; their small "
+                "errors no longer cancel out."
+                if tidied
+                else ""
+            )
+        ),
+    ]
+    return section("about", "What this is", parts)
+
+
+# --- closing: The end of the page: hidden groups, what is not protected, notes, and how to check all of it. ---
+
+
+def hidden_part(published: Published) -> str:
+    """Write which groups stay hidden; nothing if all are listed."""
+    hidden = [table for table in published.tables if table.threshold]
+    if not hidden:
+        return ""
+    told = paragraph(
+        "Where nobody listed the groups in advance, even the name of a small group could give somebody away. Such a "
+        "group appears only if enough people are in it, counted with noise of its own. How many are hidden is not told."
+    )
+    return section(
+        "hidden", "Groups that stay hidden", [told, bullets(f"{t.plan.title}: {t.threshold}" for t in hidden)]
+    )
+
+
+def limits_part(published: Published, claim: StatedGuarantee) -> str:
+    """Write what the promise does not cover, and the notes of all tables, each once."""
+    invariants = [invariant_words(each) for each in published.plan.invariants]
+    notes = dict.fromkeys(note for table in published.tables for note in table.raw.notes)
+    parts = [
+        "<h3>Not protected</h3>",
+        bullets(unprotected(published, claim)),
+        *(["<h3>Exact numbers</h3>", _typed(), bullets(invariants)] if invariants else []),
+        "<h3>What to know when you use the numbers</h3>",
+        paragraph(bounded_words(published)),
+        bullets(notes),
+    ]
+    return section("limits", "Limits and notes", parts)
+
+
+def _typed() -> str:
+    return paragraph("These were typed into the plan, never read from the data, and tidy values respect them:")
+
+
+def verify_part(published: Published) -> str:
+    """Write how anybody checks the bundle, and how the holder of the ledger does."""
+    mark = published.ledger
+    parts = [
+        paragraph(
+            "Beside this page are the tables, the plan, the guarantee in formulas, and the hash of every file. Run:"
+        ),
+        f"<pre><code>{words(verify_command(published))}</code></pre>",
+        paragraph(
+            "It finds every file that was changed, added or lost, and every number that differs between files. Whoever "
+            "holds the ledger adds --ledger FILE: then each raw number is compared with what was stored, to the last "
+            "digit, the price with what was paid, and every file with the digest that was recorded."
+        ),
+        paragraph(signer_words(published)),
+    ]
+    if mark is not None:
+        facts = [f"charge {mark.charge} of data set {mark.dataset}", f"hash {mark.hash}"]
+        parts.append(f'<p class="note">Ledger: {code(", ".join(facts))}</p>')
+    parts.append(f'<p class="note">Plan: {code(f"SHA-256 {sha256(published.plan.written.encode())}")}</p>')
+    return section("verify", "How to check it", parts)
+
+
+# --- budget ---
+# The budget: what each table spends alone, what the release spends, and what the data set may ever spend.
+
+
+_MANY = 30  # Tables of which each gets a bar.
+
+
+def budget_part(published: Published, claim: StatedGuarantee) -> str:
+    """Write the section of the budget."""
+    titles = {table.plan.name: table.plan.title for table in published.tables}
+    titles |= {running.plan.name: f"{running.plan.title or running.plan.name} (once)" for running in published.running}
+    alone = [(titles[name], level) for name, level in claim.alone if math.isfinite(level)][:_MANY]
+    spent = [(name, level, _level(level)) for name, level in [*alone, (_together(claim), claim.epsilon)]]
+    parts = [
+        paragraph(
+            "Privacy is spent like money: every table that is published tells a little about everybody in it. ε "
+            "(epsilon) measures how much; smaller is safer. A ledger writes every expense down before the data are "
+            "read."
+        ),
+        _bars("What is spent, as ε", spent, strong={spent[-1][0]}),
+        paragraph(
+            "Each table is shown as if it were alone, at the same δ. What they spend together is worked out as a "
+            "whole.",
+            kind="note",
+        )
+        if len(alone) > 1
+        else "",
+        *_lifetime(claim),
+        paragraph(lifetime_words(claim)),
+    ]
+    return section("budget", "The budget", parts)
+
+
+def _lifetime(claim: StatedGuarantee) -> list[str]:
+    """Draw what is left of the budget as the ledger counts it, or else this release beside the whole of it."""
+    if claim.left is not None and claim.budget.kind != "unlimited":
+        left = math.floor(1000 * claim.left.share) / 10
+        rows = [("used so far", 100 - left, f"{100 - left:.1f} %"), ("left", left, f"{left:.1f} %")]
+        return [
+            _bars("The lifetime budget after this release, in per cent", rows, strong={"used so far"}),
+            *_rule(claim),
+        ]
+    whole = claim.budget.epsilon
+    if whole is None:
+        return []
+    levels = [("everything here", claim.epsilon), ("the whole lifetime of the data", float(whole))]
+    rows = [(name, level, _level(level)) for name, level in levels]
+    return [_bars("Everything here, and the lifetime budget, as ε", rows, strong={"everything here"})]
+
+
+def _rule(claim: StatedGuarantee) -> list[str]:
+    """Say why the share of the budget that is used is not the share of its ε."""
+    told = (
+        "Shares are counted by the rule of the ledger, under which many small expenses add up more slowly than their ε."
+    )
+    return [paragraph(told, kind="note")] if claim.budget.kind == "approximate" else []
+
+
+def _level(level: float) -> str:
+    return f"ε = {significant_up(Fraction(level))}"
+
+
+def _together(claim: StatedGuarantee) -> str:
+    """Name the whole; a series that protects single days is beside it."""
+    return f"everything here together{', without ' + ' and '.join(claim.apart) if claim.apart else ''}"
+
+
+def _bars(caption: str, rows: Sequence[tuple[str, float, str]], *, strong: set[str]) -> str:
+    scale = scale_for(length for _, length, _ in rows)
+    drawn = "".join(
+        f'<tr><th class="key" scope="row">{words(name)}</th><td class="drawn">'
+        f"{strip(scale, length, accent=name in strong)}</td>"
+        f'<td class="number">{prose(told)}</td></tr>'
+        for name, length, told in rows
+    )
+    last = f'<tr class="ruler" aria-hidden="true"><td></td><td class="drawn">{ruler(scale)}</td></tr>'
+    return f'<table class="chart wide"><caption><b>{words(caption)}</b></caption><tbody>{drawn}{last}</tbody></table>'
+
+
+# --- series: Totals so far: a picture of each series, its last days in numbers, and what all its days cost. ---
+
+
+_LAST = 5  # Days in numbers.
+
+
+def series_part(published: Published) -> str:
+    """Write the section of all series; nothing if there are none."""
+    if not published.running:
+        return ""
+    told = paragraph(
+        "A running total is published day after day. All its days were paid for once, before the first, and share "
+        "their noise, so that the line can be followed without paying for each point of it."
+    )
+    each = (_series(published, running, number) for number, running in enumerate(published.running, 1))
+    return section("running", "Totals so far", [told, *each])
+
+
+def _series(published: Published, running: RunningRelease, number: int) -> str:
+    table = running.table
+    days, total = table.column("day"), table.column("total")
+    cells = [total[row] for row in range(len(table))]
+    drawn = course(
+        [shown(days, row) for row in range(len(table))],
+        [float(cell.value) for cell in cells],
+        [float(cell.low or 0) for cell in cells],
+        [float(cell.high or 0) for cell in cells],
+        name=f"series-{number}",
+    )
+    rows = "".join(
+        f'<tr><th class="key" scope="row">{words(shown(days, row))}</th>'
+        f'<td class="number">{words(shown(total, row))}</td></tr>'
+        for row in range(max(0, len(table) - _LAST), len(table))
+    )
+    path = table_file(running.plan.name, published.plan.output.formats[0], tidy=False, dummy=published.ledger is None)
+    where = f'<p class="note">All {len(table):,} days are in <a href="{words(path)}">{words(path)}</a>.</p>'
+    return (
+        f"<article><h3>{words(running.plan.title or running.plan.name)}</h3>{paragraph(series_words(running))}{drawn}"
+        f"<table><caption><b>The last days</b></caption><tbody>{rows}</tbody></table>{where}</article>"
+    )

@@ -1,0 +1,158 @@
+"""Tidy tables: families are made to add up, other tables are moved to where exact answers can be.
+
+Released values and public facts go in, nothing else: tidying is free, and says nothing more about anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.query import AnswerColumn, ReleaseTable
+from discreet.query.results import ExactNumbers
+from discreet.release.plan import Invariant, ReleasePlan
+from discreet.release.published import PublishedTable
+from discreet.release.tidy.cell_layout import CellLayout
+from discreet.release.tidy.consistent_tables import RawColumn, tidy_column
+from discreet.release.tidy.plan_families import NEVER_POSITIVE, adds_up, families, known_of, layout_of
+
+__all__ = ["family_layout", "raw_column", "tidy_tables"]
+
+Tables: TypeAlias = Mapping[str, PublishedTable]
+
+NO_INTERVAL = "tidy values have been moved; the ± of the raw table is about the raw value"
+TIDIED = "tidy: moved to where the exact value surely is, which makes small values a little too large on average"
+LIMITS = (
+    "exact tables of one family add up if nobody has more rows than the limits of each of them let through; if "
+    "somebody has, tidy values lie between what the tables say"
+)
+
+
+def tidy_tables(plan: ReleasePlan, tables: Sequence[PublishedTable]) -> tuple[PublishedTable, ...]:
+    """Fill in the tidy tables, if the plan wants them."""
+    if not plan.output.tidy:
+        return tuple(tables)
+    named = {table.plan.name: table for table in tables}
+    tidied = {name: _alone(plan, table) for name, table in named.items()}
+    for family in families(table.plan for table in tables).values():
+        members = {table.name: named[table.name] for table in family}
+        tidied |= _together(plan, members, {name: tidied[name] for name in members})
+    return tuple(replace(table, tidy=tidied[table.plan.name]) for table in tables)
+
+
+def _alone(plan: ReleasePlan, table: PublishedTable) -> ReleaseTable:
+    """Tidy a table by itself, and put in what everybody knows."""
+    made = table.raw.tidy
+    columns = tuple(replace(_known(plan, table, column), low=None, high=None) for column in made.columns)
+    reasoned = tuple(replace(column, no_interval=NO_INTERVAL) if column.measured else column for column in columns)
+    return _noted(replace(made, columns=reasoned), TIDIED)
+
+
+def _known(plan: ReleasePlan, table: PublishedTable, column: AnswerColumn) -> AnswerColumn:
+    rows = {row: one.value for one in plan.invariants for row in _rows(one, table, column.name)}
+    if not rows:
+        return column
+    return replace(column, values=tuple(rows.get(row, column.values[row]) for row in range(len(column))))
+
+
+def _rows(invariant: Invariant, table: PublishedTable, column: str) -> list[int]:
+    """Return the rows of a column that an invariant is about: one, or none if it is hidden."""
+    keys = {one.name.casefold(): one for one in table.raw.columns if not one.measured}
+    said = {name.casefold(): value for name, value in invariant.where.items()}
+    if (invariant.table, invariant.column) != (table.plan.name, column) or set(said) != set(keys):
+        return []
+    return [row for row in range(len(table.raw)) if all(keys[name].values[row] == said[name] for name in said)]
+
+
+def _together(plan: ReleasePlan, tables: Tables, alone: dict[str, ReleaseTable]) -> dict[str, ReleaseTable]:
+    """Make a family add up; where that cannot be, its tables stay tidied one by one, and say why."""
+    try:
+        layout = family_layout(plan, tables)
+    except InvalidParameter as problem:
+        return {name: _noted(table, f"not made to add up: {problem}") for name, table in alone.items()}
+    for column, measure in next(iter(tables.values())).plan.measures.items():
+        try:
+            cells = _solved(plan, tables, layout, column, measure)
+        except InvalidParameter as problem:
+            alone = {name: _noted(table, f"{column} is not made to add up: {problem}") for name, table in alone.items()}
+        else:
+            alone = {name: _filled(table, column, cells[name]) for name, table in alone.items()}
+    return {name: _noted(table, *_remarks(plan, tables)) for name, table in alone.items()}
+
+
+def _remarks(plan: ReleasePlan, tables: Tables) -> list[str]:
+    together = f"made to add up, by weighted least squares, over {', '.join(tables)}"
+    return [together] if plan.policy.unit.is_row else [together, LIMITS]
+
+
+def _noted(table: ReleaseTable, *notes: str) -> ReleaseTable:
+    return replace(table, notes=(*table.notes, *notes))
+
+
+def _filled(table: ReleaseTable, name: str, values: ExactNumbers) -> ReleaseTable:
+    columns = (replace(one, values=values) if one.name == name else one for one in table.columns)
+    return replace(table, columns=tuple(columns))
+
+
+def _solved(plan: ReleasePlan, tables: Tables, layout: CellLayout, name: str, measure: str) -> dict[str, ExactNumbers]:
+    """Return the tidy values of one column, by table and row."""
+    if not adds_up(measure):
+        raise InvalidParameter("only counts of rows and sums do; say tidy = false to publish raw values alone")
+    grain, column = raw_column(plan, tables, layout, name)
+    cells = tidy_column(layout, column)
+    return {table: ExactNumbers(cells[table][_cells(layout, tables[table])], step=grain) for table in tables}
+
+
+def family_layout(plan: ReleasePlan, tables: Tables) -> CellLayout:
+    """Place the cells of all tables of a family; every table must have a row for every combination of public keys."""
+    keys = {name: tuple(tuple(dict.fromkeys(key)) for key in _keys(table)) for name, table in tables.items()}
+    layout = layout_of([table.plan for table in tables.values()], plan.levels, keys)
+    for name, table in tables.items():
+        if not len(table.raw) == len(np.unique(_cells(layout, table))) == layout.spots[name].cells:
+            raise InvalidParameter(f"{name} does not have each group once")
+    return layout
+
+
+def _keys(table: PublishedTable) -> list[list[Any]]:
+    # By their place: a plan may write a name in another case than the source does.
+    return [_listed(column) for column in table.raw.columns[: len(table.plan.by)]]
+
+
+def _listed(column: AnswerColumn) -> list[Any]:
+    return [column.values[row] for row in range(len(column))]
+
+
+def _cells(layout: CellLayout, table: PublishedTable) -> NDArray[np.int64]:
+    """Return the cell of every row."""
+    return layout.spots[table.plan.name].cells_of(_keys(table), len(table.raw))
+
+
+def raw_column(plan: ReleasePlan, tables: Tables, layout: CellLayout, name: str) -> tuple[Fraction, RawColumn]:
+    """Return the grain of a column, and the column in grains; of sums that are never positive, in negative ones."""
+    columns = {table: one.raw.column(name) for table, one in tables.items()}
+    grains = [column.grain for column in columns.values()]
+    grain = grains[0]
+    if grain is None or any(other != grain for other in grains):
+        raise InvalidParameter("its tables do not count in the same steps")
+    if any(name not in table.deviations for table in tables.values()):
+        raise InvalidParameter("the width of its noise is not public")
+    grain = -grain if all(column.limits == NEVER_POSITIVE for column in columns.values()) else grain
+    known = known_of(plan.invariants, [table.plan for table in tables.values()], layout, name, grain)
+    return grain, RawColumn(
+        {table: _by_cell(layout, tables[table], column, grain) for table, column in columns.items()},
+        {table: one.deviations[name] / abs(grain) for table, one in tables.items()},
+        known,
+        not_negative=grain < 0 or all(column.limits[0] == 0 for column in columns.values()),
+    )
+
+
+def _by_cell(layout: CellLayout, table: PublishedTable, column: AnswerColumn, grain: Fraction) -> NDArray[np.float64]:
+    by_cell = np.zeros(layout.spots[table.plan.name].cells)
+    by_cell[_cells(layout, table)] = [float(value / grain) for value in _listed(column)]
+    return by_cell

@@ -1,0 +1,303 @@
+"""Least squares from noisy moments, with confidence intervals for sampling and noise together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import NamedTuple, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise as exact_noise
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, nonnegative
+from discreet.mechanisms.additive_noise import GaussianNoise
+from discreet.mechanisms.mean import check_size
+from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.release import Accuracy, EachCell, Release
+from discreet.privacy import events
+from discreet.privacy.relation import Relation
+from discreet.robust.coefficients import NO_INTERVAL, accuracy_of, check_rows, coefficients_release
+from discreet.robust.design import Design, Integers, Records, Triangle
+from discreet.robust.noisy_moments import Moments, NoisyMoments, best_weight
+from discreet.robust.reweighting import Lens, bounded
+
+__all__ = [
+    "Floats",
+    "NoisyStatistics",
+    "ResidualSquares",
+    "Seen",
+    "Solved",
+    "read_inference",
+    "read_penalties",
+    "residual_squares",
+    "shrunken",
+    "solved",
+    "whitening",
+]
+
+# --- inference ---
+# Intervals for least squares from noisy moments: how far coefficients may be off, by sampling and by noise.
+
+
+_BLOCK = 1 << 16  # Rows at a time, so that their triangles need little memory.
+_RESOLUTION = 1 << 20
+_SPECTRAL = 2**0.5  # Times the root of the dimension: how long such noise on a symmetric matrix usually is.
+_CAUTION = 0.4  # Of the usual length of the noise, by which X'X is taken as smaller and Q as larger than they look.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResidualSquares:
+    """Measure Q, the sum of r^2 x x' over rows of whole numbers with |x| <= radius and |r| <= radius.
+
+    Guarantee   Gaussian privacy with mu^2 = `mu_squared`.
+    Theorem     See `Triangle`: each row adds the upper triangle of a positive matrix of at most unit length. [DRS22]
+    Utility     the middle of a sandwich: it makes intervals hold also where residuals vary with the features.
+    """
+
+    dimension: int
+    relation: Relation
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        check_noise_variance(self.variance)
+
+    @property
+    def triangle(self) -> Triangle:
+        return Triangle(size=self.dimension, limit=1.0, resolution=_RESOLUTION, is_positive=True)
+
+    @property
+    def variance(self) -> Fraction:
+        return self.triangle.sensitivity(self.relation).squared_l2 / self.mu_squared
+
+    @property
+    def deviation(self) -> float:
+        """Of the noise on each entry, in units of the largest row."""
+        return math.sqrt(self.variance) * self.triangle.unit
+
+    @property
+    def event(self) -> events.GDP:
+        return events.GDP(mu_squared=self.triangle.sensitivity(self.relation).squared_l2 / self.variance)
+
+    def measure(self, rows: Integers, residuals: Integers, radius: int) -> Floats:
+        """Add noise to Q; the caller answers for the bounds of every row."""
+        total = np.zeros(self.triangle.dimension, dtype=object)
+        for start in range(0, len(rows), _BLOCK):
+            near = rows[start : start + _BLOCK] / radius
+            factors = (residuals[start : start + _BLOCK] / radius) ** 2
+            total += np.array(self.triangle.add_up(near, factors), dtype=object)
+        drawn = exact_noise.rounded_gaussian(size=len(total), variance=self.variance)
+        return self.triangle.matrix(tuple((total + drawn).tolist()))
+
+
+class Solved(NamedTuple):
+    """The solution of noisy normal equations as they are, and its covariance around what sampling aims at."""
+
+    solution: Floats
+    covariance: Floats
+
+
+def solved(measured: NoisyMoments, squares: Floats, deviation: float) -> Solved | None:
+    """Solve without shrinking, with H^-1 (Q + noise^2) H^-1 as the covariance; None where noise hides it.
+
+    Noise on X'y adds its variance to Q; noise on X'X adds half of its own times |u|^2 (1 + the direction of u) for the
+    solution u. Where X'X is not clearly longer than its noise nothing can be told; where it is, it is taken as
+    somewhat smaller than it looks, and Q as larger. [ABL23]
+    """
+    size = len(squares)
+    one, usual = np.eye(size), measured.gram_deviation * size**0.5
+    values, vectors = np.linalg.eigh(measured.gram)
+    if values.min() < _SPECTRAL * usual:
+        return None
+    u = vectors @ ((vectors.T @ measured.cross) / values)
+    bread = (vectors / (values - _CAUTION * usual)) @ vectors.T
+    by_gram = 0.5 * measured.gram_deviation**2 * (float(u @ u) * one + np.outer(u, u))
+    meat = _positive(squares) + 2 * _CAUTION * deviation * one + measured.cross_deviation**2 * one + by_gram
+    return Solved(u, bread @ meat @ bread)
+
+
+def _positive(matrix: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(matrix)
+    found: Floats = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """One look at the rows: in which coordinates, cut to which lengths, and what was measured, in units of these."""
+
+    lens: Lens
+    radius: float
+    reach: float
+    measured: NoisyMoments
+
+    def penalised(self, penalties: tuple[Fraction, ...]) -> Seen:
+        """Add the public gradient and curvature of a penalty on the squares of the coefficients."""
+        if not any(penalties):
+            return self
+        weights, turn = np.array([float(part) for part in penalties]), self.lens.turn
+        gram = self.measured.gram + turn.T @ (turn * weights[:, None]) / self.radius**2
+        cross = self.measured.cross - turn.T @ (weights * self.lens.fit) / (self.radius * self.reach)
+        return replace(self, measured=self.measured._replace(gram=gram, cross=cross))
+
+    def errors(self, design: Design, fit: Floats, squares: Floats, deviation: float) -> Accuracy:
+        """Return how far each coefficient of the fit that follows from this look may be off, in units of the data.
+
+        Intervals are around the solution that is not shrunk: that one aims at what the rows were sampled from.
+        """
+        found = solved(self.measured, squares, deviation)
+        if found is None:
+            return accuracy_of(math.inf)
+        unit, turn = self.reach / self.radius, _turn(design)
+        shifts = turn @ (self.lens.fit + self.lens.turn @ found.solution * unit - fit)
+        turned = turn @ self.lens.turn * unit
+        errors = np.sqrt(np.maximum(np.diag(turned @ found.covariance @ turned.T), 0.0))
+        cells = zip(errors.tolist(), shifts.tolist(), strict=True)
+        return EachCell(cells=tuple(accuracy_of(error, shift) for error, shift in cells))
+
+
+def read_inference(share: Number) -> Fraction:
+    """Read the share of the budget for intervals: none, or a part."""
+    found = exact(share, name="inference_share")
+    if not 0 <= found < 1:
+        raise InvalidParameter("inference_share must be at least 0 and below 1")
+    return found
+
+
+def read_penalties(penalties: Sequence[Number], dimension: int) -> tuple[Fraction, ...]:
+    """Read one penalty for each coefficient, or none at all."""
+    found = tuple(nonnegative(penalty, name="a penalty") for penalty in penalties)
+    if found and len(found) != dimension:
+        raise InvalidParameter("there must be one penalty for each coefficient, the intercept first")
+    return found
+
+
+def residual_squares(
+    dimension: int, relation: Relation, noise: GaussianNoise, share: Fraction
+) -> ResidualSquares | None:
+    """Return what a share of the budget measures for intervals, nothing where there is none."""
+    if not share:
+        return None
+    return ResidualSquares(dimension=dimension, relation=relation, mu_squared=share / noise.squared_multiplier)
+
+
+def _turn(design: Design) -> Floats:
+    """Return the linear part of `Design.original`."""
+    low, high = design.response
+    scales = [float((high - low) / (b - a)) for a, b in design.features]
+    turn = np.diag([float(high - low) / 2, *scales])
+    turn[0, 1:] = [-scale * float(a + b) / 2 for scale, (a, b) in zip(scales, design.features, strict=True)]
+    return turn
+
+
+# --- noisy_statistics: Least squares from noisy moments, measured once within the declared bounds. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyStatistics:
+    """Fit a linear model from X'X and X'y with Gaussian noise.
+
+    Guarantee   Gaussian privacy with the mu of `noise`: both moments are one release with one joint sensitivity.
+    Theorem     See `Moments`. Solving afterwards is free, and so is shrinking by how noisy the moments are.
+                [DRS22, Wan18]
+    Utility     noise of about d / mu on X'X and X'y, in the frame in which the bounds are -1 and 1.
+    """
+
+    design: Design
+    relation: Relation
+    noise: GaussianNoise
+    size: int | None = None  # the public number of records, under replace-one
+    coefficient_norm: Fraction = Fraction(1)  # a public guess, within the frame; it balances the two moments
+    inference_share: Fraction = Fraction(0)  # of the budget, for intervals; without it there are none
+    penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
+
+    def __post_init__(self) -> None:
+        read_relation(self.relation)
+        settle(
+            self,
+            size=check_size(self.relation, self.size),
+            coefficient_norm=nonnegative(self.coefficient_norm, name="coefficient_norm"),
+            inference_share=read_inference(self.inference_share),
+            penalties=read_penalties(self.penalties, self.design.dimension),
+        )
+        _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
+
+    @property
+    def moments(self) -> Moments:
+        return Moments(
+            dimension=self.design.dimension,
+            relation=self.relation,
+            mu_squared=(1 - self.inference_share) / self.noise.squared_multiplier,
+            weight=best_weight(self.coefficient_norm, self.relation),
+        )
+
+    @property
+    def squares(self) -> ResidualSquares | None:
+        """What is measured once there is a fit, for intervals."""
+        return residual_squares(self.design.dimension, self.relation, self.noise, self.inference_share)
+
+    @property
+    def event(self) -> events.GDP:
+        last = self.squares.event.mu_squared if self.squares is not None else 0
+        return events.GDP(mu_squared=self.moments.event.mu_squared + last)
+
+    def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
+        """Fit with noise; the intercept comes first, in the units of the data."""
+        rows = self.design.rows(records)
+        check_rows(rows, self.size)
+        lens, radius, moments = Lens.plain(self.design.dimension), self.design.dimension**0.5, self.moments
+        measured = moments.measure(*bounded(*lens.look(rows), radius, 1.0, moments.radius))
+        seen = Seen(lens, radius, 1.0, measured).penalised(self.penalties)
+        fit = shrunken(seen.measured) / radius
+        return coefficients_release(self, fit.tolist(), self._accuracy(rows, seen, fit))
+
+    def _accuracy(self, rows: Integers, seen: Seen, fit: Floats) -> Accuracy:
+        if self.squares is None:
+            return NO_INTERVAL
+        steps = self.moments.radius
+        look = Lens(seen.lens.turn, fit).look(rows)
+        measured = self.squares.measure(*bounded(*look, seen.radius, seen.reach, steps), steps)
+        return seen.errors(self.design, fit, measured, self.squares.deviation)
+
+
+# --- shrinking ---
+# Solving noisy least squares: free, since noisy moments are public, and better for knowing how noisy they are.
+
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_SPREADS = np.exp(np.linspace(-20.0, 12.0, 65))  # Variances that coefficients may have before they are seen.
+
+
+def shrunken(measured: NoisyMoments) -> Floats:
+    """Return the coefficients to expect, given noisy moments, for a normal prior of unknown spread.
+
+    Along each eigenvector of X'X, its eigenvalue w and the entry c of X'y tell c = w theta + noise. The noise has the
+    variance of X'y, plus that of X'X times |theta|^2 / 2. Every spread that theta may have counts by how likely it
+    makes c: where moments tell nothing, most of them do, and the coefficients are near zero.
+    """
+    values, vectors = np.linalg.eigh(measured.gram)
+    values = np.maximum(values, 0.0)
+    seen = vectors.T @ measured.cross
+    spreads = _SPREADS[:, None]
+    noise = measured.cross_deviation**2 + 0.5 * measured.gram_deviation**2 * spreads * len(seen)
+    variances = values**2 * spreads + noise
+    fitness = -0.5 * (np.log(variances) + seen**2 / variances).sum(axis=1)
+    likely = np.exp(fitness - fitness.max())
+    found: Floats = vectors @ ((likely / likely.sum()) @ (values * seen * spreads / variances))
+    return found
+
+
+def whitening(measured: NoisyMoments, rows: float) -> Floats:
+    """Return a map to coordinates in which X'X is about the identity times the number of rows, where noise allows."""
+    values, vectors = np.linalg.eigh(measured.gram)
+    # Half the length of the noise: what is shorter than that is not told from nothing.
+    least = 0.5 * measured.gram_deviation * (2 * len(values)) ** 0.5
+    turned: Floats = vectors * (rows / (np.maximum(values, 0.0) + least)) ** 0.5
+    return turned

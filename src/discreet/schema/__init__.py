@@ -1,0 +1,1 @@
+"""Declarations in TOML files: documents that name the line of every mistake."""

@@ -1,0 +1,112 @@
+"""What all functions for people in a hurry share: naming the budget, and paying before reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Protocol, TypeVar
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number, exact
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.release import Release
+from discreet.privacy.events import Event
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.statistics.columns import reader_for
+
+__all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "public_size", "quoted"]
+
+T = TypeVar("T")
+R = TypeVar("R", covariant=True)
+Bounds = tuple[Number, Number]
+
+
+class Mechanism(Protocol[R]):
+    """What can be paid for and then asked for a release."""
+
+    @property
+    def event(self) -> Event: ...
+
+    @property
+    def relation(self) -> Relation: ...
+
+    def release(self, data: Any, /) -> Release[R]: ...
+
+
+def noise_from(
+    *,
+    epsilon: Number | None,
+    delta: Number | None,
+    rho: Number | None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+) -> Noise:
+    """Choose the noise by what the caller wants to spend: epsilon, epsilon with delta, or rho."""
+    if rho is not None and epsilon is None and delta is None:
+        return GaussianNoise.for_rho(rho)
+    if epsilon is None or rho is not None:
+        raise InvalidParameter(
+            "say what to spend: epsilon=… (Laplace noise), epsilon=… and delta=… (Gaussian noise), or rho=…"
+        )
+    if delta is None:
+        return LaplaceNoise(epsilon=exact(epsilon, name="epsilon"))
+    return GaussianNoise.for_epsilon(epsilon, delta, population=population, allow_large_delta=allow_large_delta)
+
+
+def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | None, toward_zero: bool = False) -> Grid:
+    """Make the public grid, or say the three ways to bounds."""
+    if bounds is None:
+        raise Refused(
+            "this needs bounds=(low, high), which must not be read from the data. Three ways out: take them from "
+            "what is publicly known (units, a questionnaire, the law); use `count`, `proportion` or `histogram` "
+            "with public bins, which need none; or spend a little on a private `quantile` near 0 and near 1, "
+            "within bounds as wide as you like, and use its answers"
+        )
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise InvalidParameter("bounds must be a pair (low, high)") from None
+    grid = Grid.between(low, high, step=step, default=missing)
+    if missing is not None or not toward_zero:
+        return grid
+    return replace(grid, default=min(max(Fraction(0), grid.low), grid.high))
+
+
+def public_size(data: Any, relation: Relation) -> int | None:
+    """Return the number of rows where it is public, and not even look where it is private."""
+    if relation is not Relation.REPLACE_ONE:
+        return None
+    size = getattr(data, "__len__", None)
+    if size is None:
+        raise InvalidParameter("a column must have a length")
+    return int(size())
+
+
+def pay(event: Event, *, relation: Relation, session: Payer | None, purpose: str) -> None:
+    """Charge the session, if there is one. It raises if the budget does not allow it; nothing is read then."""
+    if session is not None:
+        session.charge(event, relation=relation, purpose=purpose)
+
+
+def answer(
+    mechanism: Mechanism[T],
+    data: Any,
+    *,
+    session: Payer | None,
+    purpose: str,
+    noise: Noise | None = None,
+    prepare: Callable[[Column], Any] = lambda column: column,
+) -> Release[T]:
+    """Refuse what is no column, pay, read, release. `prepare` turns each row into another, by itself."""
+    reader = reader_for(data)
+    pay(mechanism.event, relation=mechanism.relation, session=session, purpose=purpose)
+    return quoted(mechanism.release(prepare(reader(data))), noise)
+
+
+def quoted(release: Release[T], noise: Noise | None) -> Release[T]:
+    """Quote the cost at the delta that the noise was made for, if it was made for one."""
+    return replace(release, delta=noise.delta) if isinstance(noise, GaussianNoise) else release

@@ -1,0 +1,408 @@
+"""One-call statistics that need no choice of method: counts, sums, histograms, modes, shares, vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number, down, exact, positive
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.count import Count
+from discreet.mechanisms.exponential import Scores
+from discreet.mechanisms.grid import exact_number
+from discreet.mechanisms.histogram import Histogram, bin_counts, canonical, read_bins
+from discreet.mechanisms.local_protocol import estimate
+from discreet.mechanisms.noisy_max import PermuteAndFlip
+from discreet.mechanisms.parameters import read_relation, small_delta
+from discreet.mechanisms.proportion import Proportion
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.release import Release
+from discreet.mechanisms.sum import Sum
+from discreet.mechanisms.text import plain
+from discreet.mechanisms.top_k import TopK
+from discreet.mechanisms.vector_mean import VectorMean
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, pay, public_size, quoted
+from discreet.statistics.columns import reader_for
+from discreet.statistics.method_choice import AUTO
+from discreet.statistics.mode_choice import TestedMode, mode_facts, mode_method
+
+__all__ = ["count", "histogram", "mode", "proportion", "randomized_response", "select", "sum", "top_k", "vector_mean"]
+
+# --- counts: How many, and what share. ---
+
+
+def count(
+    column: Any,
+    *,
+    relation: Relation,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+) -> Release[int]:
+    """Count the entries of a column that are neither missing nor False.
+
+    So `count(ages)` counts rows and `count(ages > 65)` counts people over 65.
+    """
+    noise = noise_from(
+        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+    )
+    return answer(Count(relation=relation, noise=noise), column, session=session, purpose="count", noise=noise)
+
+
+def proportion(
+    column: Any,
+    *,
+    relation: Relation,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    count_share: Number = Fraction(1, 2),
+    session: Payer | None = None,
+) -> Release[Fraction]:
+    """Release the share of rows that are true: True, or a number other than zero.
+
+    Under add-remove the part `count_share` of the budget pays for the number of rows, which is private there.
+    """
+    size = public_size(column, relation)
+    noise = noise_from(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        population=size if population is None else population,
+        allow_large_delta=allow_large_delta,
+    )
+    mechanism = Proportion(
+        relation=relation, noise=noise, size=size, count_share=exact(count_share, name="count_share")
+    )
+    return answer(mechanism, column, session=session, purpose="proportion", noise=noise)
+
+
+# --- sums: The total of a bounded column. ---
+
+
+def sum(
+    column: Any,
+    *,
+    relation: Relation,
+    bounds: Bounds | None = None,
+    step: Number | None = None,
+    missing: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+) -> Release[Fraction]:
+    """Add up a column, each value clamped to `bounds` and rounded to a multiple of `step`.
+
+    The step is a power of ten, about a millionth of the width of the bounds, unless you say another one. What is
+    missing counts as `missing`, or as the number nearest to zero within the bounds.
+    """
+    grid = grid_from(bounds, step=step, missing=missing, toward_zero=True)
+    noise = noise_from(
+        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+    )
+    mechanism = Sum(grid=grid, relation=relation, noise=noise)
+    return answer(mechanism, column, session=session, purpose="sum", noise=noise)
+
+
+# --- surveys: Shares from randomised answers. ---
+
+
+def randomized_response(
+    column: Any,
+    *,
+    relation: Relation,
+    categories: Iterable[Hashable],
+    epsilon: Number,
+    session: Payer | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Randomise the answer of every row and estimate the share of each public category.
+
+    What is in no category is taken for the first one. The randomised answers could be published as well; if they
+    are collected from people directly, use `mechanisms.Respondent` and `mechanisms.estimate`.
+    """
+    if read_relation(relation) is Relation.ADD_REMOVE:
+        raise Refused(
+            "randomised answers tell how many people answered, which is private under ADD_REMOVE: use REPLACE_ONE, "
+            "or `histogram`"
+        )
+    names = read_bins(categories)
+    mechanism = RandomizedResponse.for_epsilon(epsilon, categories=len(names))
+    reader = reader_for(column)
+    pay(mechanism.event, relation=relation, session=session, purpose="randomised answers")
+    answers = mechanism.respond_all(_coded(reader(column), names))
+    return replace(estimate(answers, mechanism), labels=tuple(map(str, names)))
+
+
+def _coded(column: Column, names: tuple[Hashable, ...]) -> list[int]:
+    codes = {name: code for code, name in enumerate(names)}
+    return [codes.get(canonical(value), 0) for value in column.objects()]
+
+
+# --- tables: Counts of public bins. ---
+
+
+_NOWHERE = -1
+_LARGEST_EDGE = 10**300  # Every edge is a float, too.
+
+
+def histogram(
+    column: Any,
+    *,
+    relation: Relation,
+    bins: Iterable[Hashable] | None = None,
+    edges: Sequence[Number] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+) -> Release[tuple[int, ...]]:
+    """Count the rows of each public bin: the values in `bins`, or the ranges between `edges`.
+
+    A range holds its lower edge, and the last one its upper edge too. Rows in no bin are not counted.
+    """
+    if (bins is None) == (edges is None):
+        raise InvalidParameter("say either bins=…, the public values, or edges=…, the public ends of ranges")
+    noise = noise_from(
+        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+    )
+    if edges is None:
+        mechanism = Histogram(bins=read_bins(bins or ()), relation=relation, noise=noise)
+        return answer(mechanism, column, session=session, purpose="histogram", noise=noise)
+    ends = _read_edges(edges)
+    mechanism = Histogram(bins=tuple(range(len(ends) - 1)), relation=relation, noise=noise)
+    release = answer(
+        mechanism,
+        column,
+        session=session,
+        purpose="histogram",
+        noise=noise,
+        prepare=partial(_placed, ends=ends),
+    )
+    return replace(release, labels=_range_labels(ends))
+
+
+def _read_edges(edges: Sequence[Number]) -> tuple[Fraction, ...]:
+    ends = tuple(exact(edge, name="edge") for edge in edges)
+    if len(ends) < 2 or any(low >= high for low, high in pairwise(ends)):
+        raise InvalidParameter("edges must be at least two numbers, each above the one before")
+    if max(abs(ends[0]), abs(ends[-1])) > _LARGEST_EDGE:
+        raise InvalidParameter("edges must lie between -1e300 and 1e300")
+    return ends
+
+
+def _range_labels(ends: tuple[Fraction, ...]) -> tuple[str, ...]:
+    closing = [")"] * (len(ends) - 2) + ["]"]
+    pairs = zip(pairwise(ends), closing, strict=True)
+    return tuple(f"[{plain(low)}, {plain(high)}{close}" for (low, high), close in pairs)
+
+
+def _placed(column: Column, *, ends: tuple[Fraction, ...]) -> Column:
+    """Replace each value by the number of its range; a float edge is compared as the float that was meant."""
+    values = _floats(column)
+    limits = np.array([float(end) for end in ends])
+    places = np.searchsorted(limits, values, side="right") - 1
+    places[values == limits[-1]] = len(ends) - 2
+    outside = np.isnan(values) | (values < limits[0]) | (values > limits[-1])
+    places[outside] = _NOWHERE
+    return Column(places)
+
+
+def _floats(column: Column) -> NDArray[np.float64]:
+    values = column.values
+    kind = values.dtype.kind if isinstance(values, np.ndarray) else "O"
+    if kind in "iu":
+        floats = _floats_down(np.asarray(values))
+    elif kind in "bf":
+        with np.errstate(over="ignore"):  # A warning would tell that a value is huge.
+            floats = np.asarray(values).astype(np.float64)
+    else:
+        floats = np.array([_float(value) for value in column.objects()], dtype=np.float64)
+    return floats if column.missing is None else np.where(column.missing, np.nan, floats)
+
+
+def _floats_down(whole: NDArray[Any]) -> NDArray[np.float64]:
+    """Round whole numbers down to floats, as `_float` does one by one.
+
+    How a row is rounded must not depend on what the other rows are: a single None makes a list of objects.
+    """
+    signed = whole.dtype.kind == "i"
+    wide = whole.astype(np.int64 if signed else np.uint64)
+    floats = wide.astype(np.float64)
+    beyond = floats >= (2.0**63 if signed else 2.0**64)  # Rounded up to what the type does not hold.
+    too_high = beyond | (np.where(beyond, 0, floats).astype(wide.dtype) > wide)
+    return np.where(too_high, np.nextafter(floats, -np.inf), floats)
+
+
+def _float(value: object) -> float:
+    number = exact_number(value)
+    return float("nan") if number is None else down(number)
+
+
+# --- vectors: Averages of bounded vectors. ---
+
+
+_STEPS = 1 << 20  # To the bound, unless the caller says otherwise.
+
+
+def vector_mean(
+    rows: Any,
+    *,
+    relation: Relation,
+    bound: Number,
+    dimension: int,
+    step: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    count_share: Number = Fraction(1, 2),
+    session: Payer | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Average rows of `dimension` numbers, each clipped to Euclidean length `bound`.
+
+    `rows` is a two-dimensional array, something with `to_numpy` (a table of pandas or polars), or a list of rows.
+    """
+    radius = positive(bound, name="bound")
+    size = public_size(rows, relation)
+    noise = noise_from(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        population=size if population is None else population,
+        allow_large_delta=allow_large_delta,
+    )
+    mechanism = VectorMean(
+        bound=radius,
+        step=radius / _STEPS if step is None else exact(step, name="step"),
+        dimension=dimension,
+        relation=relation,
+        noise=noise,
+        size=size,
+        count_share=exact(count_share, name="count_share"),
+    )
+    if not isinstance(rows, (np.ndarray, list, tuple)) and not hasattr(rows, "to_numpy"):
+        raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
+    pay(mechanism.event, relation=relation, session=session, purpose="vector mean")
+    release = mechanism.release(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+    return quoted(release, noise)
+
+
+# --- choices: The most frequent of public candidates. ---
+
+
+C = TypeVar("C")
+
+
+def mode(
+    column: Any,
+    *,
+    relation: Relation,
+    candidates: Iterable[Hashable] | None = None,
+    epsilon: Number,
+    delta: Number | None = None,
+    population: int | None = None,
+    allow_large_delta: bool = False,
+    method: str = AUTO,
+    expected: Mapping[Any, Number] | Sequence[Number] | None = None,
+    expected_size: int | None = None,
+    session: Payer | None = None,
+) -> Release[Any]:
+    """Name the most frequent value of a column, or one that is about as frequent. `method` is one of
+
+    - "permute-and-flip": one of the public candidates;
+    - "stable": the most frequent value itself, of the candidates or of all, if it leads clearly; otherwise no answer
+      (needs a delta);
+    - "auto": the one that is predicted to fail least often if the most frequent values have the `expected` shares;
+      without these the first, or the second if there are no candidates.
+    """
+    size = public_size(column, relation)
+    people = size or None if population is None else population
+    if delta is not None:
+        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
+    rows = expected_size if relation is Relation.ADD_REMOVE else size
+    facts = mode_facts(candidates, relation, epsilon, delta, rows, expected)
+    chosen = mode_method(method, facts)
+    if isinstance(chosen, TestedMode):
+        found: Release[Any] = answer(chosen.make(facts), column, session=session, purpose="mode")
+        return replace(found, method=chosen.name)
+    names = facts.candidates or ()
+    prepare = partial(bin_counts, bins=names)
+    found = answer(chosen.make(facts), column, session=session, purpose="mode", prepare=prepare)
+    return replace(_named(found, names[found.value]), method=chosen.name)
+
+
+def top_k(
+    column: Any,
+    k: int,
+    *,
+    relation: Relation,
+    candidates: Iterable[Hashable],
+    epsilon: Number,
+    session: Payer | None = None,
+) -> Release[tuple[Any, ...]]:
+    """Name k of the public candidates that are about as frequent in the column as any others, best first."""
+    names = read_bins(candidates)
+    mechanism = TopK(
+        epsilon=exact(epsilon, name="epsilon"),
+        sensitivity=exact(1),
+        candidates=len(names),
+        count=k,
+        relation=relation,
+        monotone=relation is Relation.ADD_REMOVE,
+    )
+    chosen = answer(mechanism, column, session=session, purpose="top k", prepare=partial(bin_counts, bins=names))
+    return _named(chosen, tuple(names[place] for place in chosen.value))
+
+
+def select(
+    candidates: Iterable[C],
+    scores: Scores,
+    *,
+    sensitivity: Number,
+    relation: Relation,
+    epsilon: Number,
+    monotone: bool = False,
+    session: Payer | None = None,
+) -> Release[C]:
+    """Name a public candidate with about the best private score.
+
+    `sensitivity` is how far one unit can move any score. Scores are monotone if one unit moves them all the same way.
+    """
+    names = tuple(candidates)
+    mechanism = PermuteAndFlip(
+        epsilon=exact(epsilon, name="epsilon"),
+        sensitivity=exact(sensitivity, name="sensitivity"),
+        candidates=len(names),
+        relation=relation,
+        monotone=monotone,
+    )
+    if len(scores) != len(names):
+        raise InvalidParameter("there must be one score for each of the public candidates")
+    pay(mechanism.event, relation=relation, session=session, purpose="select")
+    chosen = mechanism.release(scores)
+    return _named(chosen, names[chosen.value])
+
+
+def _named(chosen: Release[Any], value: Any) -> Release[Any]:
+    return replace(chosen, value=value)

@@ -1,1 +1,0 @@
-"""Networks that guess what is under the noise."""

@@ -1,0 +1,156 @@
+"""Tables as people have them. Names and shapes may be looked at before payment; values are read by `columns` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.column import Column
+from discreet.query import Session
+from discreet.query.catalogue import CatalogueColumn
+from discreet.query.column_types import Kind
+from discreet.query.engine import Deadline
+from discreet.query.session.private_bounds_and_keys import private_table
+from discreet.query.session.row_streams import StoredRows
+from discreet.query.workers import WorkerEngine
+from discreet.statistics.columns import as_column, reader_for
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.domain import Declared, Domain
+from discreet.synth.domain.numeric import Numeric
+from discreet.synth.domain.value_forms import day_of
+
+__all__ = ["UnreadTable", "domain_of_session", "file_table", "session_table", "table_of"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class UnreadTable:
+    """A table before it is read: the names of its columns, and how to read some of them."""
+
+    names: tuple[str, ...]
+    rows: int | None  # known without reading for tables in memory; private under add-remove
+    _read: Callable[[Sequence[str], Sequence[str]], Mapping[str, Column]] = field(repr=False)
+    of_session: bool = False  # whether a session holds its rows, and whoever asks does not
+
+    def columns(self, names: Sequence[str], *, numbers: Sequence[str] = ()) -> dict[str, Column]:
+        """Read some columns, where texts of some are to be taken as numbers. This is private."""
+        return dict(self._read(names, numbers))
+
+    def check_has(self, names: Sequence[str]) -> None:
+        """Refuse if a column is not there."""
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise InvalidParameter(
+                f"the table has no column {', '.join(map(repr, missing))}. It has: {', '.join(map(str, self.names))}"
+            )
+
+
+def table_of(data: Any) -> UnreadTable:
+    """Take a table of any known kind; no value is looked at."""
+    if isinstance(data, UnreadTable):
+        return data
+    if isinstance(data, (str, Path)):
+        return file_table(Path(data))
+    if isinstance(data, Mapping):
+        return _of_mapping(data)
+    module = type(data).__module__.partition(".")[0]
+    if module in _NAMES and hasattr(data, "columns"):
+        return _of_frame(data, _NAMES[module](data))
+    raise InvalidParameter(
+        f"a table must be of pandas, polars or Arrow, a dictionary of columns, or a path of a CSV or Parquet file, "
+        f"not {type(data).__name__}"
+    )
+
+
+def _of_mapping(data: Mapping[Any, Any]) -> UnreadTable:
+    for column in data.values():
+        reader_for(column)  # Refuses what is no column by its kind.
+    lengths = {len(column) for column in data.values()}
+    if len(lengths) != 1:
+        raise InvalidParameter("a table needs columns, all of one length")
+    return UnreadTable(_texts(data), lengths.pop(), lambda names, _: {name: as_column(data[name]) for name in names})
+
+
+def _of_frame(data: Any, names: Sequence[Any]) -> UnreadTable:
+    return UnreadTable(_texts(names), len(data), lambda wanted, _: {name: as_column(data[name]) for name in wanted})
+
+
+def _texts(names: Any) -> tuple[str, ...]:
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found) or len(set(found)) < len(found):
+        raise InvalidParameter("the columns of a table must have names that are texts, each another one")
+    return found
+
+
+_NAMES: dict[str, Callable[[Any], Sequence[Any]]] = {
+    "pandas": lambda table: list(table.columns),
+    "polars": lambda table: list(table.columns),
+    "pyarrow": lambda table: list(table.column_names),
+}
+
+
+# --- files: Tables in files and in sessions: a worker reads them, and no value ends in an error of its own. ---
+
+
+_NAME = "table"
+_SECONDS = 3600.0
+
+
+def file_table(path: Path) -> UnreadTable:
+    """Take a file of comma-separated values or a Parquet file; its header or schema is looked at."""
+    engine = WorkerEngine({_NAME: path})
+
+    def read(names: Sequence[str], numbers: Sequence[str]) -> dict[str, Column]:
+        return _columns(engine.rows(_NAME, names, numbers, deadline=Deadline.after(_SECONDS)), names)
+
+    return UnreadTable(tuple(engine.columns(_NAME)), None, read)
+
+
+def session_table(session: Session, table: str) -> UnreadTable:
+    """Take a private table of a session."""
+    stored = StoredRows.of(session, table)
+    return UnreadTable(stored.names, None, lambda names, numbers: _columns(stored.read(names, numbers), names), True)
+
+
+def _columns(table: Any, names: Sequence[str]) -> dict[str, Column]:
+    return {name: as_column(table.column(name)) for name in names}
+
+
+# --- of_session: A domain from what a session's policy declares of a table; nothing is read from the data. ---
+
+
+def domain_of_session(session: Session, table: str | None = None) -> Domain:
+    """Return the domain of a private table: its columns with declared categories or bounds, or truth values.
+
+    Columns of which nothing is declared, timestamps, and the column that tells people apart are left out.
+    """
+    known = private_table(session.catalogue, table)
+    found = {
+        column.name: declared
+        for column in known.columns.values()
+        if column.name != known.unit and (declared := _declared(column)) is not None
+    }
+    if not found:
+        raise InvalidParameter(
+            f"nothing is declared of the columns of table {known.name!r}: declare categories and bounds in the policy, "
+            "or say domain=dp.synth.Domain({…})"
+        )
+    return Domain(found)
+
+
+def _declared(column: CatalogueColumn) -> Declared | None:
+    facts, null = column.facts, column.facts.nullable and column.missing is None
+    if facts.kind is Kind.BOOLEAN:
+        return Category([False, True], null=null)
+    if facts.members is not None:
+        return Category(facts.members, null=True)  # type: ignore[arg-type]
+    if facts.low is None or facts.high is None:
+        return None
+    if facts.kind is Kind.DATE:
+        return Numeric.dates(day_of(int(facts.low)), day_of(int(facts.high)), null=null)
+    if not facts.kind.is_number:
+        return None
+    return Numeric(facts.low, facts.high, whole=facts.kind is Kind.INTEGER, null=null)

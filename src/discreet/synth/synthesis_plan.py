@@ -1,0 +1,294 @@
+"""A synthesis that is planned and priced, and what happens once it is paid."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar, cast, final
+
+from discreet.custodian_debug import HiddenFailure
+from discreet.errors import AnswerFailed, InvalidParameter, Refused
+from discreet.privacy.events import ApproxDP, Event
+from discreet.privacy.payer import Payer
+from discreet.privacy.relation import Relation
+from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.found_cells import CellSearch
+from discreet.synth.domain.images import ImageRows, Images
+from discreet.synth.domain.source_tables import UnreadTable
+from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
+from discreet.synth.method import ImageMethod, TableMethod, Terms
+from discreet.synth.promise import Promise
+from discreet.synth.tables.table_shape import check_rules
+
+if TYPE_CHECKING:
+    from discreet.query import Session
+
+__all__ = [
+    "IMAGE_METHODS",
+    "TABLE_METHODS",
+    "SynthesisPlan",
+    "choose_for_images",
+    "choose_for_table",
+    "image_method",
+    "model_class",
+    "paid",
+    "pay",
+    "plan_images",
+    "plan_table",
+    "table_method",
+]
+
+_TO_FIND = Fraction(1, 8)  # The share of epsilon and delta for cells that nobody declared.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SynthesisPlan:
+    """What a synthesis will do and what it costs; nothing is charged or read before `fit`."""
+
+    promise: Promise
+    description: str
+    _session: Payer | None = field(repr=False)
+    _fit: Callable[[bool], Any] = field(repr=False)
+    _of_session: bool = field(default=False, repr=False)  # whether the rows are those that the session holds
+
+    @property
+    def event(self) -> Event:
+        """What will be charged."""
+        return self.promise.event
+
+    def fit(self, *, progress: bool = True) -> Any:
+        """Charge, read, fit: a model. Whatever fails after the charge fails with one and the same words."""
+        return paid(self._session, self.promise, lambda: self._fit(progress), of_session=self._of_session)
+
+    def __str__(self) -> str:
+        return f"{self.description}\n{self.promise}"
+
+
+def plan_table(
+    table: UnreadTable, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
+) -> SynthesisPlan:
+    """Plan for a table."""
+    terms = _with_public_rows(terms, table.rows if unit == "row" else None)
+    check_rules(terms.domain)
+    if not terms.domain.is_settled:
+        return _plan_and_find(table, method, terms, unit, session)
+    chosen = _table_method(method, terms)
+    planned = chosen.plan(terms)
+    promise = _promise(planned.event, chosen.name, terms, unit)
+
+    def fit(progress: bool) -> SyntheticModel:
+        return SyntheticModel(terms.domain, promise, planned.fit(_rows(table, terms, unit), progress=progress))
+
+    return SynthesisPlan(promise, planned.describe(), session, fit, table.of_session)
+
+
+def _plan_and_find(
+    table: UnreadTable, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
+) -> SynthesisPlan:
+    """Plan to find cells that nobody declared first, for a share of epsilon and delta, and to fit with the rest.
+
+    The two are adaptive: what is fitted depends on what was found. Their epsilons and deltas add, whatever is found.
+    """
+    finding = CellSearch(
+        domain=terms.domain,
+        epsilon=terms.epsilon * _TO_FIND,
+        delta=terms.delta * _TO_FIND,
+        relation=terms.relation,
+    )
+    rest = replace(terms, epsilon=terms.epsilon * (1 - _TO_FIND), delta=terms.delta * (1 - _TO_FIND))
+    largest = replace(rest, domain=finding.largest)
+    chosen = _table_method(method, largest)
+    # Planned for as many cells as could be found: what it would refuse is refused while nothing is paid.
+    _promise((planned := chosen.plan(largest)).event, chosen.name, rest, unit)
+    promise = _promise(ApproxDP(terms.epsilon, terms.delta), chosen.name, terms, unit)
+
+    def fit(progress: bool) -> SyntheticModel:
+        one_each = replace(terms, rows_per_unit=1)
+        settled = replace(rest, domain=finding.settled(_rows(table, one_each, unit)))
+        last = chosen.plan(settled)
+        _promise(last.event, chosen.name, rest, unit)
+        return SyntheticModel(settled.domain, promise, last.fit(_rows(table, settled, unit), progress=progress))
+
+    description = f"find cells that nobody declared, then: {planned.describe()}"
+    return SynthesisPlan(promise, description, session, fit, table.of_session)
+
+
+def _table_method(method: str | TableMethod | ImageMethod, terms: Terms[Any]) -> TableMethod:
+    if isinstance(method, str):
+        return choose_for_table(terms) if method == "auto" else table_method(method)
+    return cast(TableMethod, method)
+
+
+def _rows(table: UnreadTable, terms: Terms[Any], unit: str) -> TableRows:
+    return TableRows(Coder(terms.domain), table, None if unit == "row" else unit, terms.rows_per_unit)
+
+
+def plan_images(
+    rows: ImageRows, method: str | TableMethod | ImageMethod, terms: Terms[Any], session: Payer | None
+) -> SynthesisPlan:
+    """Plan for pictures."""
+    terms = _with_public_rows(terms, len(rows))
+    chosen = cast(ImageMethod, method)
+    if isinstance(method, str):
+        chosen = choose_for_images(terms) if method == "auto" else image_method(method)
+    planned = chosen.plan(terms)
+    promise = _promise(planned.event, chosen.name, terms, "row")
+
+    def fit(progress: bool) -> SyntheticImageModel:
+        return SyntheticImageModel(terms.domain, promise, planned.fit(rows, progress=progress))
+
+    return SynthesisPlan(promise, planned.describe(), session, fit)
+
+
+def _promise(event: Event, method: str, terms: Terms[Any], unit: str) -> Promise:
+    promise = Promise.of(
+        event,
+        method=method,
+        relation=terms.relation,
+        delta=terms.delta,
+        unit=unit,
+        rows_per_unit=terms.rows_per_unit,
+    )
+    promise.check_within(terms.epsilon)
+    return promise
+
+
+def _with_public_rows(terms: Terms[Any], rows: int | None) -> Terms[Any]:
+    """Under replace-one the number of rows is public; under add-remove it is what somebody said, or unknown."""
+    if terms.relation is not Relation.REPLACE_ONE or rows is None:
+        return terms
+    if terms.public_rows not in (None, rows):
+        raise InvalidParameter("public_rows is not the number of rows, which is public under replace-one")
+    return replace(terms, public_rows=rows)
+
+
+# --- paying ---
+# The charge: all of it, for the right unit, before anything is read; and one failure for whatever comes after it.
+
+
+_PURPOSE = "synthetic data"
+T = TypeVar("T")
+
+
+def paid(session: Payer | None, promise: Promise, work: Callable[[], T], *, of_session: bool) -> T:
+    """Charge, then run what reads rows. Whatever fails after the charge fails with one and the same words.
+
+    Rows that a session holds are read under a claim, since whoever asks may learn from a failure; whoever hands over a
+    table of their own knows it.
+    """
+    if of_session:
+        held = cast("Session", session)
+        purpose = f"{_PURPOSE}: {promise.method}"
+        event = _payable(held, promise)
+        return held._read(work, event=event, relation=promise.relation, purpose=purpose, unit=promise.unit)
+    pay(session, promise)
+    # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
+    with HiddenFailure():
+        return work()
+    raise AnswerFailed
+
+
+def pay(session: Payer | None, promise: Promise) -> None:
+    """Charge what a synthesis spends, or raise; without a session the cost is only reported."""
+    if session is None:
+        return
+    names = inspect.signature(session.charge).parameters
+    unit: dict[str, Any] = {"unit": promise.unit} if "unit" in names else {}
+    if promise.unit != "row" and not unit:
+        raise Refused(f"this payer is not told whom a charge protects, and this one protects a {promise.unit}")
+    event = _payable(session, promise)
+    session.charge(event, relation=promise.relation, purpose=f"{_PURPOSE}: {promise.method}", **unit)
+
+
+def _payable(session: Payer, promise: Promise) -> Event:
+    """Return the event, or what it means at its delta where only that fits; both are true, and both are public.
+
+    A ledger adds Rényi divergences or epsilons. The former is cheaper beside other noise, the latter for a single fit
+    that takes the whole budget.
+    """
+    affords = getattr(session, "affords", None)
+    if affords is None:
+        return promise.event
+    plain = ApproxDP(Fraction(promise.epsilon), promise.delta)
+    fits = {event: _fits(affords, event) for event in (promise.event, plain)}
+    return next((event for wanted in (True, False) for event in fits if fits[event] is wanted), promise.event)
+
+
+def _fits(affords: Callable[[Event], bool], event: Event) -> bool | None:
+    """Tell whether a ledger could be charged; None if it keeps no account in which such an event has a price."""
+    try:
+        return affords(event)
+    except Refused:
+        return None
+
+
+# --- choosing ---
+# Which method, by public facts alone: the columns and cells of a domain, the size of pictures, epsilon.
+
+
+_FEW, _MANY = 20, 60  # Columns up to which all triples, and all pairs, are looked at again and again within minutes.
+_MOST_PAIR = 1 << 20  # Cells of two columns together.
+_STRONG = Fraction(2)  # Below this epsilon one noisy embedding says more than many noisy gradients.
+_SMALL = 28 * 28  # Pixels that a processor without a graphics card can learn to draw in minutes.
+
+
+def choose_for_table(terms: Terms[Domain]) -> TableMethod:
+    """Take AIM where its model stays small, of pairs only where there are many columns, else MST."""
+    columns, largest = len(terms.domain.names), sorted(terms.domain.sizes)[-2:]
+    if columns > _MANY or largest[0] * largest[-1] > _MOST_PAIR:
+        return table_method("mst")
+    if columns <= _FEW:
+        return table_method("aim")
+    from discreet.synth.tables import AIM
+
+    return AIM(ways=2)
+
+
+def choose_for_images(terms: Terms[Images]) -> ImageMethod:
+    """Take diffusion where epsilon allows it, pictures are small and it can tell how many there are, else DP-MERF."""
+    can = terms.relation is Relation.ADD_REMOVE and terms.public_rows is not None
+    strong = terms.epsilon >= _STRONG and terms.domain.pixels <= _SMALL
+    return image_method("diffusion" if can and strong else "merf")
+
+
+# --- methods: The methods by name; each is loaded when it is asked for. ---
+
+
+# name: (module, method, fitted model)
+TABLE_METHODS = {
+    "aim": ("discreet.synth.tables", "AIM", "TableModel"),
+    "mst": ("discreet.synth.tables", "MST", "TableModel"),
+    "independent": ("discreet.synth.tables", "Independent", "TableModel"),
+    "merf": ("discreet.synth.merf", "MerfTables", "MerfTableModel"),
+}
+IMAGE_METHODS = {
+    "merf": ("discreet.synth.merf", "MerfImages", "MerfImageModel"),
+    "diffusion": ("discreet.synth.diffusion", "Diffusion", "DiffusionModel"),
+}
+
+
+def table_method(name: str) -> TableMethod:
+    """Return a method for tables with its usual options."""
+    return cast(TableMethod, _load(name, TABLE_METHODS, "tables")())
+
+
+def image_method(name: str) -> ImageMethod:
+    """Return a method for pictures with its usual options."""
+    return cast(ImageMethod, _load(name, IMAGE_METHODS, "pictures")())
+
+
+def model_class(name: str, *, images: bool) -> Any:
+    """Return the class of what a method fits."""
+    return _load(name, IMAGE_METHODS if images else TABLE_METHODS, "pictures" if images else "tables", part=2)
+
+
+def _load(name: str, methods: dict[str, tuple[str, str, str]], what: str, *, part: int = 1) -> Any:
+    if name not in methods:
+        raise InvalidParameter(f'there is no method {name!r} for {what}. There are: "auto", {", ".join(methods)}')
+    module = methods[name][0]
+    return getattr(import_module(module), methods[name][part])

@@ -1,0 +1,116 @@
+"""What methods know of a table before they look: sizes, which codes have an order, and what cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.column import Column
+from discreet.mechanisms.parameters import settle
+from discreet.synth.domain import Coder, Domain, Impossible, Numeric
+from discreet.synth.tables.graphical import fit, junction_cells
+from discreet.synth.tables.marginals import Clique
+from discreet.synth.tables.table_model import Grouping
+
+__all__ = ["TableShape", "Zeros", "check_rules", "evenly_possible"]
+
+Zeros = tuple[Clique, NDArray[np.bool_]]  # columns, and which of their cells cannot be
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class TableShape:
+    """The public facts of a domain, column by column."""
+
+    sizes: tuple[int, ...]
+    ordered: tuple[NDArray[np.bool_], ...]  # for each code, whether its neighbours are near it
+    kinds: tuple[NDArray[np.int64], ...]  # for each code, which rules name it: codes of unlike kinds are never merged
+    rules: tuple[Impossible, ...]
+    favoured: int | None = None  # a column that matters more than others
+
+    @classmethod
+    def of(cls, domain: Domain, label: str | None = None) -> Self:
+        """Read the facts of a domain."""
+        columns = list(domain.columns.values())
+        ordered = [np.full(column.size, isinstance(column, Numeric)) for column in columns]
+        for column, flags in zip(columns, ordered, strict=True):
+            if column.null_code is not None:
+                flags[column.null_code] = False
+        kinds = [_kinds(place, size, domain.impossible) for place, size in enumerate(domain.sizes)]
+        favoured = None if label is None else domain.place(label)
+        return cls(domain.sizes, tuple(ordered), tuple(kinds), domain.impossible, favoured)
+
+    def zeros(self, groupings: Sequence[Grouping]) -> list[Zeros]:
+        """Say which cells of groups cannot be. Each rule names whole groups."""
+        return [_zeros(rule, groupings) for rule in self.rules]
+
+
+def _kinds(place: int, size: int, rules: Sequence[Impossible]) -> NDArray[np.int64]:
+    """Number the sets of rules that name a code."""
+    named = [(*sorted(_rules_of(place, code, rules)),) for code in range(size)]
+    known = {rule: number for number, rule in enumerate(dict.fromkeys(named))}
+    return np.array([known[rule] for rule in named], np.int64)
+
+
+def _rules_of(place: int, code: int, rules: Sequence[Impossible]) -> set[int]:
+    return {
+        number
+        for number, rule in enumerate(rules)
+        if place in rule.columns and code in rule.cells[rule.columns.index(place)]
+    }
+
+
+def _zeros(rule: Impossible, groupings: Sequence[Grouping]) -> Zeros:
+    sizes = tuple(groupings[column].size for column in rule.columns)
+    named = [
+        np.unique(groupings[column].groups[list(codes)]) for column, codes in zip(rule.columns, rule.cells, strict=True)
+    ]
+    mask = np.zeros(sizes, np.bool_)
+    mask[np.ix_(*named)] = True
+    return rule.columns, mask
+
+
+# --- rules ---
+# Impossible combinations are public: rules that no row could keep, or no model could hold, are refused unpaid.
+
+
+_MOST_CELLS = 1 << 24  # Of all tables that the rules alone ask for: 128 MB.
+
+
+def check_rules(domain: Domain) -> None:
+    """Refuse rules that together leave nothing possible, or that join columns to tables of too many cells.
+
+    Codes that the same rules name are alike to them, so whether a row is left is asked of one cell for each kind.
+    """
+    if not domain.impossible:
+        return
+    shape = TableShape.of(_named(domain))
+    cells = junction_cells(shape.sizes, [rule.columns for rule in shape.rules])
+    if cells > _MOST_CELLS:
+        raise InvalidParameter(
+            f"the rules of impossible combinations join columns to tables of {cells:,} cells, {_MOST_CELLS:,} at most: "
+            "name fewer columns in a rule, or declare coarser bins"
+        )
+    kinds = [Grouping(kind.astype(np.int32), 1 / np.bincount(kind)[kind]) for kind in shape.kinds]
+    fit([kind.size for kind in kinds], [], impossible=shape.zeros(kinds))
+
+
+def evenly_possible(domain: Domain, rows: int) -> dict[str, Column]:
+    """Draw rows of which every combination that the rules leave is as likely as any other."""
+    shape = TableShape.of(domain)
+    groupings = [Grouping.none(size) for size in shape.sizes]
+    return Coder(domain).decode(fit(shape.sizes, [], impossible=shape.zeros(groupings)).sample(rows))
+
+
+def _named(domain: Domain) -> Domain:
+    """Return the columns that rules name, and the rules; other columns may not even be found yet."""
+    places = sorted({place for rule in domain.impossible for place in rule.columns})
+    rules = [Impossible(tuple(places.index(place) for place in one.columns), one.cells) for one in domain.impossible]
+    named = Domain({domain.names[place]: domain.columns[domain.names[place]] for place in places})
+    settle(named, impossible=tuple(rules))
+    return named
