@@ -115,7 +115,7 @@ def release(folder: Path, text: str | None = None) -> Published:
     caught: list[Published] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "discreet.release.publication.write_bundle", lambda published, _, **_more: caught.append(published)
+            "discreet.release.release_order.write_bundle", lambda published, _, **_more: caught.append(published)
         )
         publish(plan, principal="ana", period=plan.schedule.period(0))
     return caught[0]

@@ -25,9 +25,9 @@ from discreet.adaptive.noise_recipes import Recipe
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.robust.adassp import AdaSSP
-from discreet.robust.design import Design
 from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import Design
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.expected import Expected

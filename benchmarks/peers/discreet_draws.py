@@ -28,8 +28,8 @@ from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.quantile_among import QuantileAmong
-from discreet.robust.design import RegressionColumns
 from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import RegressionColumns
 from discreet.statistics.regressions import Regression
 
 __all__ = ["draw", "fits", "stable"]

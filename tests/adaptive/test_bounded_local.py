@@ -23,7 +23,7 @@ from threshold_worlds import (
 )
 
 from discreet import verify
-from discreet.adaptive.bounded_local import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
+from discreet.adaptive.local_sensitivity_bounds import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
 from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError

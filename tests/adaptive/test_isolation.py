@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 from threshold_worlds import ADD_REMOVE, Unreadable
 
-from discreet import kernel_rules
+from discreet import seccomp_rules
 from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, isolation
 from discreet.adaptive.block_programs import excerpt, undefined
 from discreet.adaptive.isolation import FAILED, BlockRows, probe, run_blocks
@@ -456,7 +456,7 @@ def judged(rules: bytes, architecture: int, number: int, second: int = 0) -> int
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
+    monkeypatch.setattr(seccomp_rules, "platform", SimpleNamespace(machine=lambda: machine))
     rules, known = isolation.kernel_filter(), NUMBERS[machine]
     architecture, calls = known["architecture"], known["calls"]
     named = {number: name for name, number in calls.items()}
@@ -472,7 +472,7 @@ def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeyp
 
 @pytest.mark.parametrize(("machine", "system"), [("riscv64", "linux"), ("x86_64", "darwin")])
 def test_machines_without_a_lock_are_refused(machine: str, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
-    monkeypatch.setattr(kernel_rules, "sys", SimpleNamespace(platform=system))
+    monkeypatch.setattr(seccomp_rules, "platform", SimpleNamespace(machine=lambda: machine))
+    monkeypatch.setattr(seccomp_rules, "sys", SimpleNamespace(platform=system))
     with pytest.raises(Refused, match="trusted=True"):
         isolation.kernel_filter()

@@ -13,7 +13,7 @@ import pytest
 from sensitivity_worlds import ADD_REMOVE, HIGH, LOW, REPLACE_ONE, VALUES, at_distances, data_sets, midpoint, order
 
 from discreet.adaptive import order_queries
-from discreet.adaptive.bounded_local import local_sensitivity, smooth_sensitivity
+from discreet.adaptive.local_sensitivity_bounds import local_sensitivity, smooth_sensitivity
 from discreet.adaptive.noise_recipes import polynomial
 from discreet.adaptive.order_queries import (
     AddRemoveQuantileQuery,

@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 from sensitivity_worlds import ADD_REMOVE, HIGH, LOW, REPLACE_ONE, data_sets
 
-from discreet.adaptive.bounded_local import global_variance, local_sensitivity, local_variance, smooth_sensitivity
+from discreet.adaptive.local_sensitivity_bounds import (
+    global_variance,
+    local_sensitivity,
+    local_variance,
+    smooth_sensitivity,
+)
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.order_statistics import Ranked
 

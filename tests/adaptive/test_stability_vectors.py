@@ -16,7 +16,7 @@ import pytest
 from threshold_worlds import ADD_REMOVE, BOTH, GRID, REPLACE_ONE, small
 
 from discreet import verify
-from discreet.adaptive.bounded_local import BoundedSmoothSensitivity
+from discreet.adaptive.local_sensitivity_bounds import BoundedSmoothSensitivity
 from discreet.adaptive.partition_selection import partition_probability
 from discreet.adaptive.propose_test_release import total_event
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery

@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.learn.sklearn.moments import ClassMoments, coarser
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF
+from discreet.robust.regression_design import HALF
 from discreet.verify.small_worlds import neighbours, worlds
 
 ADD_REMOVE, REPLACE_ONE = BOTH = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)

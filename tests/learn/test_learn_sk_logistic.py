@@ -23,7 +23,7 @@ from discreet.learn.sklearn.moments import ClassMoments
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy.events import GDP, ApproxDP
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF
+from discreet.robust.regression_design import HALF
 
 BOTH = ["add-remove", "replace-one"]
 METHODS = ["objective", "newton"]

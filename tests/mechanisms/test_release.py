@@ -13,10 +13,10 @@ from subjects import ADD_REMOVE, REPLACE_ONE, laplace
 
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import decimal, plain, significant_up
 from discreet.mechanisms import Count, GaussianNoise, Grid, Histogram, Mean, Quantile, Release, Variance
 from discreet.mechanisms.mean import MeanAccuracy, VarianceAccuracy
 from discreet.mechanisms.release import EachCell, NoInterval, NoiseAccuracy
-from discreet.mechanisms.text import decimal, plain, significant_up
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy import NotPrivate
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated

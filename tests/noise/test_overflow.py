@@ -13,7 +13,7 @@ from recorded import replayed
 from discreet import noise
 from discreet.errors import DiscreetError, NoiseOverflow
 from discreet.noise import samplers, source
-from discreet.noise.blocks import BlockSampler
+from discreet.noise.block_sampling import BlockSampler
 from discreet.noise.inversion import FEW, FLAG
 
 LARGEST_SCALE = Fraction(1 << 50)

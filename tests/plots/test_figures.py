@@ -11,7 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise, Mean
 from discreet.mechanisms.grid import Grid
 from discreet.privacy import Relation
-from discreet.statistics.figures import plot_accuracy, plot_profile, plot_tradeoff
+from discreet.statistics.guarantee_charts import plot_accuracy, plot_profile, plot_tradeoff
 
 EVENTS = {
     "Laplace": privacy.Laplace(1),

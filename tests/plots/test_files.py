@@ -63,7 +63,7 @@ def test_another_suffix_is_refused_and_nothing_is_written(tmp_path, name):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("module", ["discreet", "discreet.plots", "discreet.statistics.figures"])
+@pytest.mark.parametrize("module", ["discreet", "discreet.plots", "discreet.statistics.guarantee_charts"])
 def test_altair_is_loaded_only_to_draw(module):
     loaded = f"import {module}, sys; print([m for m in ('altair', 'vl_convert', 'pandas') if m in sys.modules])"
     printed = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout

@@ -20,7 +20,7 @@ from discreet.ledger import Ledger
 from discreet.query.plan import PricedQuery
 from discreet.query.session.requests import BatchRequest
 from discreet.query.workers import WorkerEngine
-from discreet.release import price, publication, read_release_plan
+from discreet.release import price, read_release_plan, release_order
 from discreet.release.bundle import bundle_writer
 
 # Whose method is fatal, before or after it is called, at which of its calls, and with a last argument that ends so.
@@ -33,8 +33,8 @@ STEPS: dict[str, tuple[Any, str, bool, int, str]] = {
     "after the first draw": (PricedQuery, "draw", False, 1, ""),
     "after the last draw": (BatchRequest, "draw", False, 1, ""),
     "after storing": (Ledger, "store", False, 1, ""),
-    "before tidying": (publication, "tidy_tables", True, 1, ""),
-    "after tidying": (publication, "tidy_tables", False, 1, ""),
+    "before tidying": (release_order, "tidy_tables", True, 1, ""),
+    "after tidying": (release_order, "tidy_tables", False, 1, ""),
     "before the first file": (bundle_writer, "_write", True, 1, ""),
     "among the files": (bundle_writer, "_write", False, 9, ""),
     "before the bundle has its name": (os, "rename", True, 1, "stays-2026-01"),
@@ -71,7 +71,7 @@ def arm(step: str) -> None:
 def publish(folder: Path, step: str) -> None:
     if step in STEPS:
         arm(step)
-    publication.publish(read_release_plan(folder / "plan.toml"), principal="ana", period=JANUARY)
+    release_order.publish(read_release_plan(folder / "plan.toml"), principal="ana", period=JANUARY)
 
 
 def born(work: Callable[[], None]) -> int:

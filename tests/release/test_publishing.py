@@ -17,8 +17,8 @@ from discreet.cli import ledger_support
 from discreet.ledger import Ledger
 from discreet.query.plan import PricedQuery
 from discreet.query.workers import WorkerEngine
-from discreet.release import Period, price, publication, publish, verify_bundle
-from discreet.release.publication import STEPS
+from discreet.release import Period, price, publish, release_order, verify_bundle
+from discreet.release.release_order import STEPS
 
 FEBRUARY = Period(label="2026-02", first=date(2026, 2, 1), end=date(2026, 3, 1))
 PURE = (
@@ -179,7 +179,7 @@ def test_what_was_not_announced_is_not_charged(tmp_path, monkeypatch):
     announced = price(plan, JANUARY)
     first, second, *rest = announced.tables
     other = replace(announced, tables=(replace(first, priced=second.priced), second, *rest))
-    monkeypatch.setattr(publication, "price", lambda *given, **named: other)
+    monkeypatch.setattr(release_order, "price", lambda *given, **named: other)
     with pytest.raises(dp.Refused, match="table 'by_sex' has another price or other noise"):
         publish(plan, principal="ana", period=JANUARY)
     assert entries(plan) == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import Relation
-from discreet.adaptive.choosing import Choosing
+from discreet.adaptive.choosing_mechanism import Choosing
 from discreet.adaptive.partition_selection import OptimalPartitionSelection
 from discreet.adaptive.stable_mode import StableSelection
 from discreet.adaptive.truncated_histogram import TruncatedHistogram

@@ -29,7 +29,7 @@ from discreet.robust import (
     regression_fit,
 )
 from discreet.robust.adaptive_queries import AdaptiveQueries
-from discreet.robust.design import RegressionRows
+from discreet.robust.regression_design import RegressionRows
 from discreet.robust.regression_queries import Curvature, GradientMove, Gram, Line, Squares
 
 ROWS = [(x, y) for x in (-1, 0, 1) for y in (-2, 0, 2)]

@@ -15,9 +15,9 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design, NoisyStatistics, RefinedRegression, predict
-from discreet.robust.design import HALF, RegressionColumns
 from discreet.robust.least_squares import shrunken, whitening
 from discreet.robust.noisy_moments import FINEST, NoisyMoments
+from discreet.robust.regression_design import HALF, RegressionColumns
 from discreet.robust.reweighting import Lens, bounded, lengths
 from discreet.robust.tail_bounds import Tails
 from discreet.verify import sensitivity, squared_l2, worlds

@@ -11,10 +11,10 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy import Relation
-from discreet.robust.design import Design, RegressionColumns
 from discreet.robust.least_squares import NoisyStatistics, ResidualSquares, Seen, solved
 from discreet.robust.noisy_moments import NoisyMoments
 from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import Design, RegressionColumns
 from discreet.robust.reweighting import Lens
 
 DESIGN = Design.between([(-1, 1), (-1, 1)], (-1, 1))

@@ -14,22 +14,22 @@ from discreet.adaptive.aggregators import (
 )
 from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
 from discreet.adaptive.block_programs import Program
-from discreet.adaptive.bounded_local import (
-    BoundedLocalSensitivity,
-    BoundedSmoothSensitivity,
-    LocalQuery,
-    local_sensitivity,
-    smooth_sensitivity,
-)
 from discreet.adaptive.bounded_memberships import Memberships
 from discreet.adaptive.centre_of_attention import CentreOfAttentionQuery
-from discreet.adaptive.choosing import Choosing, PointFunction, PointFunctionLearner
+from discreet.adaptive.choosing_mechanism import Choosing, PointFunction, PointFunctionLearner
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.eigenvalue_bound import EigenvalueBound
 from discreet.adaptive.graph import Graph
 from discreet.adaptive.graph_queries import StarQuery, TriangleQuery
 from discreet.adaptive.graph_releases import DegreeHistogram, degree_histogram, stars, triangles
 from discreet.adaptive.isolation import BlockLimits
+from discreet.adaptive.local_sensitivity_bounds import (
+    BoundedLocalSensitivity,
+    BoundedSmoothSensitivity,
+    LocalQuery,
+    local_sensitivity,
+    smooth_sensitivity,
+)
 from discreet.adaptive.noise_recipes import (
     Recipe,
     best_recipe,

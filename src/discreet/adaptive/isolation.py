@@ -26,7 +26,8 @@ from discreet.adaptive import block_worker
 from discreet.adaptive.block_programs import Program
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive, positive_integer
-from discreet.kernel_rules import (
+from discreet.mechanisms.parameters import read_flag, settle
+from discreet.seccomp_rules import (
     ALLOW,
     AND,
     DENY,
@@ -40,7 +41,6 @@ from discreet.kernel_rules import (
     of_architecture,
     packed,
 )
-from discreet.mechanisms.parameters import read_flag, settle
 
 __all__ = ["FAILED", "BlockLimits", "BlockRows", "Failed", "heard", "kernel_filter", "probe", "run_blocks"]
 

@@ -1,6 +1,6 @@
 """Noise as textbooks write it, on floating-point numbers, for the lab to break; and noise on a grid, which does not.
 
-`laplace` and `gaussian` are what most numerical libraries do. They protect nobody: see `floating_point`.
+`laplace` and `gaussian` are what most numerical libraries do. They protect nobody: see `floating_point_attack`.
 """
 
 from __future__ import annotations

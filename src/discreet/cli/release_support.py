@@ -17,7 +17,7 @@ from discreet.cli.signing import signing_key
 from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.release import Period, ReleasePlan, Series, next_charge, price, publish, read_release_plan, series
 from discreet.release.cumulative.advance import NextCharge
 

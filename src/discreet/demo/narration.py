@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.attacks import Differencing, Linkage, Success
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.release import PricedRelease
 
 if TYPE_CHECKING:

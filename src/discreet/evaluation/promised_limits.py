@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.privacy import Relation, best_tpr
 from discreet.privacy.events import Composed, Grouped
 from discreet.release.bundle.claims import best_guess

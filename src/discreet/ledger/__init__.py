@@ -6,7 +6,7 @@ from discreet.ledger.budget import Budget, Quota
 from discreet.ledger.charge_record import Account, Charge, Entry, ReadClaim, StoredAnswer
 from discreet.ledger.inspect import LedgerView, look
 from discreet.ledger.ledger import Ledger
-from discreet.ledger.replay import restore
+from discreet.ledger.restoration import restore
 from discreet.ledger.spending import Left, Spending, TightTotal, left_after
 from discreet.ledger.store import LedgerRows, Store
 

@@ -19,10 +19,10 @@ from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.anchor import anchored_in
 from discreet.ledger.charge_record import Account, Entry, ReadClaim
 from discreet.ledger.exact_sums import EventPrice
-from discreet.ledger.replay import verify
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
 from discreet.ledger.sqlite_tables import SqliteRows
 from discreet.ledger.transactions import sums_of
+from discreet.ledger.verify_chain import verify
 
 if TYPE_CHECKING:
     import sqlite3

@@ -67,10 +67,11 @@ from discreet.ledger.read_claims import (
     reopen,
     until_claimed,
 )
-from discreet.ledger.replay import verify, whole
+from discreet.ledger.restoration import whole
 from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
 from discreet.ledger.store import ClosedStore, LedgerRows, Store
 from discreet.ledger.transactions import append, bundles_of, charge_entry, last_price, now, spend, sums_of
+from discreet.ledger.verify_chain import verify
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon
 from discreet.privacy.convert import read_delta

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.exact import Number, positive, probability
+from discreet.formatting import significant_up
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.exponential import exponential_outcomes, worst_case_shortfall
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.parameters import read_relation, settle
 from discreet.mechanisms.release import NoInterval, Release
-from discreet.mechanisms.text import significant_up
 from discreet.privacy import events
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

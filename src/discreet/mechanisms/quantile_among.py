@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number
+from discreet.formatting import significant_up
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.noisy_max import PermuteAndFlip
@@ -19,7 +20,6 @@ from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.release import NoInterval, Release
-from discreet.mechanisms.text import significant_up
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

@@ -13,8 +13,8 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, over
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
+from discreet.formatting import decimal, decimal_up, places_for, plain, significant_up
 from discreet.mechanisms.parameters import read_confidence
-from discreet.mechanisms.text import decimal, decimal_up, places_for, plain, significant_up
 from discreet.noise.laws import Law
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import (

@@ -38,7 +38,7 @@ __all__ = [
 #
 # A `Ladder` lists outcomes with their masses, likeliest first, as deep as it is asked. A uniform number falls on the
 # first rung whose cumulated mass exceeds it. Rungs are known as 64-bit thresholds; a draw that hits a threshold to
-# the last bit is decided by revealing more bits (see `lazy`), so the result is exact for every real parameter.
+# the last bit is decided by revealing more bits (see `lazy_bits`), so the result is exact for every real parameter.
 #
 # For arrays, 16 bits index a table of 65,536 buckets. A bucket that lies within one rung is the answer; the few
 # that do not draw 48 more bits and search the thresholds. [method: inversion with lazily revealed bits, Dev86]
@@ -203,7 +203,7 @@ def _first_above(tops: Sequence[arb], prefix: int, bits: int) -> int | None:
 #
 # A scale that is too large for one table is split: a *block* of 2^m neighbouring values is drawn from a ladder, the
 # place within it uniformly, and the pair is accepted with the ratio of the weight to the largest one in its block
-# (see `blocks`). Block j >= 0 holds j 2^m, …, (j + 1) 2^m - 1; block ~j = -1 - j holds their mirror images -1 - k.
+# (`block_sampling`). Block j >= 0 holds j 2^m, …, (j + 1) 2^m - 1; block ~j = -1 - j holds their mirror images -1 - k.
 # Either way the values of block b are b 2^m, …, b 2^m + 2^m - 1.
 
 

@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, nonnegative, positive, positive_integer, probability
 from discreet.noise import inversion, selection
 from discreet.noise import selection as uniform_
-from discreet.noise.blocks import BlockSampler, ExponentialShape, GaussianShape, RoundedGaussianShape
+from discreet.noise.block_sampling import BlockSampler, ExponentialShape, GaussianShape, RoundedGaussianShape
 from discreet.noise.inversion import Inversion, Ladder
 from discreet.noise.lazy_bits import exponential_coin, rational_coin
 

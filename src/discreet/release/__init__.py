@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from discreet.release.pricing.release_price import price
     from discreet.release.profiling.profile_plan import ProfilePlan, plan_profile, profile
     from discreet.release.profiling.profile_results import CellCount, ColumnProfile, Profile
-    from discreet.release.publication import publish
     from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
+    from discreet.release.release_order import publish
     from discreet.release.schedule_status import ReleasedPeriod, Series, series
     from discreet.release.signatures import PublicKey, SigningKey, new_key, read_public_key, read_signing_key
     from discreet.release.tidy import check_tidy, tidy_tables
@@ -68,7 +68,7 @@ _HOMES = {
     "pricing.release_price": ("price",),
     "profiling.profile_plan": ("ProfilePlan", "plan_profile", "profile"),
     "profiling.profile_results": ("CellCount", "ColumnProfile", "Profile"),
-    "publication": ("publish",),
+    "release_order": ("publish",),
     "published": ("LedgerMark", "Published", "PublishedTable", "RunningRelease"),
     "plan_file.plan_reader": ("read_release_plan", "release_plan_schema"),
     "plan_file.levels_and_families": ("sql_in",),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import date
 from fractions import Fraction
 
-from discreet.mechanisms.text import exponent
+from discreet.formatting import exponent
 
 __all__ = ["Calendar", "calendar_cuts", "calendar_step", "day_at", "friendly_step", "number_cuts", "outwards"]
 

@@ -13,8 +13,8 @@ from datetime import UTC, date, datetime
 from typing import Any, final
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import significant_up
 from discreet.ledger import Account, Entry, Ledger
-from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import Session

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.coefficients import predict
-from discreet.robust.design import Design, RegressionColumns
 from discreet.robust.functionals import (
     Functional,
     HodgesLehmann,
@@ -40,6 +39,7 @@ from discreet.robust.m_estimates import (
 )
 from discreet.robust.means_without_bounds import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
 from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import Design, RegressionColumns
 from discreet.robust.regression_queries import RegressionGradientDescent, RegressionNewton
 from discreet.robust.regressions import PrivateRegression, regression
 from discreet.robust.robustness_report import RobustnessReport, robustness_report

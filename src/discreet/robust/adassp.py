@@ -18,9 +18,9 @@ from discreet.mechanisms.release import Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import check_rows, coefficients_release
-from discreet.robust.design import Design, Integers, Records
 from discreet.robust.functionals import quantile
 from discreet.robust.noisy_moments import Moments, NoisyMoments, exact_moments
+from discreet.robust.regression_design import Design, Integers, Records
 from discreet.robust.reweighting import Lens, bounded
 
 __all__ = ["AdaSSP"]

@@ -18,7 +18,7 @@ from discreet.mechanisms.release import Accuracy, Interval, NoInterval, Release
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.robust import functionals
-from discreet.robust.design import Design, Integers
+from discreet.robust.regression_design import Design, Integers
 
 __all__ = [
     "DROWNED",

@@ -21,8 +21,8 @@ from discreet.mechanisms.release import Accuracy, EachCell, Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import NO_INTERVAL, accuracy_of, check_rows, coefficients_release
-from discreet.robust.design import Design, Integers, Records, Triangle
 from discreet.robust.noisy_moments import Moments, NoisyMoments, best_weight
+from discreet.robust.regression_design import Design, Integers, Records, Triangle
 from discreet.robust.reweighting import Lens, bounded
 
 __all__ = [

@@ -17,7 +17,6 @@ from discreet.mechanisms.release import Accuracy, Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import NO_INTERVAL, check_rows, coefficients_release
-from discreet.robust.design import Design, Integers, Records
 from discreet.robust.least_squares import (
     Floats,
     ResidualSquares,
@@ -29,6 +28,7 @@ from discreet.robust.least_squares import (
     whitening,
 )
 from discreet.robust.noisy_moments import Moments
+from discreet.robust.regression_design import Design, Integers, Records
 from discreet.robust.reweighting import Lens, bounded, lengths
 from discreet.robust.tail_bounds import Tails
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.vector_mean import clip_to_ball
-from discreet.robust.design import HALF
+from discreet.robust.regression_design import HALF
 
 __all__ = ["Lens", "bounded", "lengths"]
 

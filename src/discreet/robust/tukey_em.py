@@ -27,7 +27,7 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.coefficients import labels
-from discreet.robust.design import Design, Records
+from discreet.robust.regression_design import Design, Records
 
 if TYPE_CHECKING:
     from flint import arb

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, down, exact, positive
+from discreet.formatting import plain
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Scores
@@ -26,7 +27,6 @@ from discreet.mechanisms.proportion import Proportion
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import Sum
-from discreet.mechanisms.text import plain
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer

@@ -17,10 +17,10 @@ from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
-from discreet.robust.design import Design, Records, RegressionColumns
 from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.named_bounds import bounds_in_order, column_names
 from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import Design, Records, RegressionColumns
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.budget_and_payment import Bounds, noise_from, pay, public_size
 from discreet.statistics.columns import reader_for

@@ -9,8 +9,8 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact, positive_integer, up
+from discreet.formatting import significant_up
 from discreet.mechanisms.parameters import settle
-from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event, from_json
 from discreet.privacy.relation import Relation
 

@@ -26,7 +26,7 @@ import pytest
 from session_data import CUSTOMERS, FORMS, opened, shop
 
 import discreet as dp
-from discreet import kernel_rules
+from discreet import seccomp_rules
 from discreet.query import Resources
 from discreet.query.engine import Deadline
 from discreet.query.workers import WorkerEngine, lockdown, process, result_blocks
@@ -238,12 +238,12 @@ def judged(rules: bytes, architecture: int, number: int, *arguments: int) -> int
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_refuses_what_is_named_and_allows_the_rest(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_rules, "platform", SimpleNamespace(machine=lambda: machine))
-    monkeypatch.setattr(kernel_rules, "sys", SimpleNamespace(platform="linux"))
+    monkeypatch.setattr(seccomp_rules, "platform", SimpleNamespace(machine=lambda: machine))
+    monkeypatch.setattr(seccomp_rules, "sys", SimpleNamespace(platform="linux"))
     rules, known = lockdown.worker_filter(), NUMBERS[machine]
     assert rules is not None
     architecture, calls = known["architecture"], known["calls"]
-    allow = kernel_rules.ALLOW
+    allow = seccomp_rules.ALLOW
     special = {"clone", "clone3", "tgkill", "prlimit64"}
     for name, number in calls.items():
         if name not in special:
@@ -252,15 +252,15 @@ def test_the_filter_refuses_what_is_named_and_allows_the_rest(machine: str, monk
     assert missing <= {"fork", "vfork"}
     thread, here = 0x10000 | 0x100, os.getpid()
     assert judged(rules, architecture, calls["clone"], thread) == allow
-    assert judged(rules, architecture, calls["clone"], 0x100) == kernel_rules.DENY
-    assert judged(rules, architecture, 435) == kernel_rules.UNKNOWN
+    assert judged(rules, architecture, calls["clone"], 0x100) == seccomp_rules.DENY
+    assert judged(rules, architecture, 435) == seccomp_rules.UNKNOWN
     assert judged(rules, architecture, calls["tgkill"], here) == allow
-    assert judged(rules, architecture, calls["tgkill"], here + 1) == kernel_rules.DENY
+    assert judged(rules, architecture, calls["tgkill"], here + 1) == seccomp_rules.DENY
     assert judged(rules, architecture, calls["prlimit64"], 0, 2, 0) == allow
     for pointer in (1, 1 << 32):
-        assert judged(rules, architecture, calls["prlimit64"], 0, 2, pointer) == kernel_rules.DENY
+        assert judged(rules, architecture, calls["prlimit64"], 0, 2, pointer) == seccomp_rules.DENY
     assert judged(rules, architecture, 0x40000000 | calls["read"]) != allow
-    assert judged(rules, architecture ^ 1, calls["read"]) == kernel_rules.KILL
+    assert judged(rules, architecture ^ 1, calls["read"]) == seccomp_rules.KILL
 
 
 # By how calls are named: networks, programs, other processes and their memory, other file systems, the kernel's own.
@@ -475,7 +475,7 @@ def test_what_was_handed_over_cannot_be_changed() -> None:
 
 
 WITHOUT = (
-    "import types; import discreet.kernel_rules as rules, discreet.query.workers.lockdown as locking; "
+    "import types; import discreet.seccomp_rules as rules, discreet.query.workers.lockdown as locking; "
     "rules.sys = locking.sys = types.SimpleNamespace(platform='other'); "
 )
 

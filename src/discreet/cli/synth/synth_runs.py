@@ -14,9 +14,9 @@ from discreet.cli.output import Block, note
 from discreet.cli.policies import asker, open_session
 from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter
+from discreet.formatting import significant_up
 from discreet.ledger import Budget
 from discreet.ledger.private_files import place
-from discreet.mechanisms.text import significant_up
 from discreet.query import Session, Unit
 from discreet.synth import Category, SyntheticImageModel, SyntheticModel, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain

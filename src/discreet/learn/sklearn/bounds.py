@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
+from discreet.formatting import exponent
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.text import exponent
-from discreet.robust.design import HALF, Integers, centred
 from discreet.robust.named_bounds import bounds_in_order
+from discreet.robust.regression_design import HALF, Integers, centred
 
 __all__ = [
     "BoundedArray",

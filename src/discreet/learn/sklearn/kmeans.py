@@ -21,7 +21,7 @@ from discreet.privacy import events
 from discreet.privacy.events import GDP
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF
+from discreet.robust.regression_design import HALF
 
 __all__ = [
     "CellCounts",

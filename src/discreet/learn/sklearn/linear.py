@@ -17,10 +17,10 @@ from discreet.mechanisms.parameters import read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
-from discreet.robust.design import Design
 from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.loss_functions import Huber, Psi
 from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import Design
 from discreet.robust.regression_queries import RegressionGradientDescent, RegressionNewton, RegressionSchedule
 from discreet.robust.regressions import PrivateRegression, usual_leverage
 from discreet.robust.tukey_em import TukeyRegression

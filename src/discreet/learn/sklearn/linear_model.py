@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.adaptive.paid_release import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
+from discreet.formatting import decimal, decimal_up, places_for, plain
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.mechanisms.parameters import read_confidence
 from discreet.mechanisms.release import NoInterval, Release
-from discreet.mechanisms.text import decimal, decimal_up, places_for, plain
 from discreet.robust.coefficients import DROWNED
-from discreet.robust.design import Design, RegressionColumns
+from discreet.robust.regression_design import Design, RegressionColumns
 
 __all__ = ["Coefficients", "LinearModel", "Summary", "SummaryRow", "read_method", "records"]
 

@@ -21,7 +21,7 @@ from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF
+from discreet.robust.regression_design import HALF
 from discreet.robust.tail_bounds import Tails
 
 __all__ = [

@@ -15,7 +15,7 @@ from discreet.exact import positive, positive_integer
 from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF
+from discreet.robust.regression_design import HALF
 
 __all__ = ["ClassLaws", "ClassMoments", "ClassSums", "class_laws", "coarser", "pooled"]
 

@@ -99,7 +99,7 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
         middle, half = self._middle_and_half()
         joint = np.tile(np.log(self.class_prior_), (len(moved), 1))
         for place, column in enumerate((middle + half * moved).T):
-            # One column after the other: see `rows_alone`.
+            # One column after the other: see `validation`.
             spread = self.var_[:, place]
             joint -= 0.5 * (np.log(2 * np.pi * spread) + (column[:, None] - self.theta_[:, place]) ** 2 / spread)
         return joint

@@ -22,7 +22,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF, centred
+from discreet.robust.regression_design import HALF, centred
 
 __all__ = ["DPClassifier", "DPRegressor"]
 

@@ -27,8 +27,8 @@ from discreet.privacy import events
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.robust.design import HALF
 from discreet.robust.noisy_moments import FINEST, exact_moments, joint_loss
+from discreet.robust.regression_design import HALF
 
 __all__ = ["PCA", "Centring", "RowMoments", "RowSums", "covariance", "covariance_error"]
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+from discreet.formatting import significant_up
 from discreet.learn.torch.layers.model_preparation import PreparedModel
 from discreet.learn.training import RunPlan
-from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 
 __all__ = ["StepDone", "StepsSpent", "TrainingReport", "progress_line"]

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer
+from discreet.formatting import plain, significant_up
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
 from discreet.learn.training.training_plan import grid_for, pack, read_object, read_slack, sensitivity_up, unpack_clip
 from discreet.mechanisms.parameters import check_noise_variance, settle, small_delta
-from discreet.mechanisms.text import plain, significant_up
 from discreet.privacy import Event, Gaussian, PureDP, Relation, calibrate, epsilon
 from discreet.stored_names import stored_names
 

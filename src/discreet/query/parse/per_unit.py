@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.errors import Refused
-from discreet.mechanisms.text import exponent
+from discreet.formatting import exponent
 from discreet.query.ast import (
     Expression,
     Field,

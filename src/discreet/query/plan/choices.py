@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.formatting import significant_up
 from discreet.mechanisms.exponential import worst_case_shortfall
 from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.text import significant_up
 from discreet.privacy.relation import Relation
 from discreet.query.bounding import Values as Kept
 from discreet.query.plan.draft import ModePick, Number, PlanDraft, QuantilePick, TallySpec

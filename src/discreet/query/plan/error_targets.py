@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from discreet.errors import Refused
-from discreet.mechanisms.text import exponent
+from discreet.formatting import exponent
 from discreet.query.ast import OutputColumn, ReleasedMeasure
 from discreet.query.plan.answers import needs_rows, predicted
 from discreet.query.plan.draft import CountTerm, PlanDraft

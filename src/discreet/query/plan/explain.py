@@ -9,7 +9,7 @@ from fractions import Fraction
 from html import escape
 from typing import final
 
-from discreet.mechanisms.text import plain, significant_up
+from discreet.formatting import plain, significant_up
 from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names
 from discreet.query.column_types import Kind
 from discreet.query.engine import StageColumn

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import final
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import GDP, Composed, Event, Gaussian, Repeated
 from discreet.privacy.relation import Relation

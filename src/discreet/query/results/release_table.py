@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import decimal, decimal_up, places_for, plain
+from discreet.formatting import decimal, decimal_up, places_for, plain
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.arrow_types import arrow_type

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import AnswerFailed, InvalidParameter
-from discreet.mechanisms.text import plain
+from discreet.formatting import plain
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan.measurements import plain_value

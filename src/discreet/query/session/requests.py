@@ -10,8 +10,8 @@ from typing import Protocol, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
+from discreet.formatting import significant_up
 from discreet.ledger.budget import Budget
-from discreet.mechanisms.text import significant_up
 from discreet.privacy.events import Event
 from discreet.query.engine import ExactCounts, Stage
 from discreet.query.parse.privacy_options import PrivacyOptions

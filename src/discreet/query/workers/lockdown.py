@@ -1,4 +1,4 @@
-"""What a worker gives up before it sees anything private: files, environment, memory, and calls of the kernel."""
+"""What a worker gives up before it sees anything private: files, environment, memory, and calls (seccomp)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from discreet.kernel_rules import (
+from discreet.seccomp_rules import (
     ALLOW,
     AND,
     DENY,

@@ -11,12 +11,12 @@ from fractions import Fraction
 from typing import final
 
 from discreet.exact import up
+from discreet.formatting import decimal_up, significant_up
 from discreet.ledger import Account, Budget, Left
 from discreet.ledger.accounts import declare
 from discreet.ledger.exact_sums import Sums
 from discreet.ledger.filters import held
-from discreet.ledger.replay import whole
-from discreet.mechanisms.text import decimal_up, significant_up
+from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, delta, epsilon
 from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated, event_name
 from discreet.release.plan import SeenFact

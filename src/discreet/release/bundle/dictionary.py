@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from discreet.mechanisms.text import plain
+from discreet.formatting import plain
 from discreet.query import AnswerColumn, Declared, Kind, ReleaseTable
 from discreet.query.results.columns import ExactNumbers
 from discreet.release.bundle.file_names import DUMMY, table_file

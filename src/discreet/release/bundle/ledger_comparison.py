@@ -14,10 +14,10 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter, LedgerDamaged, UnsupportedEvent
 from discreet.exact import ratio
+from discreet.formatting import significant_up
 from discreet.ledger import Budget, Entry, LedgerView, left_after
 from discreet.ledger.prices import concentrated_price
-from discreet.ledger.replay import whole
-from discreet.mechanisms.text import significant_up
+from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import Composed, Event, from_json
 from discreet.release.bundle.claims import best_guess, e_to, percent_up

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import ratio
-from discreet.mechanisms.text import exponent
+from discreet.formatting import exponent
 from discreet.query import Kind, ReleaseTable
 from discreet.query.arrow_types import arrow_type
 from discreet.release.bundle.dictionary import Deviations, FileColumn, Role, fields_of

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from fractions import Fraction
 
-from discreet.mechanisms.text import plain
+from discreet.formatting import plain
 from discreet.release.bundle.claims import StatedGuarantee, percent_up
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease

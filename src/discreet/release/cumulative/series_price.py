@@ -14,7 +14,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive_integer
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import calibrate, epsilon
 from discreet.privacy.events import Gaussian

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.query import Policy
 from discreet.query.plan.spend import MOST_EPSILON, MOST_RHO
 from discreet.query.session.catalogue_builder import nearest

@@ -10,7 +10,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
-from discreet.mechanisms.text import exponent, significant_up
+from discreet.formatting import exponent, significant_up
 from discreet.privacy import delta, epsilon
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import ApproxDP, Event, Repeated

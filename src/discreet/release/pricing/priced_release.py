@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.query.ast import Field, Key, Query, column_names
 from discreet.query.catalogue import Catalogue
 from discreet.query.column_types import Kind

@@ -13,7 +13,7 @@ from datetime import date, datetime
 from fractions import Fraction
 from typing import TypeAlias, final
 
-from discreet.mechanisms.text import plain
+from discreet.formatting import plain
 from discreet.query import Kind
 from discreet.query.session.builder import word
 from discreet.release.round_numbers import calendar_cuts, calendar_step, number_cuts

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discreet.exact import exact
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.release.profiling.cells import written
 from discreet.release.profiling.profile_results import estimate_text, share_text, spent_text
 from discreet.release.report.page_style import PALETTE, policy_for, words

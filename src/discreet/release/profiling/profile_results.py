@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.query import Kind, Unit
 from discreet.release.profiling.cells import Bound, written
 from discreet.release.profiling.estimates import CONFIDENCE, Estimate, ProfileQuantile

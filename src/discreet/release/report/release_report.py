@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC
 from fractions import Fraction
 
-from discreet.mechanisms.text import significant_up
+from discreet.formatting import significant_up
 from discreet.plots import course, ruler, scale_for, strip
 from discreet.query.results.release_table import shown
 from discreet.release.bundle.claims import StatedGuarantee, percent_up

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.mechanisms.text import decimal, places_for, plain
+from discreet.formatting import decimal, places_for, plain
 from discreet.plots import Scale, ruler, scale_for, strip
 from discreet.query import AnswerColumn, ReleaseTable
 from discreet.query.results.release_table import shown

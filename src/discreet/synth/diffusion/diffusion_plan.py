@@ -9,7 +9,7 @@ from math import isqrt
 from typing import TYPE_CHECKING, Self, final
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import plain, significant_up
+from discreet.formatting import plain, significant_up
 from discreet.privacy import Composed, Event, Gaussian, PoissonSampled, Relation, Repeated, calibrate
 from discreet.synth.diffusion.warm_up import CentralRelease, FrameRelease
 from discreet.synth.domain.images import ImageRows, Images

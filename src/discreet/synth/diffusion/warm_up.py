@@ -49,7 +49,7 @@ class CentralRelease:
     Theorem     A picture x of whole numbers, brought to norm at most r, adds x to the sum of its class, 1 to its count
                 and x_i x_j to sums of products. Sums are exact, and each part has its own exact rounding of normal
                 noise. In units of the noise the parts are one vector, and their squared shifts add up to
-                1 / noise_multiplier^2; `products.py` has that of products. [BW18]
+                1 / noise_multiplier^2; `noisy_products` has that of products. [BW18]
     Utility     Part p, with the share w_p of the squared shift, has noise of noise_multiplier * Delta_p / sqrt(w_p).
     """
 
@@ -143,7 +143,7 @@ class FrameRelease:
     Guarantee   Gaussian(noise_multiplier), for adding or removing one picture, whatever the axes and centres are.
     Theorem     Axes and centres are public and rounded to whole numbers, so coordinates are exact whole numbers that
                 depend on the picture alone. Brought to norm at most r, a picture adds its products to one class;
-                `products.py` has the rest. [BW18]
+                `noisy_products` has the rest. [BW18]
     """
 
     pixels: int

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.text import plain
+from discreet.formatting import plain
 from discreet.schema.toml_document import Document
 from discreet.synth.domain.category import Category
 from discreet.synth.domain.domain import Declared, Domain

@@ -6,7 +6,7 @@ n counts the roundings that a term can pass. Nothing more is assumed of the kern
 
 What one record changes. The records of a step stand in random order. Couple the orders with and without record x:
 x takes some slot, the record that stood there moves to the end, nobody else moves. What a record contributes is the
-same in every slot (`slots.py` sees to it for the arithmetic of this folder), so the exact sum changes by the
+same in every slot (`clipped_sums.py` sees to it for the arithmetic of this folder), so the exact sum changes by the
 contribution of x, whose norm is at most C, and the float sum by that and by the errors of the two blocks of slots
 that were touched, before and after:  C + 4 E.
 """

@@ -335,5 +335,5 @@ def _added(tensors: list[Tensor]) -> Tensor:
 
 
 def _aligned(values: Tensor) -> Tensor:
-    """Copy what starts off a cache line: kernels may add in another order there, and `slots.py` checks aligned ones."""
+    """Copy what starts off a cache line: kernels may add in another order there; aligned ones are checked."""
     return values if values.data_ptr() % 64 == 0 else values.clone()

@@ -1,4 +1,4 @@
-"""Any other layer: run it again row by row under `torch.func`, and differentiate by its own parameters."""
+"""One rule for each kind of layer: from what a call saw and its output's gradient to the gradients of all rows."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class SecretDropout(nn.Module):
 #
 # A diffusion model learns to take noise away, so it draws noise for each row in every pass. That noise protects nobody,
 # and its exact law is no matter for privacy; but it must be secret, independent and alike for all slots, as masks of
-# `dropout.py` are, and for the same reason: the proof lets a record that moves to another slot take its draws along.
+# dropout are, and for the same reason: the proof lets a record that moves to another slot take its draws along.
 
 
 _BITS = 15  # A secret word of 63 bits holds four fields of 15; the top one has no more.

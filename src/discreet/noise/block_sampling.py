@@ -2,7 +2,7 @@
 
 Within a block of width a small part of the scale the weight hardly falls, so most pairs are accepted by the first
 16 bits of a uniform number, whatever the place. The others compare 64 bits with a float whose error is far below
-the margin, and the one in 2^40 that falls inside the margin is decided exactly (see `lazy`). Rejection sampling
+the margin, and the one in 2^40 that falls inside the margin is decided exactly (see `lazy_bits`). Rejection sampling
 is exact: an accepted pair has the weight of its value. [vN51, Dev86]
 """
 
@@ -151,7 +151,7 @@ class BlockSampler:
         return ball(place + inside * unit).union(ball(place + (inside + 1) * unit))
 
 
-# --- shapes: How the weight of each law falls within a block (see `blocks`). ---
+# --- shapes: How the weight of each law falls within a block. ---
 
 
 def _start(block: int, width: int) -> int:

@@ -12,9 +12,9 @@ import numpy as np
 from discreet import plots
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, up
+from discreet.formatting import plain
 from discreet.mechanisms.parameters import read_confidence
 from discreet.mechanisms.release import NoiseAccuracy
-from discreet.mechanisms.text import plain
 from discreet.noise.laws import Law
 from discreet.plots.curves import Floats, Read
 from discreet.privacy import guarantee

@@ -1,4 +1,4 @@
-"""Rules for the kernel about one process: which calls it may make from then on, and never take back.
+"""Seccomp rules: packet-filter instructions that tell the kernel which calls a process may make from then on.
 
 A rule list is a classic packet filter, which the kernel runs at every call of the process and of all its threads.
 """

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
+from discreet.formatting import significant_up
 from discreet.ledger import left_after
-from discreet.mechanisms.text import significant_up
 from discreet.query import JointPlan, JointRelease, Session
 from discreet.query.plan import joint_event
 from discreet.query.session.private_bounds_and_keys import column_of

@@ -1,28 +1,22 @@
-"""Read the whole record again: add everything up anew to verify it, or go on with an old copy, soundly."""
+"""Read the whole record again and add everything up anew: the chain is whole, or `LedgerDamaged`."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import final
 
-from discreet.errors import InvalidParameter, LedgerDamaged, Refused
-from discreet.ledger.accounts import LIFETIME, Book, as_split, check_restored, declaration, declare
-from discreet.ledger.budget import Budget, canonical, digest
-from discreet.ledger.charge_record import BEGINNING, Account, Charge, Entry, ReadClaim, check_texts, question_of
+from discreet.errors import LedgerDamaged
+from discreet.ledger.accounts import LIFETIME, Book
+from discreet.ledger.budget import canonical, digest
+from discreet.ledger.charge_record import BEGINNING, Charge, Entry, ReadClaim, question_of
 from discreet.ledger.exact_sums import EventPrice, Sums
 from discreet.ledger.installments import part_key
 from discreet.ledger.store import LedgerRows
-from discreet.ledger.transactions import append
-from discreet.noise import source
-from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP
 
-__all__ = ["exhausted", "restore", "verify", "whole"]
-
-# --- checking: Read the whole record again and add everything up anew. ---
+__all__ = ["verify"]
 
 
 def verify(rows: LedgerRows) -> None:
@@ -172,76 +166,3 @@ class _Replay:
             book, total = Book.read(dataset, self._declared[dataset]), sums.get((dataset, LIFETIME))
             if total is not None and not book.rule.admits(total):
                 raise LedgerDamaged("more was spent than the budget holds")
-
-
-# --- restoring: Go on with an old copy after a disk was lost: soundly, and only when said. ---
-#
-# What was charged since the copy was made is unknown, but it was within the budget, for the filter saw to that. So
-# everything up to now, known and lost, is one event: the whole budget. Nothing is left until the budget is raised,
-# which is a decision of its own.
-
-
-def restore(
-    path: str | Path,
-    accounts: Iterable[Account],
-    *,
-    reason: str,
-    principal: str,
-    anchor: str | Path | None = None,
-) -> None:
-    """Accept the ledger file that is there, though its anchor knows more, or is lost too.
-
-    `accounts` are all data sets that were ever opened in this ledger, each as it was last declared: budgets that were
-    raised and data sets that were opened since the copy was made included. Every one of them counts as fully spent.
-    """
-    from discreet.ledger.sqlite_store import file_store
-
-    listed = {account.dataset: account for account in accounts}
-    check_texts(reason=reason, principal=principal)
-    with source.hold():
-        store = file_store(Path(path), None if anchor is None else Path(anchor))
-        with store.restoring() as rows:
-            verify(rows)
-            _spend_everything(rows, listed, {"reason": reason, "principal": principal})
-        store.close()
-
-
-def _spend_everything(rows: LedgerRows, accounts: Mapping[str, Account], facts: Mapping[str, str]) -> None:
-    declared = rows.accounts()
-    if missing := sorted(declared.keys() - accounts.keys()):
-        raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")
-    for dataset, account in accounts.items():
-        book = _last_declared(account, declared.get(dataset))
-        sums = exhausted(book)
-        content = {**facts, "sums": sums.text(), **declaration(book)}
-        append(rows, dataset, "restored", content)
-        rows.set_sums(dataset, LIFETIME, sums.text())
-        rows.set_account(dataset, book.text())
-
-
-def _last_declared(account: Account, before: str | None) -> Book:
-    if before is None:
-        return declare(account, ())
-    book = Book.read(account.dataset, before)
-    budget = as_split(account.budget, book.rule)
-    check_restored(book.account, replace(account, budget=budget))
-    return book.with_budget(budget)
-
-
-def exhausted(book: Book) -> Sums:
-    """Return the sums after one event that is the whole budget."""
-    price = book.rule.price(whole(book.account.budget), book.account.relation)
-    return Sums.nothing(book.rule.shares.kept).plus(price)
-
-
-def whole(budget: Budget) -> Event:
-    """Return one event that is a whole budget."""
-    match budget.kind:
-        case "pure":
-            return PureDP(budget.epsilon or 0)
-        case "concentrated":
-            return ZCDP(budget.rho or 0)
-        case "approximate":
-            return ApproxDP(budget.epsilon or 0, budget.delta or 0)
-        case _:
-            raise Refused("a data set without a lifetime budget cannot be restored: what it spent is unknown")

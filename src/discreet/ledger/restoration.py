@@ -1,0 +1,91 @@
+"""Go on with an old copy after a disk was lost: soundly, and only when said.
+
+What was charged since the copy was made is unknown, but it was within the budget, for the filter saw to that. So
+everything up to now, known and lost, is one event: the whole budget. Nothing is left until the budget is raised,
+which is a decision of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.ledger.accounts import LIFETIME, Book, as_split, check_restored, declaration, declare
+from discreet.ledger.budget import Budget
+from discreet.ledger.charge_record import Account, check_texts
+from discreet.ledger.exact_sums import Sums
+from discreet.ledger.store import LedgerRows
+from discreet.ledger.transactions import append
+from discreet.ledger.verify_chain import verify
+from discreet.noise import source
+from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP
+
+__all__ = ["exhausted", "restore", "whole"]
+
+
+def restore(
+    path: str | Path,
+    accounts: Iterable[Account],
+    *,
+    reason: str,
+    principal: str,
+    anchor: str | Path | None = None,
+) -> None:
+    """Accept the ledger file that is there, though its anchor knows more, or is lost too.
+
+    `accounts` are all data sets that were ever opened in this ledger, each as it was last declared: budgets that were
+    raised and data sets that were opened since the copy was made included. Every one of them counts as fully spent.
+    """
+    from discreet.ledger.sqlite_store import file_store
+
+    listed = {account.dataset: account for account in accounts}
+    check_texts(reason=reason, principal=principal)
+    with source.hold():
+        store = file_store(Path(path), None if anchor is None else Path(anchor))
+        with store.restoring() as rows:
+            verify(rows)
+            _spend_everything(rows, listed, {"reason": reason, "principal": principal})
+        store.close()
+
+
+def _spend_everything(rows: LedgerRows, accounts: Mapping[str, Account], facts: Mapping[str, str]) -> None:
+    declared = rows.accounts()
+    if missing := sorted(declared.keys() - accounts.keys()):
+        raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")
+    for dataset, account in accounts.items():
+        book = _last_declared(account, declared.get(dataset))
+        sums = exhausted(book)
+        content = {**facts, "sums": sums.text(), **declaration(book)}
+        append(rows, dataset, "restored", content)
+        rows.set_sums(dataset, LIFETIME, sums.text())
+        rows.set_account(dataset, book.text())
+
+
+def _last_declared(account: Account, before: str | None) -> Book:
+    if before is None:
+        return declare(account, ())
+    book = Book.read(account.dataset, before)
+    budget = as_split(account.budget, book.rule)
+    check_restored(book.account, replace(account, budget=budget))
+    return book.with_budget(budget)
+
+
+def exhausted(book: Book) -> Sums:
+    """Return the sums after one event that is the whole budget."""
+    price = book.rule.price(whole(book.account.budget), book.account.relation)
+    return Sums.nothing(book.rule.shares.kept).plus(price)
+
+
+def whole(budget: Budget) -> Event:
+    """Return one event that is a whole budget."""
+    match budget.kind:
+        case "pure":
+            return PureDP(budget.epsilon or 0)
+        case "concentrated":
+            return ZCDP(budget.rho or 0)
+        case "approximate":
+            return ApproxDP(budget.epsilon or 0, budget.delta or 0)
+        case _:
+            raise Refused("a data set without a lifetime budget cannot be restored: what it spent is unknown")
