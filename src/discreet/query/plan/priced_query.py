@@ -14,9 +14,9 @@ from discreet.formatting import significant_up
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import GDP, Composed, Event, Gaussian, Repeated
 from discreet.privacy.relation import Relation
+from discreet.query import execute
 from discreet.query.ast import Query, unit_of
 from discreet.query.engine import ExactCounts, Stage, StageKey
-from discreet.query.execute import draw
 from discreet.query.plan.answers import deviations, variances
 from discreet.query.plan.contribution_limits import bound_contributions
 from discreet.query.plan.draft import Number, Pass, Pick, PlanDraft, TallySpec
@@ -133,7 +133,7 @@ class PricedQuery:
 
     def draw(self, tallied: ExactCounts) -> ReleaseTable:
         """Add noise. The charge is the caller's, and comes first; what is drawn is shown once or not at all."""
-        columns, rows = columns_of(self.draft, draw(self.draft, tallied))
+        columns, rows = columns_of(self.draft, execute.draw(self.draft, tallied))
         return ReleaseTable(
             columns=columns,
             rows_shown=rows,
