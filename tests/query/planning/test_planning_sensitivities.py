@@ -15,7 +15,7 @@ from planning_worlds import CITY, EVERY, SURE, X, changes, priced, units
 from discreet.mechanisms.release import pure_epsilon
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, Composed, Gaussian
-from discreet.query.ast import Apply, Case, Literal, Measure, Operator, Statistic
+from discreet.query.ast import Apply, Case, Field, Literal, Measure, Operator, Statistic
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan import PricedQuery
 from discreet.query.plan.draft import PlanDraft, TallySpec
@@ -55,6 +55,13 @@ def test_each_sensitivity_is_reached_and_not_exceeded(measure: str, keys: str, l
     for place, claimed in enumerate(plan.draft.changes):
         assert max(sum(abs(row[place]) for row in found) for found in seen) == groups * claimed
         assert max(sum(row[place] ** 2 for row in found) for found in seen) == groups * claimed**2
+
+
+@pytest.mark.parametrize(("low", "high", "farthest"), [(-10, 2, 10), (-10, -3, 10), (-2, 10, 10), (-10, 0, 10)])
+def test_a_sum_is_moved_by_the_value_farthest_from_zero_also_below_it(low: int, high: int, farthest: int) -> None:
+    owed = Field("x", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(low), high=Fraction(high)))
+    plan = priced(Measure(Statistic.SUM, owed), keys="none", limits=(1, 3), epsilon=TWO)
+    assert plan.draft.changes == (3 * farthest,)
 
 
 def spent_at_most(plan: PricedQuery, seen: list[list[list[int]]]) -> Fraction:

@@ -81,6 +81,10 @@ def test_equal_events_are_counted_and_deltas_stay_apart():
     assert set(event.events[1:]) == {Repeated(shown, 2), events.PureDP("0.5")}
 
 
+def test_equal_gaussian_noise_is_paid_as_often_as_it_is_drawn():
+    assert joint_event([Gaussian(2)] * 3) == Gaussian(variance=1, squared_sensitivity=Fraction(3, 4))
+
+
 def test_a_key_replays_bit_by_bit_for_free_whatever_the_data_have_become(tmp_path):
     with opened(tmp_path) as session:
         first = session.together(plans(session), key=KEY, purpose="a release").release()
