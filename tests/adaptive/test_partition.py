@@ -78,6 +78,13 @@ def test_claim_holds_on_all_data_sets_of_six_over_five_keys(relation: Any) -> No
     assert report.lower >= report.claimed / 2.1
 
 
+@pytest.mark.parametrize("relation", BOTH)
+def test_claim_holds_where_one_bin_falls_silent_as_another_is_named(relation: Any) -> None:
+    """A unit that changes its bin uses up the delta of two: that of rising chances and that of falling ones."""
+    report = verify.check(selection(relation, 1, "0.25"), small(["a", "b"], relation, 4))
+    assert report.holds, str(report)
+
+
 BASKETS = [(), ("a",), ("a", "b"), ("b", "c"), ("a", "b", "c")]
 
 

@@ -100,6 +100,14 @@ def test_a_unit_counts_once_in_a_bin_whatever_its_rows() -> None:
     assert counted(Memberships([ids[0], ids[1], ids[0]], ["a"] * 3)) == {"a": 2}
 
 
+def test_units_that_are_spelled_differently_are_two_though_they_look_alike() -> None:
+    """As one they would share one allowance: with one of them gone, the other's bins would change."""
+    composed, apart = "Ren\u00e9", "Rene\u0301"
+    assert counted(Memberships([composed, apart], ["a", "a"])) == {"a": 2}
+    assert counted(Memberships([("x", composed), ("x", apart)], ["a", "a"])) == {"a": 2}
+    assert counted(Memberships(["u", "v"], [composed, apart])) == {composed: 2}  # Keys that look alike are one.
+
+
 def test_amounts_are_clamped_added_up_and_clamped() -> None:
     rows = Memberships([1, 1, 2, 3, 4, 5], ["a"] * 6, [2, 9, -5, math.nan, "x", 3])
     assert counted(rows, most=4) == {"a": 4 + 3}
