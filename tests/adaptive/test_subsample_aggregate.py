@@ -159,6 +159,17 @@ def test_overlapping_blocks_pay_for_a_group() -> None:
     assert trusted(most, mode(5, entries=2), ADD_REMOVE, memberships=2).event == mode(5).event
 
 
+def test_a_last_group_that_is_not_full_is_paid_like_a_full_one() -> None:
+    """Of five blocks an aggregator for two takes three steps."""
+    recipe = gaussian(2, "0.05", beta="0.1")
+    pairs = block_centre(blocks=9, grid=GRID, dimension=1, recipe=recipe, entries=2)
+    for memberships, steps in ((3, 2), (4, 2), (5, 3)):
+        event = trusted(lambda rows: [sum(rows)], pairs, ADD_REMOVE, memberships=memberships).event
+        assert event == Grouped(pairs.event, steps)
+    with pytest.raises(InvalidParameter, match="entries"):
+        trusted(most, mode(5, entries=2), ADD_REMOVE, memberships=3)
+
+
 def test_an_event_of_two_parts_is_not_grouped() -> None:
     """A group of two at distance two passes a test with e^epsilon delta, not twice delta: see the mutant below."""
     with pytest.raises(InvalidParameter, match="entries"):

@@ -52,15 +52,15 @@ def neighbours(data: tuple[Any, ...], values: Sequence[Any], entries: int) -> li
     return sorted(near)
 
 
-def assert_smooth(query: CentreOfAttentionQuery, values: Sequence[Any]) -> float:
+def assert_smooth(query: CentreOfAttentionQuery, values: Sequence[Any], beta: Fraction = BETA) -> float:
     """Check both laws of a smooth bound on all data sets; return the largest change over the bound."""
     found = list(combinations_with_replacement(sorted(values), query.size))
-    bounds = {data: bound(query, data) for data in found}
+    bounds = {data: bound(query, data, beta) for data in found}
     middles = {data: query.values(data) for data in found}
     tightest = 0.0
     for data in found:
         for other in neighbours(data, values, query.entries):
-            assert bounds[data] <= math.exp(BETA) * bounds[other] * (1 + 1e-12)
+            assert bounds[data] <= math.exp(beta) * bounds[other] * (1 + 1e-12)
             change = length(middles[data], middles[other], query.norm)
             assert change <= bounds[data] * (1 + 1e-12)
             tightest = max(tightest, change / bounds[data])
@@ -77,6 +77,13 @@ def test_bound_is_smooth_and_above_all_changes_on_a_line(size: int, norm: Norm) 
 @pytest.mark.parametrize(("size", "entries"), [(5, 1), (6, 1), (5, 2), (6, 3)])
 def test_bound_is_smooth_and_above_all_changes_on_a_square(size: int, entries: int, norm: Norm) -> None:
     assert assert_smooth(centre(SQUARE, 2, size, norm, entries), ON_A_SQUARE) > 0.4
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_balls_of_neighbours_share_a_point_where_a_unit_replaces_two(size: int) -> None:
+    """Balls of half of all points and one more would do for one entry. With a large beta no diameter hides that."""
+    values = tuple((x,) for x in (0, 2, 3, 4))
+    assert 0.4 < assert_smooth(centre(LINE, 1, size, 1, entries=2), values, beta=Fraction(3)) <= 1
 
 
 @dataclass(frozen=True)
