@@ -264,6 +264,13 @@ def test_one_split_of_delta_serves_every_sum() -> None:
     assert (cells.epsilon, cells.delta, cells.kept) == (whole.epsilon, whole.delta, whole.kept)
 
 
+def test_cells_with_a_delta_are_paid_each_time() -> None:
+    rule = rule_of(Budget(1, "1e-6"))
+    cells = rule.price(Repeated(Parallel([ApproxDP("0.1", "1e-8"), ApproxDP("0.2", "1e-9")]), 7), ADD)
+    whole = rule.price(Repeated(ApproxDP("0.2", "1e-8"), 7), ADD)
+    assert (cells.epsilon, cells.delta, cells.kept) == (whole.epsilon, whole.delta, whole.kept)
+
+
 def test_groups_without_a_rule_are_priced_by_their_divergences_or_refused() -> None:
     rule = rule_of(Budget(1, "1e-6"))
     price = rule.price(Grouped(PoissonSampled(Gaussian(20), "0.01"), 2), ADD)

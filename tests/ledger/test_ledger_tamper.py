@@ -384,9 +384,13 @@ def test_another_machine_waits_until_the_lease_ends(path: Path, monkeypatch: pyt
         book.charge(TENTH, relation=ADD, purpose="question")
         on(other_machine() | {"name": "in a container"}, monkeypatch)
         book.charge(TENTH, relation=ADD, purpose="question")
-        on({"boot": "x", "machine": "x", "name": "x"}, monkeypatch)
-        with pytest.raises(LedgerUnavailable, match="another machine"):
-            book.charge(TENTH, relation=ADD, purpose="question")
+        others = [{"boot": "x", "machine": "x", "name": "x"}]
+        others.append({"boot": "x", "machine": "m", "name": "x"})  # Made from the same image.
+        others.append({"boot": "x", "machine": "x", "name": "n"})  # Named alike.
+        for other in others:
+            on(other, monkeypatch)
+            with pytest.raises(LedgerUnavailable, match="another machine"):
+                book.charge(TENTH, relation=ADD, purpose="question")
     lease._host_text.cache_clear()
 
 
