@@ -185,6 +185,11 @@ class TestAmplification:
         assert subsample.with_replacement(1, 0, 1, 1000)[1] == 0
         assert subsample.with_replacement(1, "1e-9", 10**9, 10**9)[1] <= 1
 
+    @pytest.mark.parametrize("population", [1, 2])
+    def test_more_copies_than_are_listed_are_not_forgotten(self, population: int) -> None:
+        """Of a thousand draws from two units one has some five hundred: nothing is known of such a group."""
+        assert subsample.with_replacement(1, 0, 1000, population)[1] == 1
+
     def test_nothing_is_worse_than_no_sampling(self) -> None:
         assert subsample.poisson(2, "1e-6", 1) == pytest.approx((2, 1e-6), rel=1e-15)
         assert subsample.poisson(2, "1e-6", 1)[0] == 2

@@ -293,6 +293,8 @@ def test_groups_of_sampled_events_follow_the_general_rule() -> None:
     single = renyi(event, 16, relation=AR)
     assert renyi(Grouped(event, 4), 4, relation=AR) == pytest.approx(9 * single, rel=1e-12)
     assert renyi(Grouped(event, 3), 4, relation=AR) == pytest.approx(9 * single, rel=1e-12)
+    # The rule is for orders of at least 2; below, divergences are at most those of order 2.
+    assert renyi(Grouped(event, 2), "1.5", relation=AR) == renyi(Grouped(event, 2), 2, relation=AR)
     law = discrete_gaussian
     for order in (2, 3):
         claim = renyi(Grouped(PoissonSampled(ZCDP("0.5"), "0.3"), 2), order, relation=AR)
