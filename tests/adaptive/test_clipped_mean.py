@@ -71,6 +71,12 @@ def test_with_a_delta_the_price_stays_within_epsilon() -> None:
     assert 0.9 < epsilon(mechanism.event, Fraction("1e-6"), relation=ADD_REMOVE) <= 1
 
 
+@pytest.mark.parametrize("delta", [None, Fraction("1e-6")])
+def test_the_release_says_what_all_three_steps_spend(delta: Fraction | None) -> None:
+    mechanism = adaptive.ClippedMean(grid=GRID, relation=ADD_REMOVE, epsilon=Fraction(1), delta=delta)
+    assert mechanism.release([0, 1, 4]).event == mechanism.event
+
+
 def test_wide_bounds_cost_far_less_than_they_do_a_plain_mean() -> None:
     values = np.random.default_rng(7).normal(30, 5, 20_000)
     wide = Grid.between(-1000, 1000, step="0.01")
