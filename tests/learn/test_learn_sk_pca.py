@@ -15,8 +15,9 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.learn.sklearn.bounds import declared_bounds
 from discreet.learn.sklearn.naive_bayes import GaussianNB
-from discreet.learn.sklearn.pca import PCA, Centring
+from discreet.learn.sklearn.pca import PCA, Centring, RowMoments
 from discreet.privacy import Relation
+from discreet.robust.noisy_moments import FINEST
 
 MADE = np.random.default_rng(3)
 TURN = np.linalg.qr(MADE.normal(size=(6, 6)))[0]
@@ -112,3 +113,18 @@ def test_the_radius_is_measured_about_the_released_mean() -> None:
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
         pca(**wrong).fit(ROWS)
+
+
+def test_no_measured_row_is_longer_than_the_radius_that_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise is for rows within the radius, and the radius leaves some of them out."""
+    seen: list[tuple[float, int]] = []
+
+    def measure(moments: RowMoments, rows: Any) -> Any:
+        seen.append((float(np.linalg.norm(rows, axis=1).max()), moments.radius))
+        return plain(moments, rows)
+
+    plain = RowMoments.measure
+    monkeypatch.setattr(RowMoments, "measure", measure)
+    pca(epsilon=10).fit(np.vstack([ROWS, np.full((8, 6), 40.0)]))
+    ((longest, radius),) = seen
+    assert longest <= radius < FINEST
