@@ -15,6 +15,7 @@ import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation
 from discreet.robust import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
 from discreet.robust.means_without_bounds import _Window, as_floats
@@ -224,3 +225,19 @@ def test_sizes_must_be_the_declared_ones() -> None:
         located(REPLACE_ONE, 3).release([0])
     with pytest.raises(InvalidParameter, match="Gaussian"):
         location_and_scale([1, 2], bounds=(0, 1), relation=ADD_REMOVE, epsilon=1)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_every_number_that_a_round_asks_for_gets_noise(relation: Relation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The count of rows too, where it is private."""
+    asked: list[Measurement] = []
+
+    def measure(one: Measurement, data: Any) -> tuple[int, ...]:
+        asked.append(one)
+        return plain(one, data)
+
+    plain = Measurement.measure
+    monkeypatch.setattr(Measurement, "measure", measure)
+    subject = pressed(relation)
+    subject.release(np.zeros((2, 2)))
+    assert len(asked) == len(subject.shares) * (2 if relation is ADD_REMOVE else 1)

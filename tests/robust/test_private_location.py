@@ -34,6 +34,7 @@ from discreet.robust import (
 )
 from discreet.robust.adaptive_queries import AdaptiveQueries
 from discreet.robust.location_queries import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
+from discreet.robust.named_bounds import noise_for
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]
 EXPECTED = {vector["id"].partition("/")[2]: vector for vector in VECTORS}
@@ -312,3 +313,9 @@ def test_where_the_noise_hides_everything_there_is_no_interval() -> None:
             assert "±" not in repr(release)
             return
     pytest.fail("a slope that is noise is negative every other time")
+
+
+@pytest.mark.parametrize("mu", [Fraction(1, 10), Fraction(1, 2), 1, 3])
+def test_noise_for_mu_spends_mu(mu: Fraction | int) -> None:
+    noise = noise_for(epsilon=None, delta=None, rho=None, mu=mu)
+    assert noise.squared_multiplier == 1 / Fraction(mu) ** 2
