@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 from math import exp, log, sqrt
 
 import numpy as np
 import pytest
 from convex_worlds import POINTS, Minimum, PlaneMinimum, added, hockey, replaced, worst
 
+from discreet.balls import bounds
 from discreet.errors import InvalidParameter
 from discreet.learn.convex import Calibration, delta_bound
 from discreet.learn.convex.calibration import ridge_for
 from discreet.learn.convex.logistic_gradient import STEEPEST
-from discreet.privacy.gaussian import gaussian_sigma
+from discreet.privacy.gaussian import gaussian_sigma, profile
 from discreet.privacy.relation import Relation
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -140,3 +141,15 @@ def test_a_calibration_that_nothing_satisfies_is_refused() -> None:
         Calibration(epsilon=Fraction(1), delta=Fraction(1), relation=ADD_REMOVE)
     with pytest.raises(InvalidParameter):
         Calibration(epsilon=Fraction(0), delta=Fraction(1, 10), relation=ADD_REMOVE)
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+@pytest.mark.parametrize("problems", [1, 2, 3])
+def test_every_choice_of_corners_is_in_the_bound(relation: Relation, problems: int) -> None:
+    """A row that comes moves a gradient by 0 or 1; one that is replaced has the corners 0, 1, 1 and 2."""
+    kappa, sums, each = Fraction(1, 10), Fraction(1, 50), Fraction(1, 3)
+    one = (0, 1) if relation is ADD_REMOVE else (0, 1, 1, 4)
+    left = 1 - problems * kappa
+    parts = [bounds(profile(sums + sum(corner) * each, left))[1] for corner in product(one, repeat=problems)]
+    found = delta_bound(Fraction(1), kappa=kappa, sums=sums, each=each, problems=problems, relation=relation)
+    assert float(found) == pytest.approx(min(1.0, float(sum(parts))), rel=1e-9)
