@@ -80,12 +80,49 @@ class Chance(nn.Module):
         return functional.dropout(x * self.scale, 0.5)
 
 
+class OneBefore(nn.Module):
+    """Every record also looks at the one before it, and none at those farther off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.layer(x)
+        return out + out.roll(1, 0)
+
+
+class Scaled(nn.Module):
+    """A layer with a parameter of its own, which is handed all records beside each one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(4))
+
+    def forward(self, x: Tensor, others: Tensor) -> Tensor:
+        return x * self.scale * others.sum()
+
+
+class Sideways(nn.Module):
+    """Records that lie in another dimension than the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = Scaled()
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.layer(x, x.transpose(0, 1)[:3])
+        return out
+
+
 MIXING: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...], str]] = {
     "in place": (lambda: nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True)), (8, 4), "inplace=False"),
     "shared by a function": (Shared, (8, 4), "head.weight = embedding.weight"),
     "time first": (TimeFirst, (8, 8, 4), "batch first"),
     "places for all": (Places, (8, 5, 4), "expand"),
     "chance": (Chance, (8, 4), "torch.func"),
+    "the record before": (OneBefore, (8, 4), "other records"),
+    "records in another dimension": (Sideways, (8, 4), "row by row"),
     "running statistics": (
         lambda: nn.InstanceNorm1d(4, affine=True, track_running_stats=True),
         (8, 4, 3),
