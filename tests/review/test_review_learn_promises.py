@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from discreet.learn.torch import make_private
+from discreet.learn.torch.run_state import RunState, earlier_runs, remember_steps
 
 X = torch.linspace(-1, 1, 32).reshape(8, 4)
 Y = (X.sum(1) > 0).long()
@@ -36,3 +37,10 @@ def test_a_run_that_goes_on_and_one_that_took_no_step_count_once_and_not_at_all(
     begun(model, tmp_path / "run").fit(progress=False).close()
     again = begun(model, tmp_path / "run")
     assert again.export(tmp_path / "file").epsilon == again.epsilon
+
+
+def test_steps_that_were_begun_and_lost_are_in_the_promise_of_a_later_run():
+    """A step that may have been released is spent, whether or not it moved the weights."""
+    model, plan = nn.Linear(4, 2), begun(nn.Linear(4, 2)).plan
+    remember_steps(model, "earlier", plan, RunState(begun=3, taken=1))
+    assert earlier_runs(model, "later") == (plan.after(3),)
