@@ -436,3 +436,25 @@ def test_a_missing_library_is_named_before_anything_is_paid(monkeypatch):
     with pytest.raises(MissingLibrary, match=r"needs torch.*discreet\[synth\]") as missing:
         dp.synth.merf.MerfImages().plan(None)
     assert isinstance(missing.value, ModuleNotFoundError)
+
+
+def test_a_payer_that_is_not_told_whom_it_protects_pays_for_rows_only() -> None:
+    """A charge for a person would be booked as one for a row."""
+
+    class Blind:
+        charges = 0
+
+        def charge(self, event: Event, *, relation: Relation, purpose: str) -> None:
+            self.charges += 1
+
+    def promise(unit: str) -> Promise:
+        return Promise.of(
+            GDP("0.1"), method="aim", relation=Relation.ADD_REMOVE, delta=Fraction("1e-6"), unit=unit, rows_per_unit=1
+        )
+
+    payer = Blind()
+    with pytest.raises(dp.Refused, match="whom a charge protects"):
+        pay(payer, promise("person"))
+    assert payer.charges == 0
+    pay(payer, promise("row"))
+    assert payer.charges == 1
