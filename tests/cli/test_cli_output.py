@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from fractions import Fraction
 
 import pytest
 from cli_folder import process
 
+from discreet.cli.budget_support import BudgetNow
 from discreet.cli.output import TextTable, note, printable, show, written
+from discreet.ledger import Account, Budget, Ledger
+from discreet.privacy import PureDP, Relation
 
 STEERS = "a\x1b[2J\x07\x9bb\rc"
 
@@ -62,3 +66,12 @@ def test_no_command_is_a_usage_error_that_shows_what_there_is(discreet):
     assert ran.code == 2
     assert "Publish" in ran.out
     assert "discreet --help" in ran.err
+
+
+def test_what_is_spent_is_rounded_up_and_what_is_left_down():
+    account = Account("patients", budget=Budget(epsilon=2, delta="1e-6"), unit="row", relation=Relation.ADD_REMOVE)
+    with Ledger.open("memory", account) as book:
+        book.charge(PureDP(Fraction(1, 3)), relation=Relation.ADD_REMOVE, purpose="test", principal="ann")
+        told, spent, left = BudgetNow.of(book, principal="ann", project=""), book.spent(), book.left()
+    assert Fraction(told.spent.epsilon) >= spent.epsilon == Fraction(1, 3)
+    assert Fraction(told.left.epsilon) <= left.epsilon
