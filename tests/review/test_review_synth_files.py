@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 import discreet as dp
 from discreet.cli.command_runner import run
 from discreet.cli.exits import Code
-from discreet.cli.synth.synth_runs import evaluated
+from discreet.cli.synth_support import evaluated
 
 DOMAIN = {"a": dp.synth.Category(["x", "y"]), "b": dp.synth.Category(["1", "2"])}
 TABLE = {"a": ["x", "y"] * 20, "b": [1, 2, 2, 1] * 10}

@@ -25,16 +25,16 @@ from discreet.cli.commands import (
     query,
     release,
     shell,
+    synth,
     version,
 )
 from discreet.cli.exits import MEANINGS
-from discreet.cli.synth import synth_group
 
 __all__ = ["app"]
 
 _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())
 _PANELS = {
-    "Publish": (init, plan, release, bundle, key, profile, synth_group, demo),
+    "Publish": (init, plan, release, bundle, key, profile, synth, demo),
     "Ask": (query, shell),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack_group, audit),

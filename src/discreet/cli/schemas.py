@@ -31,7 +31,7 @@ from discreet.cli.ledger_support import ClaimedRead, Claims, Exported, History, 
 from discreet.cli.profile_support import ProfileAnswer
 from discreet.cli.query_support import ColumnFacts, Explained, TableAnswer
 from discreet.cli.release_support import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
-from discreet.cli.synth.synth_runs import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
+from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
 
 __all__ = ["ANSWERS", "schema_of"]

@@ -1,0 +1,124 @@
+"""`discreet synth`: synthetic data, from what is public of a table to rows that belong to nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.options import AsJson, MaxEpsilon, Principal, command, group
+from discreet.cli.output import show
+
+__all__ = ["add_to"]
+
+synth = group("Make a table of made-up rows that is like a real one, with a proven promise to everybody in it.")
+_Source = Annotated[Path, typer.Argument(help="A policy or a plan; or a Parquet or CSV file.", metavar="FILE")]
+_Table = Annotated[str | None, typer.Option("--table", help="Which table of a policy.")]
+_DomainOut = Annotated[Path, typer.Option("--out", help="The domain file to write.")]
+_FIT_EXAMPLE = """\
+discreet synth fit plan.toml --domain domain.toml --rows-per-unit 2 --method mst \\
+  --epsilon 1 --delta 1e-6 --max-epsilon 1 --out stays.safetensors"""
+_FitSource = Annotated[Path, typer.Argument(help="A Parquet or CSV file; or a policy or a plan.", metavar="FILE")]
+_Domain = Annotated[Path | None, typer.Option("--domain", help="What is public of it; a policy may say it.")]
+_Method = Annotated[str, typer.Option("--method", help="auto, aim, mst, independent or merf.")]
+_Epsilon = Annotated[str, typer.Option("--epsilon", help="How much ε to spend.", metavar="NUMBER")]
+_Delta = Annotated[str, typer.Option("--delta", help="The δ, such as 1e-6.", metavar="NUMBER")]
+_Unit = Annotated[str | None, typer.Option("--unit", help='Whom to protect: a column, or "row". A policy says it.')]
+_RowsPerUnit = Annotated[
+    int | None, typer.Option("--rows-per-unit", help="How many rows of one unit are used at most.")
+]
+_Label = Annotated[str | None, typer.Option("--label", help="The column that matters most, if there is one.")]
+_Ledger = Annotated[Path | None, typer.Option("--ledger", help="Where it is charged; FILE.ledger unless you say it.")]
+_ModelOut = Annotated[Path, typer.Option("--out", help="The model to write: a .safetensors file.")]
+_Model = Annotated[Path, typer.Argument(help="A model that `synth fit` wrote.", metavar="MODEL")]
+_SampleRows = Annotated[
+    int | None, typer.Option("--rows", help="How many; about as many as the real table has otherwise.")
+]
+_SampleOut = Annotated[
+    Path, typer.Option("--out", help="The table to write: .csv or .parquet; pictures: .safetensors.")
+]
+_EVALUATE_EXAMPLE = "discreet synth evaluate stays.safetensors stays.parquet"
+_Real = Annotated[Path, typer.Argument(help="The real table, or a public one with --public.", metavar="TABLE")]
+_Told = Annotated[str | None, typer.Option("--label", help="The column that models learn to tell.")]
+_Holdout = Annotated[Path | None, typer.Option("--holdout", help="Real rows that the model never saw.")]
+_Refits = Annotated[int, typer.Option("--refits", help="Fit anew to 4, 6, … random halves, to attack those.")]
+_Public = Annotated[bool, typer.Option("--public", help="TABLE is public: the report may be published.")]
+_PageOut = Annotated[Path | None, typer.Option("--out", help="The page to write.")]
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the group."""
+    app.add_typer(synth, name="synth", rich_help_panel=panel)
+
+
+@command(synth, "domain", example="discreet synth domain plan.toml --out domain.toml")
+def domain(
+    source: _Source, table: _Table = None, out: _DomainOut = Path("domain.toml"), as_json: AsJson = False
+) -> None:
+    """Write a domain file: what a policy declares of a table, or the names of a file's columns, for you to fill in."""
+    from discreet.cli.synth_support import drafted
+
+    show(drafted(source, table, out), as_json=as_json)
+
+
+@command(synth, "fit", example=_FIT_EXAMPLE)
+def fit(
+    source: _FitSource,
+    epsilon: _Epsilon,
+    delta: _Delta,
+    domain: _Domain = None,
+    method: _Method = "auto",
+    unit: _Unit = None,
+    rows_per_unit: _RowsPerUnit = None,
+    label: _Label = None,
+    table: _Table = None,
+    ledger: _Ledger = None,
+    out: _ModelOut = Path("model.safetensors"),
+    max_epsilon: MaxEpsilon = None,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a model to a private table. Rows drawn from it belong to nobody, and it may be published."""
+    from discreet.cli.synth_support import FitRequest, fitted
+
+    wanted = FitRequest(
+        domain=domain, method=method, epsilon=epsilon, delta=delta, rows_per_unit=rows_per_unit, label=label,
+        table=table,
+    )  # fmt: skip
+    found = fitted(source, unit, ledger, wanted, principal=principal, max_epsilon=max_epsilon, out=out)
+    show(found, as_json=as_json)
+
+
+@command(synth, "sample", example="discreet synth sample stays.safetensors --out synthetic.csv")
+def sample(
+    model: _Model, rows: _SampleRows = None, out: _SampleOut = Path("synthetic.csv"), as_json: AsJson = False
+) -> None:
+    """Draw made-up rows. That costs nothing, however often and however many: the model was paid for."""
+    from discreet.cli.synth_support import sampled
+
+    show(sampled(model, rows, out), as_json=as_json)
+
+
+@command(synth, "evaluate", example=_EVALUATE_EXAMPLE)
+def evaluate(
+    model: _Model,
+    table: _Real,
+    label: _Told = None,
+    holdout: _Holdout = None,
+    refits: _Refits = 0,
+    public: _Public = False,
+    out: _PageOut = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a sample with the real table and attack it. The report is about real people, and for you only."""
+    from discreet.cli.synth_support import evaluated, evaluated_publicly
+    from discreet.errors import InvalidParameter
+
+    if public and (holdout is not None or refits):
+        raise InvalidParameter("attacks need the real table: leave --holdout and --refits out, or --public")
+    if public:
+        found = evaluated_publicly(model, table, label, out)
+    else:
+        found = evaluated(model, table, label, holdout=holdout, refits=refits, out=out)
+    show(found, as_json=as_json)
