@@ -16,7 +16,7 @@ $(VENV)/.ready: $(VENV)/.package
 	touch $@
 
 demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.
-	$(BIN)/python -m discreet.demo $(FOLDER)
+	$(BIN)/python -m discreet.lab.demo $(FOLDER)
 
 test: $(VENV)/.ready  ## The tests, on two cores.
 	$(BIN)/python -m pytest -q -n 2 -m "not slow"

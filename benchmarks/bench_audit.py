@@ -12,7 +12,7 @@ from benchmarks.environments import OURS, Environment, Failed
 from benchmarks.peers.outputs import COUNTS, EPSILON
 from benchmarks.results import Gathering, Results, gather
 from benchmarks.table import Table
-from discreet.audit import audit
+from discreet.lab.audit import audit
 
 __all__ = ["measure", "table"]
 

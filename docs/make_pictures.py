@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import discreet as dp
-from discreet import attacks, data, plots, privacy, robust
+from discreet import data, plots, privacy, robust
+from discreet.lab import attacks
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
 from discreet.plots import Curves
 from discreet.release import Level

@@ -11,7 +11,8 @@ import sys
 from fractions import Fraction
 from pathlib import Path
 
-from discreet import attacks, data
+from discreet import data
+from discreet.lab import attacks
 
 DELTA = Fraction(1, 10**6)
 LEVELS = (30, 10, 3, 1, "0.1")

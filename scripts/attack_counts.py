@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from discreet import attacks, data
+from discreet import data
+from discreet.lab import attacks
 from discreet.privacy import Relation
 
 LEVELS = ("10", "1", "0.1")

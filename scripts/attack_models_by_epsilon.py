@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet import attacks, data, noise
-from discreet.attacks.lab_tables import encoder, numbered
-from discreet.attacks.membership import softmax
+from discreet import data, noise
+from discreet.lab import attacks
+from discreet.lab.attacks.lab_tables import encoder, numbered
+from discreet.lab.attacks.membership import softmax
 from discreet.privacy import Gaussian, Repeated, epsilon, gaussian_sigma
 
 DELTA, STEPS, FINE = 1e-6, 40, 2**16

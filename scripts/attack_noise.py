@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from discreet import attacks, data
-from discreet.attacks import Sticky, textbook_noise
+from discreet import data
+from discreet.lab import attacks
+from discreet.lab.attacks import Sticky, textbook_noise
 from discreet.privacy.meaning import percent_up
 
 KNOWN = ["district", "sex", "birth_date", "nights"]

@@ -16,13 +16,13 @@ from torch import Tensor, nn
 
 import discreet as dp
 from discreet import privacy
-from discreet.attacks.differencing import Differencing, Isolation
-from discreet.attacks.linkage import Linkage
-from discreet.attacks.scoreboard import ItemCounts, Scoreboard, ScoreboardTrial
-from discreet.attacks.uniqueness_search import LoneCells
-from discreet.audit.self_audit.audit_run import Row
-from discreet.audit.training_audit import TrainingAudit
 from discreet.cli.schemas import ANSWERS, schema_of
+from discreet.lab.attacks.differencing import Differencing, Isolation
+from discreet.lab.attacks.linkage import Linkage
+from discreet.lab.attacks.scoreboard import ItemCounts, Scoreboard, ScoreboardTrial
+from discreet.lab.attacks.uniqueness_search import LoneCells
+from discreet.lab.audit.self_audit.audit_run import Row
+from discreet.lab.audit.training_audit import TrainingAudit
 from discreet.learn.torch import PrivateTraining, make_private
 from discreet.learn.torch.layers.layer_report import Layer
 from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, StreamPlan, TrainingPlan

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from discreet import noise
-from discreet.attacks.membership import softmax
+from discreet.lab.attacks.membership import softmax
 from discreet.privacy import Event, Gaussian, PoissonSampled, Repeated
 
 _FINE = 2**16  # Noise is drawn on a grid of this many steps to one.

@@ -21,7 +21,7 @@ from discreet.balls import ball, precision
 from discreet.mechanisms import Mean, Quantile
 from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.quantile import QuantileAmong
 
 GRID = Grid.between(0, 100, step=1)
 VALUES = np.random.default_rng(1).integers(20, 60, 201).astype(float)

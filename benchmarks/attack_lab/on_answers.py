@@ -12,9 +12,10 @@ import pyarrow as pa
 import discreet as dp
 from benchmarks.attack_lab import worlds
 from benchmarks.attack_lab.contests import DELTA, Attack, Outcome, Setting, added
-from discreet import attacks, noise
-from discreet.attacks import textbook_noise
-from discreet.attacks.averaging import averaging as asked_again
+from discreet import noise
+from discreet.lab import attacks
+from discreet.lab.attacks import textbook_noise
+from discreet.lab.attacks.averaging import averaging as asked_again
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, PureDP, Relation
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from benchmarks.attack_lab import worlds
 from benchmarks.attack_lab.contests import DELTA, Outcome, Setting, added
-from discreet import attacks, noise
-from discreet.attacks.lab_tables import Columns
-from discreet.attacks.membership import Game, play, softmax
+from discreet import noise
+from discreet.lab import attacks
+from discreet.lab.attacks.lab_tables import Columns
+from discreet.lab.attacks.membership import Game, play, softmax
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, Relation
 

@@ -8,7 +8,8 @@ from typing import Any
 
 from benchmarks.attack_lab import worlds
 from benchmarks.attack_lab.contests import DELTA, Outcome, Setting, added
-from discreet import attacks, data
+from discreet import data
+from discreet.lab import attacks
 from discreet.privacy import PureDP, Relation
 
 __all__ = ["differencing", "linkage", "marginals", "scoreboard", "uniqueness"]

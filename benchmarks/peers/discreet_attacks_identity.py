@@ -12,7 +12,7 @@ import duckdb
 
 from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.timing import once
-from discreet import attacks
+from discreet.lab import attacks
 
 ROWS, SIZE = 10_000_000, 4
 MADE = """

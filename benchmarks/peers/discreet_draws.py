@@ -21,13 +21,13 @@ from discreet.adaptive import NoAnswer, ProposeTestRelease, SmoothSensitivityMec
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.smooth_mechanisms import computed_beta, noise_scale
 from discreet.adaptive.smooth_noise_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
-from discreet.adaptive.stable_mode import mode_distance
+from discreet.adaptive.stability import mode_distance
 from discreet.balls import precision
 from discreet.mechanisms import Mean, Quantile
 from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.quantile import QuantileAmong
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import RegressionColumns
 from discreet.statistics.regressions import Regression

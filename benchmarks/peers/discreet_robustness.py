@@ -39,7 +39,7 @@ from discreet.robust import (
     location_fit,
     regression_fit,
 )
-from discreet.robust.location_queries import Newton
+from discreet.robust.locations import Newton
 
 Floats = NDArray[np.float64]
 PSIS: dict[str, Psi] = {"Huber": Huber(), "median": Quantile(), "Tukey": Tukey()}

@@ -15,7 +15,7 @@ from benchmarks.auto_domains import AUTO_DELTA, AUTO_EPSILON, AUTO_SETS, AutoSet
 from benchmarks.peers.protocol import emit
 from discreet import noise
 from discreet.synth.domain import Coder, Domain
-from discreet.synth.tables.marginals import marginal_cliques, marginal_distances
+from discreet.synth.tables.table_shape import marginal_cliques, marginal_distances
 
 Codes = NDArray[np.int32]
 

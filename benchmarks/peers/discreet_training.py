@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from benchmarks.peers.training_models import CLIP, NOISE, RATE, Job, asked, report
 from discreet.learn.torch.clipping import ClippedSums
-from discreet.learn.torch.clipping.float_bounds import slack_of
+from discreet.learn.torch.clipping.gradient_forms import slack_of
 from discreet.learn.torch.noisy_step import NoisyStep
 from discreet.learn.training import NoiseAhead, TrainingPlan, plan_training
 

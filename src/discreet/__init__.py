@@ -7,10 +7,10 @@
     session = dp.Session("visits.csv", unit="row", budget=dp.Budget(epsilon=1), …)
     session.sql("SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic", epsilon=0.1).release()
 
-Functions for people in a hurry, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
-are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.verify`, `dp.statistics`,
-`dp.query`, `dp.learn`, `dp.synth`, `dp.release`, `dp.attacks`, `dp.audit`, `dp.data` and `dp.plots`. Each is loaded
-when it is first used.
+One-call statistics, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
+are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.statistics`, `dp.query`,
+`dp.learn`, `dp.synth`, `dp.release`, `dp.data` and `dp.plots`; in the laboratory, `dp.lab`, are `dp.attacks`,
+`dp.audit`, `dp.evaluation` and `dp.verify`. Each is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet import (
         adaptive,
-        attacks,
-        audit,
         data,
         errors,
-        evaluation,
+        lab,
         learn,
         ledger,
         mechanisms,
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
         robust,
         statistics,
         synth,
-        verify,
     )
     from discreet.errors import (
         AnswerFailed,
@@ -52,6 +49,7 @@ if TYPE_CHECKING:
         Refused,
         UnsupportedEvent,
     )
+    from discreet.lab import attacks, audit, evaluation, verify
     from discreet.learn.torch import make_private
     from discreet.ledger import Budget, Quota
     from discreet.mechanisms.release import Release
@@ -128,6 +126,7 @@ __all__ = [
     "errors",
     "evaluation",
     "histogram",
+    "lab",
     "learn",
     "ledger",
     "make_private",
@@ -164,26 +163,13 @@ __all__ = [
     "verify",
 ]
 
-_PARTS = (
-    "adaptive",
-    "attacks",
-    "audit",
-    "data",
-    "errors",
-    "evaluation",
-    "learn",
-    "ledger",
-    "mechanisms",
-    "noise",
-    "plots",
-    "privacy",
-    "query",
-    "release",
-    "robust",
-    "statistics",
-    "synth",
-    "verify",
-)
+_PARTS = frozenset(
+    {
+        "adaptive", "data", "errors", "lab", "learn", "ledger", "mechanisms", "noise", "plots", "privacy", "query",
+        "release", "robust", "statistics", "synth",
+    }
+)  # fmt: skip
+_IN_THE_LAB = frozenset({"attacks", "audit", "evaluation", "verify"})
 _HOMES = {
     "AnswerFailed": "errors",
     "Budget": "ledger",
@@ -223,6 +209,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     if name in _PARTS:
         return import_module(f"discreet.{name}")
+    if name in _IN_THE_LAB:
+        return import_module(f"discreet.lab.{name}")
     found = getattr(import_module(f"discreet.{_HOMES.get(name, 'statistics')}"), name)
     globals()[name] = found
     return found

@@ -14,10 +14,10 @@ from discreet.adaptive import order_queries
 from discreet.adaptive.noise_recipes import Recipe
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, SmoothlyBoundedQuery
+from discreet.lab.verify import Worlds, worlds
 from discreet.mechanisms import Grid
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 VALUES = (0, 1, 3, 6, 8)

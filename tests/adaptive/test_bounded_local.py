@@ -22,17 +22,17 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import verify
 from discreet.adaptive.local_sensitivity_bounds import BoundedLocalSensitivity, BoundedSmoothSensitivity, LocalQuery
 from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import Grid
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, PureDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.verify import worlds
 
 PAIRS = Grid(low=Fraction(0), high=Fraction(21), step=Fraction(1), default=Fraction(0))
 

@@ -8,14 +8,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet import adaptive, verify
+from discreet import adaptive
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import Grid, Mean
 from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.privacy import epsilon
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation
-from discreet.verify import worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 GRID = Grid(low=Fraction(0), high=Fraction(4), step=Fraction(1), default=Fraction(2))

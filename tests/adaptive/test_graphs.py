@@ -17,12 +17,13 @@ from graph_worlds import at_distances, graphs, slots
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet import adaptive, verify
+from discreet import adaptive
 from discreet.adaptive import DegreeHistogram, Graph, StarQuery, TriangleQuery, check_smoothness, graph_queries
 from discreet.adaptive.graph_queries import Staircase, common_pairs, heavy_pairs, ordered, triangle_count
 from discreet.adaptive.smooth_query import Peak
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
 from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.privacy.relation import Relation
 

@@ -15,7 +15,7 @@ import pytest
 from graph_worlds import World, graphs
 from statistical import expected_p_value, fits, rejects
 
-from discreet import adaptive, verify
+from discreet import adaptive
 from discreet.adaptive import (
     DegreeHistogram,
     SmoothlyBoundedQuery,
@@ -28,6 +28,7 @@ from discreet.adaptive import (
 from discreet.adaptive.smooth_query import Peak
 from discreet.balls import precision
 from discreet.errors import BudgetExceeded, Refused
+from discreet.lab import verify
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Sensitivity
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.privacy.events import Event, PureDP

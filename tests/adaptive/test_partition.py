@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from statistical import clopper_pearson, fits, rejects
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, assert_pays_first, assert_refuses, small
 
-from discreet import verify
 from discreet.adaptive.bounded_memberships import Memberships
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError
+from discreet.lab import verify
 from discreet.privacy.events import ApproxDP
 
 EPSILONS = st.fractions(Fraction(1, 50), 8, max_denominator=1000)

@@ -25,24 +25,25 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import verify
 from discreet.adaptive.paid_release import NO_ANSWER
-from discreet.adaptive.proposals import (
+from discreet.adaptive.propose_test_release import (
     CentralMean,
     LowerMedian,
+    ProposeTestRelease,
     propose_median,
     propose_quantile,
     propose_trimmed_mean,
+    total_event,
 )
-from discreet.adaptive.propose_test_release import ProposeTestRelease, total_event
 from discreet.adaptive.stability import DistanceTest
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import Count, GaussianNoise, Grid, LaplaceNoise
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, PureDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.verify import worlds
 
 CENTRAL = [(5, 3, 3), (6, 3, 4), (6, 2, 5), (5, 2, 4), (4, 1, 1), (3, 3, 3), (4, 1, 4)]  # size, lower, upper
 

@@ -22,10 +22,10 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import verify
 from discreet.adaptive.paid_release import NO_ANSWER
-from discreet.adaptive.proposals import LogScale, QuartileDistance, propose_interquartile_range
+from discreet.adaptive.propose_test_release import LogScale, QuartileDistance, propose_interquartile_range
 from discreet.errors import DiscreetError
+from discreet.lab import verify
 from discreet.mechanisms import Grid
 from discreet.privacy.events import ApproxDP, PureDP
 

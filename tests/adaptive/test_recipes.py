@@ -14,20 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.adaptive.approximate_recipes import (
-    gaussian,
-    gaussian_delta,
-    laplace,
-    laplace_delta,
-    laplace_dilation_delta,
-    laplace_log_normal,
-)
 from discreet.adaptive.noise_recipes import (
     Recipe,
     best_recipe,
     classical_gaussian,
     classical_laplace,
     evenly_spaced,
+    gaussian,
+    gaussian_delta,
+    laplace,
+    laplace_delta,
+    laplace_dilation_delta,
+    laplace_log_normal,
     polynomial,
     power,
     student,

@@ -30,10 +30,10 @@ from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
 from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.errors import InvalidParameter
+from discreet.lab.verify import check, worlds
 from discreet.mechanisms import Grid
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy.not_private import NotPrivate
-from discreet.verify import check, worlds
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "smooth_sensitivity.json").read_text())["vectors"]
 GRID = Grid(low=Fraction(LOW), high=Fraction(HIGH), step=Fraction(1), default=Fraction(LOW))

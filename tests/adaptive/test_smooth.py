@@ -22,9 +22,7 @@ from smooth_worlds import (
 )
 from statistical import expected_p_value, fits, rejects
 
-from discreet import verify
-from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
-from discreet.adaptive.noise_recipes import Recipe, polynomial, power, student
+from discreet.adaptive.noise_recipes import Recipe, gaussian, laplace, laplace_log_normal, polynomial, power, student
 from discreet.adaptive.smooth_mechanisms import (
     SmoothlyBoundedVectorQuery,
     SmoothSensitivityMechanism,
@@ -36,8 +34,9 @@ from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.balls import ball, precision
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.privacy.events import ZCDP, Event, PureDP
-from discreet.verify import worlds
 
 RECIPES = {
     "polynomial": polynomial(1, beta="0.1"),

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from smooth_worlds import GRID, REPLACE_ONE, VALUES, LowerMedian, Table, bounded, local_sensitivity, steps, worst_pair
 
-from discreet import verify
-from discreet.adaptive.approximate_recipes import laplace
-from discreet.adaptive.noise_recipes import Recipe, polynomial, power
+from discreet.adaptive.noise_recipes import Recipe, laplace, polynomial, power
 from discreet.adaptive.smooth_mechanisms import (
     SmoothlyBoundedVectorQuery,
     SmoothSensitivityMechanism,
@@ -23,11 +21,12 @@ from discreet.adaptive.smooth_mechanisms import (
 from discreet.adaptive.smooth_noise_laws import LaplaceLaw, PowerLaw
 from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.balls import ball, ball_down
+from discreet.lab import verify
+from discreet.lab.verify import Worlds, worlds
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Event, PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, worlds
 
 MEDIAN = LowerMedian()
 SMALL = worlds(VALUES, [3, 5])

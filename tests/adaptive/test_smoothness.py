@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from smooth_worlds import ADD_REMOVE, GRID, HALVES, REPLACE_ONE, VALUES, LowerMedian, bounded, local_sensitivity
 
-from discreet import verify
 from discreet.adaptive.noise_recipes import polynomial
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import DistanceQuery, Highest, Peak
 from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import Grid
-from discreet.verify import worlds
 
 MEDIAN = LowerMedian()
 SMALL = list(worlds(VALUES, range(1, 6)))

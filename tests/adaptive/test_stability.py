@@ -24,12 +24,18 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import verify
 from discreet.adaptive.paid_release import NO_ANSWER, NoAnswer
-from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableQuery
-from discreet.adaptive.stable_mode import StableMode, StableSelection, mode_distance
+from discreet.adaptive.stability import (
+    DistanceTest,
+    ReleaseIfStable,
+    StableMode,
+    StableQuery,
+    StableSelection,
+    mode_distance,
+)
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError, Refused
+from discreet.lab import verify
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP

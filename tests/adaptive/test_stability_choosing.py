@@ -12,16 +12,16 @@ import pytest
 from statistical import fits, rejects
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, assert_pays_first, assert_refuses, enclosed, small
 
-from discreet import verify
 from discreet.adaptive.choosing_mechanism import Choosing, PointFunction, PointFunctionLearner
 from discreet.adaptive.paid_release import NO_ANSWER
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms.exponential import exponential_outcomes
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.verify import worlds
 
 
 def choosing(relation: Any, epsilon: Any = 2, delta: Any = "0.01", growth: int = 1) -> Choosing:

@@ -15,15 +15,14 @@ from typing import Any
 import pytest
 from threshold_worlds import ADD_REMOVE, BOTH, GRID, REPLACE_ONE, small
 
-from discreet import verify
 from discreet.adaptive.local_sensitivity_bounds import BoundedSmoothSensitivity
 from discreet.adaptive.partition_selection import partition_probability
 from discreet.adaptive.propose_test_release import total_event
 from discreet.adaptive.smooth_query import SmoothlyBoundedQuery
-from discreet.adaptive.stability import DistanceTest
-from discreet.adaptive.stable_mode import mode_distance
+from discreet.adaptive.stability import DistanceTest, mode_distance
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import precision
+from discreet.lab import verify
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP

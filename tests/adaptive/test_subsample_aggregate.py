@@ -24,7 +24,6 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import verify
 from discreet.adaptive import (
     BlockMode,
     BlockNumber,
@@ -44,6 +43,7 @@ from discreet.adaptive.paid_release import NO_ANSWER
 from discreet.adaptive.subsample_aggregate import all_assignments, assign, read_records, rows_of
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
+from discreet.lab import verify
 from discreet.mechanisms import Grid
 from discreet.privacy import outcomes
 from discreet.privacy.event_tree import grouped

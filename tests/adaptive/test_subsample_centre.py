@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from threshold_worlds import REPLACE_ONE, assert_pays_first, assert_refuses
 
-from discreet import verify
 from discreet.adaptive import CentreOfAttentionQuery, VectorSmoothSensitivityMechanism, gaussian, laplace, polynomial
-from discreet.adaptive.centre_of_attention import Radii
+from discreet.adaptive.aggregators import Radii
 from discreet.adaptive.noise_recipes import Norm
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import Grid
-from discreet.verify import worlds
 
 LINE = Grid(low=Fraction(0), high=Fraction(8), step=Fraction(1), default=Fraction(0))
 SQUARE = Grid(low=Fraction(0), high=Fraction(4), step=Fraction(1), default=Fraction(0))

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, enclosed, small
 
-from discreet import verify
 from discreet.adaptive import BlockMode, SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
 from discreet.adaptive.paid_release import NO_ANSWER
 from discreet.errors import DiscreetError
+from discreet.lab import verify
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "subsample_aggregate.json").read_text())["vectors"]
 Given = dict[str, Any]

@@ -22,17 +22,18 @@ from threshold_worlds import (
     small,
 )
 
-from discreet import privacy, verify
+from discreet import privacy
 from discreet.adaptive.bounded_memberships import Memberships
 from discreet.adaptive.stability import least_excess
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import ball, precision
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import GaussianNoise, LaplaceNoise, Sensitivity
 from discreet.noise.laws import DiscreteLaplaceLaw, Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
 from discreet.privacy.outcomes import Outcomes
-from discreet.verify import worlds
 
 LAPLACE = {relation: TruncatedHistogram.laplace(3, "0.01", relation=relation) for relation in BOTH}
 GAUSSIAN = {relation: TruncatedHistogram.gaussian(4, "0.01", relation=relation) for relation in BOTH}

@@ -12,10 +12,10 @@ import pytest
 
 from discreet.balls import precision
 from discreet.errors import BudgetExceeded, DiscreetError
+from discreet.lab.verify import Worlds, worlds
 from discreet.mechanisms import Grid
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)

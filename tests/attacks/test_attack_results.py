@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.attacks import CountNoise, differencing, linkage, noised, tabulate
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks import CountNoise, differencing, linkage, noised, tabulate
 from discreet.privacy import Relation, epsilon, gaussian_sigma
 
 ROWS = {

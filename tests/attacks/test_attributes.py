@@ -12,7 +12,8 @@ from scipy.stats import binom
 from small_models import NoisySteps
 
 from discreet import noise
-from discreet.attacks import (
+from discreet.errors import InvalidParameter
+from discreet.lab.attacks import (
     Attributes,
     Success,
     attributes,
@@ -22,8 +23,7 @@ from discreet.attacks import (
     through_model,
     through_table,
 )
-from discreet.attacks.lab_tables import Columns, encoder
-from discreet.errors import InvalidParameter
+from discreet.lab.attacks.lab_tables import Columns, encoder
 from discreet.privacy import DiscreteLaplace, NotPrivate, PureDP
 
 ILL = np.array([f"illness {i:02}" for i in range(16)])

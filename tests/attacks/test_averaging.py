@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.attacks import averaging, averaging_curve
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks import averaging, averaging_curve
 from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse, Respondent
 from discreet.noise import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy import Relation

@@ -11,9 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.attacks.count_cube import ALL, AxisLevel, Cube, axes_of, condition_axis, fill, value_axis
-from discreet.attacks.count_tables import CountNoise, CountTable, tabulate
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks.count_tables import (
+    ALL,
+    AxisLevel,
+    CountNoise,
+    CountTable,
+    Cube,
+    axes_of,
+    condition_axis,
+    fill,
+    tabulate,
+    value_axis,
+)
 
 ROW = st.tuples(st.sampled_from("ab"), st.sampled_from("xyz"), st.sampled_from("pq"), st.integers(0, 3))
 VALUES = {"one": ["a", "b"], "two": ["x", "y", "z"], "secret": ["p", "q"]}

@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from discreet import data, noise
-from discreet.attacks import CountNoise, CountTable, Differencing, Success, differencing, tabulate
+from discreet.lab.attacks import CountNoise, CountTable, Differencing, Success, differencing, tabulate
 from discreet.privacy import Composed, Gaussian, NotPrivate, epsilon
 
 FALSE_ALARM = 1e-9

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet import attacks, plots
-from discreet.attacks import floating_point_attack, textbook_noise
-from discreet.attacks.floating_point_attack import _places
+from discreet import plots
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab import attacks
+from discreet.lab.attacks import floating_point_attack, textbook_noise
+from discreet.lab.attacks.floating_point_attack import _places
 
 NUMPY = np.random.default_rng()
 SIZE = 5_000

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import data
-from discreet.attacks import Linkage, Success, linkage
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab.attacks import Linkage, Success, linkage
 from discreet.privacy import NotPrivate
 
 RECORDS = {

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.attacks import LoneCells, lone_cells
-from discreet.attacks.uniqueness_search import _seen
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks import LoneCells, lone_cells
+from discreet.lab.attacks.uniqueness_search import _seen
 from discreet.privacy import PureDP, Relation, best_tpr
 
 FALSE_ALARM = 1e-9

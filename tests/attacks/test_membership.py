@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from small_models import NoisySteps, network, people
 
-from discreet.attacks import (
+from discreet.errors import InvalidParameter
+from discreet.lab.attacks import (
     Membership,
     Success,
     judge,
@@ -23,7 +24,6 @@ from discreet.attacks import (
     rmia_scores,
     softmax_regressions,
 )
-from discreet.errors import InvalidParameter
 from discreet.privacy import Gaussian, NotPrivate, PureDP
 
 RATES = (0.001, 0.01, 0.1)

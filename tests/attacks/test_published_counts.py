@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.attacks import CountNoise, published_counts
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks import CountNoise, published_counts
 
 TABLE = pa.table({"sex": ["f", "m"], "n": [7, None], "n_noise_sd": [2.5, 3.0]})
 

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import noise
-from discreet.attacks import (
+from discreet.errors import InvalidParameter, Refused
+from discreet.lab.attacks import (
     Decoder,
     Marginals,
     PeopleBlock,
@@ -24,8 +25,7 @@ from discreet.attacks import (
     marginal_reconstruction,
     reconstruction,
 )
-from discreet.attacks.marginal_reconstruction import certain, fitted, marginals, nearest
-from discreet.errors import InvalidParameter, Refused
+from discreet.lab.attacks.marginal_reconstruction import certain, fitted, marginals, nearest
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Event, NotPrivate, PureDP, Relation
 

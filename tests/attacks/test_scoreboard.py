@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.attacks import ItemCounts, Rule, Scoreboard, Success, item_counts, scoreboard
-from discreet.attacks.scoreboard import _said
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab.attacks import ItemCounts, Rule, Scoreboard, Success, item_counts, scoreboard
+from discreet.lab.attacks.scoreboard import _said
 from discreet.privacy import NotPrivate, PureDP, Relation, best_tpr
 
 COLUMNS = {"person": "who", "item": "film", "value": "stars", "when": "day"}

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from discreet import data
-from discreet.attacks import SingledOut, singling_out
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks import SingledOut, singling_out
 
 ROWS = {
     "who": [1, 2, 3, 4, 4],

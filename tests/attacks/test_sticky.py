@@ -9,11 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet import attacks, plots
-from discreet.attacks.sticky_noise import METHODS, guess, pairs_of, read_rows, singled_out
-from discreet.attacks.sticky_systems import SECRET, CodedPeople, Condition, PrivateCounts, SessionCounts, StickyModel
-from discreet.attacks.success_rates import Success
+from discreet import plots
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab import attacks
+from discreet.lab.attacks.sticky_noise import METHODS, guess, pairs_of, read_rows, singled_out
+from discreet.lab.attacks.sticky_systems import (
+    SECRET,
+    CodedPeople,
+    Condition,
+    PrivateCounts,
+    SessionCounts,
+    StickyModel,
+)
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import Composed, DiscreteLaplace
 
 KNOWN = [f"a{i}" for i in range(5)]

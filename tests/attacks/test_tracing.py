@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.attacks import (
+from discreet.errors import InvalidParameter
+from discreet.lab.attacks import (
     Population,
     Score,
     coins,
@@ -25,8 +26,7 @@ from discreet.attacks import (
     tracing,
     tracing_power,
 )
-from discreet.attacks.tracing import points, score_all
-from discreet.errors import InvalidParameter
+from discreet.lab.attacks.tracing import points, score_all
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Gaussian, NotPrivate, Relation, epsilon, gdp_mu
 

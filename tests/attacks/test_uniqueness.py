@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import data
-from discreet.attacks import Success, Uniqueness, uniqueness
-from discreet.attacks.lab_tables import Encoded
-from discreet.attacks.uniqueness_search import CROWDS, crowds
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab.attacks import Success, Uniqueness, uniqueness
+from discreet.lab.attacks.lab_tables import Encoded
+from discreet.lab.attacks.uniqueness_search import CROWDS, crowds
 from discreet.privacy import NotPrivate
 
 PEOPLE = {
@@ -81,8 +81,8 @@ def test_a_person_of_several_rows_is_as_exposed_as_their_worst_row() -> None:
 def test_the_pruned_search_agrees_with_brute_force_for_all_tables(rows, person, dense, word) -> None:
     """Also where keys are too many for a table of counts, or too long for one word."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discreet.attacks.uniqueness_search._DENSE", dense)
-        patch.setattr("discreet.attacks.uniqueness_search._WORD", word)
+        patch.setattr("discreet.lab.attacks.uniqueness_search._DENSE", dense)
+        patch.setattr("discreet.lab.attacks.uniqueness_search._WORD", word)
         counted = crowds(coded(rows, person), 4, threads=1)
     assert {columns for columns, _ in counted} >= {(3,), (3, 2, 1, 0)}
     assert len(counted) == 15

@@ -9,8 +9,8 @@ import pytest
 from planted_tools import uniform
 from scipy.special import ndtri
 
-from discreet.audit import Errors, epsilon_from_errors, errors_of, mu_from_errors
 from discreet.errors import InvalidParameter
+from discreet.lab.audit import Errors, epsilon_from_errors, errors_of, mu_from_errors
 
 CEILINGS = json.loads((Path(__file__).parents[1] / "vectors" / "auditing.json").read_text(encoding="utf-8"))["ceilings"]
 

@@ -8,12 +8,12 @@ import pytest
 from planted import PLANTED
 from planted_tools import LETTERS, ONES, REPLACE_ONE, counting
 
-from discreet.audit import audit
-from discreet.audit.confidence_limits import at_least
 from discreet.errors import InvalidParameter
+from discreet.lab.audit import audit
+from discreet.lab.audit.confidence_limits import at_least
+from discreet.lab.verify import worlds
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation
-from discreet.verify import worlds
 
 TIGHT = [one for one in PLANTED if one.name in ("noise of half the scale", "exponential mechanism without the 2")]
 SOUND = [replace(one, runs=1_000) for one in PLANTED if one.runs <= 60_000]

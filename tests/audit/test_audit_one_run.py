@@ -10,10 +10,10 @@ import pytest
 from planted_tools import uniform
 from scipy.special import ndtri
 
-from discreet.audit import Guesses, epsilon_from_guesses, epsilon_from_guesses_gdp, guess
-from discreet.audit.confidence_limits import at_least
-from discreet.audit.training_audit import guesses_p_value
 from discreet.errors import InvalidParameter
+from discreet.lab.audit import Guesses, epsilon_from_guesses, epsilon_from_guesses_gdp, guess
+from discreet.lab.audit.confidence_limits import at_least
+from discreet.lab.audit.training_audit import guesses_p_value
 from discreet.privacy import Gaussian, Relation, epsilon
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "auditing.json").read_text(encoding="utf-8"))["one_run"]

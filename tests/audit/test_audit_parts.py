@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from discreet.audit.black_box import suspicions
-from discreet.audit.confidence_limits import at_least, at_most, read_claim
-from discreet.audit.output_features import alike, encoder_of, outputs_of
 from discreet.errors import InvalidParameter
+from discreet.lab.audit.black_box import suspicions
+from discreet.lab.audit.confidence_limits import at_least, at_most, read_claim
+from discreet.lab.audit.output_features import alike, encoder_of, outputs_of
 from discreet.mechanisms import LaplaceNoise
 from discreet.privacy import Gaussian, PureDP, Relation
 

@@ -9,7 +9,7 @@ import pytest
 from planted import PLANTED
 from planted_tools import Planted, Run
 
-from discreet.audit import Audit, audit
+from discreet.lab.audit import Audit, audit
 
 _MOST = 150_000  # runs
 

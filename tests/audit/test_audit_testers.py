@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from planted_tools import laplace, uniform
 
-from discreet.audit import hockey_stick_at_least, renyi_at_least
 from discreet.errors import InvalidParameter
+from discreet.lab.audit import hockey_stick_at_least, renyi_at_least
 
 RUNS = 40_000
 

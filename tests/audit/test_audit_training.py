@@ -10,8 +10,8 @@ import pytest
 from small_models import NoisySteps, people, watched
 
 from discreet import noise
-from discreet.audit import TrainingAudit, audit_one_run, audit_steps
 from discreet.errors import InvalidParameter
+from discreet.lab.audit import TrainingAudit, audit_one_run, audit_steps
 from discreet.privacy import ZCDP, Gaussian, Relation, epsilon, gdp_mu
 
 NOBODY = np.zeros((0, 1))

@@ -11,9 +11,9 @@ from discreet.cli.command_runner import run
 WRONG = [
     "audit",
     "mechanism",
-    "discreet.audit.example_mechanisms:half_the_noise",
+    "discreet.lab.audit.example_mechanisms:half_the_noise",
     "--pairs",
-    "discreet.audit.example_mechanisms:pairs",
+    "discreet.lab.audit.example_mechanisms:pairs",
 ]
 
 
@@ -48,7 +48,7 @@ def test_a_users_own_module_is_found_in_this_folder(tmp_path, monkeypatch, capsy
         [*WRONG, "--epsilon", "1", "--relation", "friends"],
         [*WRONG, "--epsilon", "-1"],
         [*WRONG, "--epsilon", "1", "--runs", "3"],
-        [*WRONG[:4], "discreet.audit.example_mechanisms:noisy_count", "--epsilon", "1"],
+        [*WRONG[:4], "discreet.lab.audit.example_mechanisms:noisy_count", "--epsilon", "1"],
         ["audit", "self", "--size", "huge"],
         ["audit", "self", "--only", "nothing like this"],
         ["audit", "self", "--only", "Laplace", "--out", "report.pdf"],

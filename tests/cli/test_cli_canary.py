@@ -38,7 +38,7 @@ def test_escapes_are_all_refused_before_the_database_sees_them(folder, discreet,
         assert (ran.code, ran.out) == (3, ""), statement
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer
-    from discreet.cli.shell.repl import Sitting
+    from discreet.cli.repl import Sitting
 
     with open_session(Path("policy.toml"), principal="me") as session:
         sitting = Sitting(session, TypedOffer(epsilon="0.5"), principal="me", max_epsilon="1", at_delta=None)

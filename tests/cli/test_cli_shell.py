@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_folder import on_terminal
 
-from discreet.cli.shell.terminal_input import history_file, is_whole
+from discreet.cli.repl import history_file, is_whole
 
 SHELL = ("shell", "--policy", "policy.toml", "--epsilon", "0.5")
 

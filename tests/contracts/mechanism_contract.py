@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import pytest
 from statistical import expected_p_value, fits, rejects
 
-from discreet import verify
 from discreet.balls import ball, precision
 from discreet.errors import DiscreetError
+from discreet.lab import verify
 from discreet.mechanisms import Release
 from discreet.privacy import events
 from discreet.privacy.outcomes import Outcomes

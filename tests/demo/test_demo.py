@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from discreet import data, demo
-from discreet.demo.demo_page import attack_page
+from discreet import data
 from discreet.errors import Refused
+from discreet.lab import demo
+from discreet.lab.demo.demo_run import attack_page
 from discreet.ledger import look
 from discreet.release import verify_bundle
 
@@ -99,7 +100,7 @@ def test_the_story_needs_no_word_that_is_not_explained_and_fits_a_screen_or_two(
 
 
 def test_colours_are_left_out_where_they_are_not_wanted(monkeypatch):
-    from discreet.demo.narration import Teller
+    from discreet.lab.demo.narration import Teller
 
     monkeypatch.setenv("NO_COLOR", "1")
     plain = Console(file=io.StringIO(), force_terminal=True)

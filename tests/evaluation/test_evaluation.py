@@ -10,7 +10,7 @@ import pytest
 from evaluation_world import DOMAIN, copied, independent, promise, ward
 
 from discreet.errors import InvalidParameter
-from discreet.evaluation import evaluate, evaluate_publicly
+from discreet.lab.evaluation import evaluate, evaluate_publicly
 from discreet.privacy.not_private import HEADING, NotPrivate
 from discreet.release.report.page_style import prose
 

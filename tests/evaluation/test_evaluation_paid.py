@@ -11,12 +11,12 @@ import pytest
 from evaluation_world import DELTA, DOMAIN, independent, promise, ward
 
 from discreet.errors import AnswerFailed, BudgetExceeded, InvalidParameter
-from discreet.evaluation import evaluate_for_a_price
-from discreet.evaluation.noisy_distances import mechanism_for, noisy_distances
+from discreet.lab.evaluation import evaluate_for_a_price
+from discreet.lab.evaluation.noisy_distances import mechanism_for, noisy_distances
 from discreet.ledger import Account, Budget, Ledger
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.not_private import HEADING
-from discreet.synth.tables.marginals import marginal
+from discreet.synth.tables.table_shape import marginal
 
 
 class Watched(dict):

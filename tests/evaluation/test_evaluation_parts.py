@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 from evaluation_world import DOMAIN, copied, promise, ward
 
-from discreet.attacks import through_table
-from discreet.evaluation import evaluate
-from discreet.evaluation.closest_records import closest, secrets_of_closest
-from discreet.evaluation.image_report import evaluate_images
-from discreet.evaluation.likeness import cramers_v
-from discreet.evaluation.page.evaluation_page import png
-from discreet.evaluation.promised_limits import ceiling
-from discreet.evaluation.table_rows import layout_of, read_rows
-from discreet.evaluation.usefulness import direct_error, downstream, workload
+from discreet.lab.attacks import through_table
+from discreet.lab.evaluation import evaluate
+from discreet.lab.evaluation.closest_records import closest, secrets_of_closest
+from discreet.lab.evaluation.image_report import evaluate_images
+from discreet.lab.evaluation.likeness import cramers_v
+from discreet.lab.evaluation.page.evaluation_page import png
+from discreet.lab.evaluation.promised_limits import ceiling
+from discreet.lab.evaluation.table_rows import layout_of, read_rows
+from discreet.lab.evaluation.usefulness import direct_error, downstream, workload
 from discreet.plots import heatmap, overlaid_bars, overlaid_steps, page_lines
 from discreet.privacy import Relation, best_tpr, events, gaussian_sigma
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric

@@ -17,7 +17,7 @@ from .made_up import labels, matrix, people, stays
 
 __all__ = ["flows"]
 
-_A = dp.attacks
+_A = dp.lab.attacks
 _REPLACE = dp.Relation.REPLACE_ONE
 _STAYS = {"person": "uid", "item": "ward", "value": "nights", "when": "day"}
 
@@ -120,7 +120,7 @@ def _rebuilt() -> Any:
 
 
 def _on_noise() -> Iterator[_Case]:
-    from discreet.attacks import textbook_noise
+    from discreet.lab.attacks import textbook_noise
 
     yield "floating point", lambda: _A.floating_point(textbook_noise.grid_laplace, epsilon=1, samples=3000)
     yield "sticky", lambda: _A.sticky(_people(), known=["age", "city"], secret="country", victims=5, clones=3)

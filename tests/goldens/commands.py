@@ -64,8 +64,8 @@ attack singling-out visits.csv --fact age=45 --fact clinic=Market --person patie
 attack averaging --noise randomized-response --epsilon 1 --times 1,10,30
 attack tracing --people 30 --attributes 200 --epsilon 1
 attack subset-counts --people 60 --queries 300 --noise 4
-attack floating-point discreet.attacks.textbook_noise:laplace --epsilon 1 --law laplace --samples 3000
-audit mechanism discreet.audit.example_mechanisms:noisy_count --pairs discreet.audit.example_mechanisms:pairs \
+attack floating-point discreet.lab.attacks.textbook_noise:laplace --epsilon 1 --law laplace --samples 3000
+audit mechanism discreet.lab.audit.example_mechanisms:noisy_count --pairs discreet.lab.audit.example_mechanisms:pairs \
     --epsilon 1 --runs 1000
 """
 _WRONG = """

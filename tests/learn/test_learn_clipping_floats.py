@@ -11,9 +11,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from discreet.learn.torch.clipping import ClippedSums, float_bounds, gradient_forms
-from discreet.learn.torch.clipping.float_bounds import factors_down
-from discreet.learn.torch.clipping.gradient_forms import Form, Outer, Pairs, Positions, RowGradients, combine
+from discreet.learn.torch.clipping import ClippedSums, gradient_forms
+from discreet.learn.torch.clipping.gradient_forms import (
+    Form,
+    Outer,
+    Pairs,
+    Positions,
+    RowGradients,
+    combine,
+    factors_down,
+)
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat
 
 ROWS, CLIP = 96, Fraction(1, 10)
@@ -86,7 +93,7 @@ def _inner(left: list[int], right: list[int]) -> int:
 def _largest_excess(form: Form, clip: Clip) -> Fraction:
     """Return the largest (factor times exact norm / bound)^2 - 1 over all rows, and check that bad rows get zero."""
     squares, sizes = form.squares_up(), form.sizes()
-    share = float_bounds.share_down(clip, 1)
+    share = gradient_forms.share_down(clip, 1)
     threshold = float(clip.initial) if isinstance(clip, AdaptiveClip) else share
     scale = factors_down(clip, threshold, share, squares, torch.zeros_like(squares) if sizes is None else sizes)
     excess = Fraction(-1)
@@ -113,7 +120,7 @@ def _swallowed() -> RowGradients:
     return RowGradients(values)
 
 
-@pytest.mark.parametrize("size", [1, 3, 63, float_bounds.CHUNK, float_bounds.CHUNK + 1, 5 * float_bounds.CHUNK])
+@pytest.mark.parametrize("size", [1, 3, 63, gradient_forms.CHUNK, gradient_forms.CHUNK + 1, 5 * gradient_forms.CHUNK])
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-22])
 def test_squared_norms_are_never_below_the_true_ones(size: int, scale: float) -> None:
     """In exact arithmetic, row by row; squares below the range of float32 are there, too."""
@@ -126,20 +133,20 @@ def test_squared_norms_are_never_below_the_true_ones(size: int, scale: float) ->
 def test_norms_without_their_own_error_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _largest_excess(_swallowed(), Flat(CLIP)) <= 0
     monkeypatch.setattr(gradient_forms, "_up", lambda length: 1.0)
-    monkeypatch.setattr(float_bounds, "CHUNK", 4096)
+    monkeypatch.setattr(gradient_forms, "CHUNK", 4096)
     assert _largest_excess(_swallowed(), Flat(CLIP)) > 0
 
 
 def test_factors_rounded_to_nearest_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(float_bounds, "SHRINK", 1.0)
+    monkeypatch.setattr(gradient_forms, "SHRINK", 1.0)
     monkeypatch.setattr(gradient_forms, "_up", lambda length: 1.0)
-    monkeypatch.setattr(float_bounds, "CHUNK", 1)
+    monkeypatch.setattr(gradient_forms, "CHUNK", 1)
     assert _largest_excess(_forms()["rows"], Flat(CLIP)) > 0
 
 
 def test_inner_products_in_float32_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tensor, "double", Tensor.float)
-    monkeypatch.setattr(float_bounds, "DOUBLE", Fraction(0))
+    monkeypatch.setattr(gradient_forms, "DOUBLE", Fraction(0))
     assert _largest_excess(_forms()["pairs"], Flat(CLIP)) > 0
 
 
@@ -205,26 +212,26 @@ def test_one_record_changes_a_sum_by_no_more_than_clip_and_slack(slot: int) -> N
         records = torch.randn(100, *positions, 24), torch.randn(100, *positions, 20)
         record = torch.randn(*positions, 24) * 100, torch.randn(*positions, 20)
         for clip in (Flat("0.001"), Automatic(1)):
-            assert _change(records, record, slot, 64, clip) <= float(float_bounds.slack_of(64))
+            assert _change(records, record, slot, 64, clip) <= float(gradient_forms.slack_of(64))
 
 
 def test_one_record_that_lifts_a_sum_over_a_power_of_two_stays_inside_the_slack() -> None:
     records = _near_a_power_of_two(32, 16)
     record = torch.full((4,), 0.25), torch.full((4,), 0.5)
-    assert 0 < _change(records, record, 0, 32, Flat("0.500003")) <= float(float_bounds.slack_of(32))
+    assert 0 < _change(records, record, 0, 32, Flat("0.500003")) <= float(gradient_forms.slack_of(32))
 
 
 def test_longer_float_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     records = _near_a_power_of_two(1024, 512)
     record = torch.full((4,), 0.25), torch.full((4,), 0.5)
     honest = _change(records, record, 0, 1024, Flat("0.500003"))
-    monkeypatch.setattr(float_bounds, "BLOCK", 1024)
+    monkeypatch.setattr(gradient_forms, "BLOCK", 1024)
     assert honest <= float(Fraction(3, 10_000)) < _change(records, record, 0, 1024, Flat("0.500003"))
 
 
 def test_slack_leaves_half_of_a_thousandth_for_the_grid() -> None:
-    for physical in (1, 32, 256, float_bounds.LARGEST_BATCH):
-        assert float_bounds.slack_of(physical) <= Fraction(1, 2000)
+    for physical in (1, 32, 256, gradient_forms.LARGEST_BATCH):
+        assert gradient_forms.slack_of(physical) <= Fraction(1, 2000)
 
 
 def _break(values: Tensor, at: int, special: float) -> Tensor:
@@ -253,7 +260,7 @@ def test_pairs_that_cancel_beyond_the_ratio_are_lowered_and_kept_inside() -> Non
     sizes = form.sizes()
     assert sizes is not None
     scale = factors_down(Flat(1), 1.0, 1.0, form.squares_up(), sizes).double()
-    assert float((scale * sizes.sqrt()).max()) <= float_bounds.RATIO
+    assert float((scale * sizes.sqrt()).max()) <= gradient_forms.RATIO
 
 
 @pytest.mark.parametrize("small", [1, 1 << 15])
@@ -273,7 +280,7 @@ def test_sums_over_rows_agree_with_float64_for_blocks_of_any_length(
 def test_block_error_dominates_brute_force_over_all_trees() -> None:
     for leaves in range(1, 13):
         most = max(sum((depth + 2) ** 2 for depth in tree) for tree in _trees(leaves))
-        assert float_bounds.block_error(leaves) >= Fraction(isqrt(leaves * most)) * float_bounds.SINGLE
+        assert gradient_forms.block_error(leaves) >= Fraction(isqrt(leaves * most)) * gradient_forms.SINGLE
 
 
 @cache

@@ -13,8 +13,8 @@ from convex_worlds import POINTS, Minimum, PlaneMinimum, added, hockey, replaced
 from discreet.balls import bounds
 from discreet.errors import InvalidParameter
 from discreet.learn.convex import Calibration, delta_bound
-from discreet.learn.convex.calibration import ridge_for
 from discreet.learn.convex.logistic_gradient import STEEPEST
+from discreet.learn.convex.objective_perturbation import ridge_for
 from discreet.privacy.gaussian import gaussian_sigma, profile
 from discreet.privacy.relation import Relation
 

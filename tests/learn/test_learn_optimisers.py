@@ -9,8 +9,7 @@ import torch
 from torch import nn
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.noisy_step import Box, L2Ball, WeightAverage
-from discreet.learn.torch.optimizers import DPAdamBC
+from discreet.learn.torch.noisy_step import Box, DPAdamBC, L2Ball, WeightAverage
 
 
 def test_an_average_warms_up_to_its_decay():

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 from small_steps import SmallStep, arrangements
 
-from discreet import verify
+from discreet.lab import verify
+from discreet.lab.verify import Worlds, worlds
 from discreet.privacy import Relation
-from discreet.verify import Worlds, worlds
 
 EPSILONS = [Fraction(1, 4), Fraction(1), Fraction(3)]
 VALUES = [(-1.0,), (0.4,), (9.0,), (math.inf,)]

@@ -12,11 +12,11 @@ import pytest
 from scipy.stats import chisquare
 from statistical import fits
 
-from discreet import verify
 from discreet.errors import DiscreetError, InvalidParameter, Refused
+from discreet.lab import verify
 from discreet.learn.training import AdaptiveClip, Stream, StreamPlan, plan_stream
 from discreet.learn.training import sampling as module
-from discreet.learn.training.stream_plan import UNIT, Unbanding, growth, whole_weights
+from discreet.learn.training.training_plan import UNIT, Unbanding, growth, whole_weights
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import Event, Gaussian, PureDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes

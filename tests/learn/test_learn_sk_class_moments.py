@@ -11,11 +11,11 @@ import pytest
 from statistical import fits, rejects
 
 from discreet.errors import InvalidParameter
+from discreet.lab.verify.small_worlds import neighbours, worlds
 from discreet.learn.sklearn.moments import ClassMoments, coarser
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 from discreet.robust.regression_design import HALF
-from discreet.verify.small_worlds import neighbours, worlds
 
 ADD_REMOVE, REPLACE_ONE = BOTH = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 REACH = 4

@@ -16,6 +16,7 @@ from statistical import fits, rejects
 
 import discreet as dp
 from discreet.errors import InvalidParameter
+from discreet.lab.verify.small_worlds import neighbours, worlds
 from discreet.learn.sklearn.kmeans import (
     CellCounts,
     ClusterSums,
@@ -28,7 +29,6 @@ from discreet.learn.sklearn.kmeans import (
 )
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
-from discreet.verify.small_worlds import neighbours, worlds
 
 ADD_REMOVE, REPLACE_ONE = BOTH = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 REACH = 2

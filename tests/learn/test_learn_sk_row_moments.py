@@ -10,10 +10,10 @@ import pytest
 from statistical import fits, rejects
 
 from discreet.errors import InvalidParameter
+from discreet.lab.verify.small_worlds import neighbours, worlds
 from discreet.learn.sklearn.pca import RowMoments, RowSums, covariance, covariance_error
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy.relation import Relation
-from discreet.verify.small_worlds import neighbours, worlds
 
 ADD_REMOVE, REPLACE_ONE = BOTH = (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
 RADIUS = 10

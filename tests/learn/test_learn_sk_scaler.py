@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
 import discreet as dp
-from discreet import verify
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab import verify
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, read_bounds
 from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.scalers import MinMaxScaler, StandardScaler

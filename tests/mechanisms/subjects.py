@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.lab.verify import Worlds, worlds
 from discreet.mechanisms import (
     AboveThreshold,
     CorrelatedGaussian,
@@ -34,7 +35,6 @@ from discreet.mechanisms import (
     VectorMean,
 )
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)

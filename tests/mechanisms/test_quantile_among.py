@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from subjects import BOTH
 
-from discreet import verify
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
+from discreet.lab.verify import worlds
 from discreet.mechanisms import Grid, QuantileAmong
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation
-from discreet.verify import worlds
 
 GRID = Grid(low=Fraction(0), high=Fraction(9), step=Fraction(1), default=Fraction(4))
 

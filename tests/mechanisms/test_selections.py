@@ -13,10 +13,10 @@ from subjects import ADD_REMOVE, REPLACE_ONE
 
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
+from discreet.lab.verify import check, worlds
 from discreet.mechanisms import Exponential, PermuteAndFlip, ReportNoisyMax, TopK
 from discreet.mechanisms.exponential import worst_case_shortfall
 from discreet.privacy.events import BoundedRange, PureDP, Repeated
-from discreet.verify import check, worlds
 
 KINDS = (Exponential, PermuteAndFlip, ReportNoisyMax)
 EXTREME = (0, 1, 1e3, 1e6, -1e308, 1e308, -math.inf, math.inf, math.nan, None, "x", 5e-324, -0.0, 2**80)

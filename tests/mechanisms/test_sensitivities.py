@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from subjects import ADD_REMOVE, BOTH, GRID, correlated, laplace, sizes
 
+from discreet.lab.verify import sensitivity, squared_l2, worlds
 from discreet.mechanisms import Count, Grid, Histogram, Mean, Proportion, Quantile, Sum, Variance, VectorMean
 from discreet.privacy.relation import Relation
-from discreet.verify import sensitivity, squared_l2, worlds
 
 NOISE = laplace(1)
 LOPSIDED = Grid(low=Fraction(-5), high=Fraction(2), step=Fraction(1), default=Fraction(-5))

@@ -13,9 +13,9 @@ import pytest
 from subjects import ADD_REMOVE, REPLACE_ONE
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.lab.verify import check, worlds
 from discreet.mechanisms import AboveThreshold
 from discreet.privacy.events import PureDP
-from discreet.verify import check, worlds
 
 
 def made(**fields: Any) -> AboveThreshold:

@@ -10,8 +10,8 @@ from chart_reading import layers, lines, points, spec
 from discreet import plots
 from discreet.errors import InvalidParameter
 from discreet.plots import chart_files
+from discreet.plots.chart_files import MOST
 from discreet.plots.charts import ChartAxis, ChartFrame, place
-from discreet.plots.curves import MOST
 
 EPSILONS = np.linspace(0, 3, 40)
 PROFILES = {

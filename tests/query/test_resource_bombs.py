@@ -18,8 +18,8 @@ from row_work_bombs import BOMBS, tables
 
 import discreet as dp
 from discreet.query import Resources
-from discreet.query.workers import process
-from discreet.query.workers.process import Worker
+from discreet.query.workers import worker_engine
+from discreet.query.workers.worker_engine import Worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
 
@@ -52,7 +52,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
     seen: list[Worker] = []
 
     def started() -> Worker:
-        seen.append(process.start_worker())
+        seen.append(worker_engine.start_worker())
         return seen[-1]
 
     monkeypatch.setattr("discreet.query.workers.worker_engine.start_worker", started)

@@ -17,7 +17,7 @@ from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines import DuckDBEngine
 from discreet.query.parse import read
 from discreet.query.plan import PricedQuery, Spend, plan
-from discreet.query.results import ReleaseTable
+from discreet.query.release_table import ReleaseTable
 from discreet.query.session.catalogue_builder import build_catalogue
 
 RARE = "RARE-7f3a"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.release.period import Every, Schedule
+from discreet.release.plan import Every, Schedule
 
 REPEATED = [every for every in Every if every is not Every.ONCE]
 FIRSTS = st.dates(date(1990, 1, 1), date(2060, 12, 31)).filter(lambda day: day.day <= 28)

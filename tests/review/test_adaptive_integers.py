@@ -10,7 +10,7 @@ import pytest
 from discreet import Relation
 from discreet.adaptive.choosing_mechanism import Choosing
 from discreet.adaptive.partition_selection import OptimalPartitionSelection
-from discreet.adaptive.stable_mode import StableSelection
+from discreet.adaptive.stability import StableSelection
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 
 _BUDGET = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6), "relation": Relation.ADD_REMOVE}

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from discreet.adaptive import BlockMode, SubsampleAndAggregate
-from discreet.adaptive.block_programs import Program
 from discreet.adaptive.block_worker import unpacked
-from discreet.adaptive.isolation import _ENVIRONMENT, BlockLimits, probe
+from discreet.adaptive.isolation import _ENVIRONMENT, BlockLimits, Program, probe
 from discreet.adaptive.subsample_aggregate import read_records, rows_of
 from discreet.errors import Refused
 from discreet.privacy.relation import Relation

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet import audit
-from discreet.audit.output_features import alike, encoder_of, outputs_of
 from discreet.errors import InvalidParameter
+from discreet.lab import audit
+from discreet.lab.audit.output_features import alike, encoder_of, outputs_of
 from discreet.privacy import Gaussian
 
 _RARE = [(1.0, 2.5)]  # One such output turns all whole numbers of its sample into floats.

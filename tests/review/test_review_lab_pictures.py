@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from discreet import attacks
 from discreet.cli.attack.attack_support import draw
+from discreet.lab import attacks
 from discreet.mechanisms import RandomizedResponse
 from discreet.privacy.not_private import HEADING
 

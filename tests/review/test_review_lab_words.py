@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet import attacks
 from discreet.errors import InvalidParameter
+from discreet.lab import attacks
 
 
 @pytest.mark.parametrize("text", ["CAST(name AS INTEGER)", "error(name)"])

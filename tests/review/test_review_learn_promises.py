@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from discreet.learn.torch import make_private
-from discreet.learn.torch.run_state import RunState, earlier_runs, remember_steps
+from discreet.learn.torch.run_guard import RunState, earlier_runs, remember_steps
 
 X = torch.linspace(-1, 1, 32).reshape(8, 4)
 Y = (X.sum(1) > 0).long()

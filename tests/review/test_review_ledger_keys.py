@@ -10,7 +10,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import AnswerFailed
-from discreet.query.plan.priced_query import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 
 TABLE = pa.table({"who": list(range(60))})
 ASKED = "SELECT COUNT(*) AS n FROM t"

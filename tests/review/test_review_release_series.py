@@ -13,8 +13,7 @@ from plan_texts import plan_in
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger import look
 from discreet.release import Period, ReleasePlan, check, next_charge, price, publish, read_release_plan
-from discreet.release.cumulative.advance import state_of
-from discreet.release.cumulative.series_state import opened_state
+from discreet.release.cumulative.advance import opened_state, state_of
 
 JANUARY = Period(label="2026-01", first=date(2026, 1, 1), end=date(2026, 2, 1))
 WARDS = """\

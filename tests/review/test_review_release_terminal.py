@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dp
 from discreet.cli.query_support import TypedOffer
-from discreet.cli.shell.repl import Sitting
+from discreet.cli.repl import Sitting
 
 
 def test_categories_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,8 @@ import pytest
 import discreet as dp
 from discreet.errors import AnswerFailed
 from discreet.query.ast import Operator
-from discreet.query.plan.postprocessing import apply, ends_of
-from discreet.query.plan.priced_query import PricedQuery
+from discreet.query.plan.output_columns import apply, ends_of
+from discreet.query.plan.planner import PricedQuery
 
 TABLE = pa.table({"u": list(range(60)), "x": [1] * 60})
 

@@ -18,7 +18,7 @@ from discreet.synth.diffusion import Diffusion, DiffusionModel, Heun, Linear
 from discreet.synth.diffusion.denoiser import build
 from discreet.synth.diffusion.diffusion_model import Start
 from discreet.synth.diffusion.warm_up import PictureCoordinates
-from discreet.synth.domain.domain_json import domain_document
+from discreet.synth.domain.domain_file import domain_document
 from discreet.synth.domain.images import Images
 from discreet.synth.model_files import load
 from discreet.synth.promise import Promise

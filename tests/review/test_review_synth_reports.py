@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.evaluation import evaluate_for_a_price, evaluate_publicly
-from discreet.evaluation.promised_limits import guess_of
+from discreet.lab.evaluation import evaluate_for_a_price, evaluate_publicly
+from discreet.lab.evaluation.promised_limits import guess_of
 from discreet.privacy import GDP, ApproxDP, Event, Relation
 from discreet.synth.promise import Promise
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.lab.verify import Worlds, sensitivity, worlds
 from discreet.privacy.relation import Relation
 from discreet.robust.noisy_moments import Moments, exact_moments
-from discreet.verify import Worlds, sensitivity, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)

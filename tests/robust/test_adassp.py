@@ -15,6 +15,7 @@ from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, small
 from statistical import fits, rejects
 
 from discreet.errors import InvalidParameter
+from discreet.lab.verify import sensitivity
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import delta as delta_of
@@ -22,7 +23,6 @@ from discreet.privacy.events import GDP
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design
 from discreet.robust.noisy_moments import FINEST
-from discreet.verify import sensitivity
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "regression.json").read_text())["vectors"]
 DESIGN = Design.between([(0, 1)], (0, 1))

@@ -13,13 +13,13 @@ from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, small
 
 import discreet as dp
 from discreet.errors import InvalidParameter
+from discreet.lab.verify import sensitivity, squared_l2
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation
 from discreet.robust import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
 from discreet.robust.means_without_bounds import _Window, as_floats
-from discreet.verify import sensitivity, squared_l2
 
 NOISE = GaussianNoise.for_rho(Fraction(1, 2))
 FAR = (1e6, -1e6, float("nan"), 0.0, 0.5)

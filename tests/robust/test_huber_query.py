@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from robust_worlds import ADD_REMOVE, BOTH, GRID, REPLACE_ONE
 
-from discreet import verify
 from discreet.adaptive import SmoothSensitivityMechanism, check_smoothness, polynomial
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
 from discreet.robust import HuberQuery, huber_query, location_fit, propose_huber

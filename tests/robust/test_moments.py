@@ -13,8 +13,8 @@ import pytest
 from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, largest_mu_squared, plain, small
 from statistical import fits, rejects
 
-from discreet import verify
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import GDP

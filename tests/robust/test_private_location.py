@@ -14,8 +14,8 @@ import pytest
 from robust_worlds import ADD_REMOVE, BOTH, LAPLACE, REPLACE_ONE, Mutant, descent, gaussian, halved, newton
 
 import discreet as dp
-from discreet import verify
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.lab import verify
 from discreet.mechanisms.additive_noise import LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.not_private import NotPrivate
@@ -33,7 +33,7 @@ from discreet.robust import (
     location_fit,
 )
 from discreet.robust.adaptive_queries import AdaptiveQueries
-from discreet.robust.location_queries import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
+from discreet.robust.locations import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
 from discreet.robust.named_bounds import noise_for
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]

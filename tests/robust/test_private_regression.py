@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from robust_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, Claiming, Mutant, gaussian, halved, l2_for_l1
 
-from discreet import verify
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab import verify
 from discreet.mechanisms.additive_noise import LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.not_private import NotPrivate

@@ -12,6 +12,7 @@ import pytest
 from robust.regression_worlds import ADD_REMOVE, BOTH, REPLACE_ONE, largest_mu_squared, small
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.lab.verify import sensitivity, squared_l2, worlds
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.privacy.relation import Relation
 from discreet.robust import AdaSSP, Design, NoisyStatistics, RefinedRegression, predict
@@ -20,7 +21,6 @@ from discreet.robust.noisy_moments import FINEST, NoisyMoments
 from discreet.robust.regression_design import HALF, RegressionColumns
 from discreet.robust.reweighting import Lens, bounded, lengths
 from discreet.robust.tail_bounds import Tails
-from discreet.verify import sensitivity, squared_l2, worlds
 
 NAN = float("nan")
 DESIGN = Design.between([(0, 4)], (-1, 3))

@@ -16,10 +16,10 @@ from scipy.stats import chisquare
 from statistical import fits, rejects
 
 import discreet as dp
-from discreet import verify
 from discreet.adaptive import NO_ANSWER, ProposeTestRelease
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from discreet.audit import TrainingAudit, audit_steps
 from discreet.errors import Refused
+from discreet.lab.audit import TrainingAudit, audit_steps
 from discreet.learn.torch.clipping import ClippedSums
 from discreet.learn.training.sampling import cut
 from discreet.privacy import Composed, Gaussian, PoissonSampled, Relation, Repeated, epsilon

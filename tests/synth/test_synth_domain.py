@@ -23,7 +23,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms.column import Column
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric, TableRows
 from discreet.synth.domain.coding import kept_rows
-from discreet.synth.domain.domain_json import domain_document, domain_restored
+from discreet.synth.domain.domain_file import domain_document, domain_restored
 from discreet.synth.domain.source_tables import session_table, table_of
 from discreet.synth.fitted_models import are_impossible
 

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.synth.tables.graphical import Clique, Graphical, NoisyMarginal, fit, junction_cells
-from discreet.synth.tables.graphical.belief_propagation import FactorNetwork, plan
+from discreet.synth.tables.graphical.belief_propagation import FactorNetwork, junction_tree, plan
 from discreet.synth.tables.graphical.effects import Cells, Effects
 from discreet.synth.tables.graphical.entropy_fit import _length
 from discreet.synth.tables.graphical.graphical_model import rounded
-from discreet.synth.tables.graphical.junction_tree import junction_tree
 
 Floats = NDArray[np.float64]
 LOOP = (3, 2, 4, 2, 3)  # Cells of five columns, in a ring, with a chord, and one alone.

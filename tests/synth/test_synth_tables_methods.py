@@ -17,11 +17,10 @@ from discreet.synth.domain import Category, Coder, Domain, Numeric
 from discreet.synth.fitted_models import are_impossible
 from discreet.synth.method import Terms
 from discreet.synth.tables.aim import AIM
-from discreet.synth.tables.marginals import marginal, marginal_cliques, marginal_distances
 from discreet.synth.tables.mst import MST, Independent
 from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount, mu_squared_for
 from discreet.synth.tables.table_model import Grouping, TableModel, group_cells, likely_counts, spread_evenly
-from discreet.synth.tables.table_shape import TableShape, check_rules
+from discreet.synth.tables.table_shape import TableShape, check_rules, marginal, marginal_cliques, marginal_distances
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 ALONE = MarginalSensitivity(AR)

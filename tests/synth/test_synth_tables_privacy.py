@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from statistical import fits, rejects
 
-from discreet import privacy, verify
+from discreet import privacy
 from discreet.errors import BudgetExceeded, InvalidParameter
+from discreet.lab import verify
 from discreet.noise import RoundedGaussianLaw
 from discreet.privacy import GDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.synth.tables.marginals import marginal
 from discreet.synth.tables.private_table import (
     STEPS,
     Candidate,
@@ -29,6 +29,7 @@ from discreet.synth.tables.private_table import (
     mu_squared_for,
 )
 from discreet.synth.tables.table_model import group_cells
+from discreet.synth.tables.table_shape import marginal
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 SIZES = (2, 3)

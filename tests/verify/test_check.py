@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import Exponential, Noisy, counts
 
-from discreet import verify
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
+from discreet.lab.verify import DivergenceMeasure, worlds
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.verify import DivergenceMeasure, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 PAIR = worlds([0, 1], [1])

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from mutants import Noisy, counts
 
-from discreet import privacy, verify
+from discreet import privacy
 from discreet.errors import DiscreetError, InvalidParameter, UnsupportedEvent
+from discreet.lab import verify
+from discreet.lab.verify import DivergenceMeasure, worlds
+from discreet.lab.verify.claim import Claim, claims, renyi_claims
 from discreet.noise.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import (
     GDP,
@@ -23,8 +26,6 @@ from discreet.privacy.events import (
     RandomizedResponse,
 )
 from discreet.privacy.relation import Relation
-from discreet.verify import DivergenceMeasure, worlds
-from discreet.verify.claim import Claim, claims, renyi_claims
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 PEOPLE = worlds([1], range(4))

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from mechanisms.subjects import SUBJECTS, Subject
 
-from discreet import mechanisms, verify
+from discreet import mechanisms
+from discreet.lab import verify
 from discreet.privacy.relation import Relation
 
 PUBLIC = [getattr(mechanisms, name) for name in mechanisms.__all__]

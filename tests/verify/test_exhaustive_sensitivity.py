@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from mechanisms.subjects import SUBJECTS, Subject
 
+from discreet.lab.verify import Worlds, l1, sensitivity, squared_l2, worlds
 from discreet.mechanisms import Measurement, VectorMean
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, l1, sensitivity, squared_l2, worlds
 
 CASES = [
     pytest.param(subject, measurement, id=f"{subject.name}-{number}")

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet import privacy, verify
+from discreet import privacy
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
+from discreet.lab import verify
 from discreet.noise.laws import (
     DiscreteGaussianLaw,
     DiscreteLaplaceLaw,

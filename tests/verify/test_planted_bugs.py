@@ -22,8 +22,9 @@ from mutants import (
     steps,
 )
 
-from discreet import verify
 from discreet.balls import precision
+from discreet.lab import verify
+from discreet.lab.verify import Verification, Worlds, worlds
 from discreet.noise.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import (
     ZCDP,
@@ -37,7 +38,6 @@ from discreet.privacy.events import (
     Repeated,
 )
 from discreet.privacy.relation import Relation
-from discreet.verify import Verification, Worlds, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 ORDERS = (Fraction(3, 2), 2, 8)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter
+from discreet.lab.verify import Worlds, l1, sensitivity, squared_l2, worlds
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, l1, sensitivity, squared_l2, worlds
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 LOW, HIGH = -2, 5

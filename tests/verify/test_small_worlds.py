@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
+from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify.small_worlds import as_worlds, neighbours
 from discreet.privacy.relation import Relation
-from discreet.verify import Worlds, worlds
-from discreet.verify.small_worlds import as_worlds, neighbours
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 

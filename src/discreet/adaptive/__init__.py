@@ -7,22 +7,19 @@ from discreet.adaptive.aggregators import (
     BlockCentre,
     BlockMode,
     BlockNumber,
+    CentreOfAttentionQuery,
     block_centre,
     block_median,
     block_trimmed_mean,
     block_winsorised_mean,
 )
-from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
-from discreet.adaptive.block_programs import Program
 from discreet.adaptive.bounded_memberships import Memberships
-from discreet.adaptive.centre_of_attention import CentreOfAttentionQuery
 from discreet.adaptive.choosing_mechanism import Choosing, PointFunction, PointFunctionLearner
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.eigenvalue_bound import EigenvalueBound
-from discreet.adaptive.graph import Graph
-from discreet.adaptive.graph_queries import StarQuery, TriangleQuery
+from discreet.adaptive.graph_queries import Graph, StarQuery, TriangleQuery
 from discreet.adaptive.graph_releases import DegreeHistogram, degree_histogram, stars, triangles
-from discreet.adaptive.isolation import BlockLimits
+from discreet.adaptive.isolation import BlockLimits, Program
 from discreet.adaptive.local_sensitivity_bounds import (
     BoundedLocalSensitivity,
     BoundedSmoothSensitivity,
@@ -35,6 +32,9 @@ from discreet.adaptive.noise_recipes import (
     best_recipe,
     classical_gaussian,
     classical_laplace,
+    gaussian,
+    laplace,
+    laplace_log_normal,
     polynomial,
     power,
     student,
@@ -51,13 +51,14 @@ from discreet.adaptive.order_queries import (
 )
 from discreet.adaptive.paid_release import NO_ANSWER, NoAnswer
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
-from discreet.adaptive.proposals import (
+from discreet.adaptive.propose_test_release import (
+    Proposed,
+    ProposeTestRelease,
     propose_interquartile_range,
     propose_median,
     propose_quantile,
     propose_trimmed_mean,
 )
-from discreet.adaptive.propose_test_release import Proposed, ProposeTestRelease
 from discreet.adaptive.smooth_mechanisms import (
     SmoothlyBoundedVectorQuery,
     SmoothSensitivityMechanism,
@@ -65,8 +66,7 @@ from discreet.adaptive.smooth_mechanisms import (
 )
 from discreet.adaptive.smooth_query import Bound, DistanceQuery, SmoothlyBoundedQuery, SmoothQuery
 from discreet.adaptive.smoothness_check import Enclosed, Smoothness, check_smoothness, largest_loss
-from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableQuery
-from discreet.adaptive.stable_mode import StableMode, StableSelection
+from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableMode, StableQuery, StableSelection
 from discreet.adaptive.subsample_aggregate import SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 

@@ -16,10 +16,17 @@ from typing import ClassVar, TypeVar, final
 
 import numpy as np
 
-from discreet.adaptive.approximate_recipes import laplace
-from discreet.adaptive.graph import Edges, Nodes, graph_of, node_count, public_nodes, read_nodes
-from discreet.adaptive.graph_queries import StarQuery, TriangleQuery
-from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
+from discreet.adaptive.graph_queries import (
+    Edges,
+    Nodes,
+    StarQuery,
+    TriangleQuery,
+    graph_of,
+    node_count,
+    public_nodes,
+    read_nodes,
+)
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
 from discreet.adaptive.paid_release import charge
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.errors import InvalidParameter

@@ -9,18 +9,500 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
 from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, charge
 from discreet.adaptive.stability import DistanceTest
-from discreet.mechanisms.parameters import read_relation, settle
-from discreet.mechanisms.release import Release
+from discreet.balls import ball, bounds, precision
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, integer, positive, positive_integer, probability
+from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
+from discreet.mechanisms.column import Data
+from discreet.mechanisms.grid import Grid, exact_sum
+from discreet.mechanisms.mean import check_length, check_size
+from discreet.mechanisms.measurement import BoundedQuery, Measurement
+from discreet.mechanisms.order_statistics import Ranked
+from discreet.mechanisms.parameters import check_noise_scale, read_relation, read_share, settle
+from discreet.mechanisms.release import Interval, Release
+from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
-from discreet.privacy.events import ApproxDP, Composed, Event
+from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, PureDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
-__all__ = ["ProposeTestRelease", "Proposed", "total_event"]
+__all__ = [
+    "CentralMean",
+    "LogScale",
+    "LowerMedian",
+    "ProposeTestRelease",
+    "Proposed",
+    "QuartileDistance",
+    "propose_interquartile_range",
+    "propose_median",
+    "propose_quantile",
+    "propose_trimmed_mean",
+    "split_epsilon",
+    "total_event",
+]
+
+# --- proposals: Propose-test-release for medians, quantiles, trimmed means and the interquartile range. ---
+
+
+# --- proposals: Medians, quantiles and trimmed means by proposing how far one unit can move them. ---
+#
+# Values are whole numbers of grid steps, x_1 <= … <= x_n; below the first there is `low`, above the last `high`.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CentralMean:
+    """The mean of x_lower, …, x_upper of a public number of values: one rank, two middle ones, or all but the ends.
+
+    Theorem     The last of k replaced values moves the sum by at most the largest x_(upper+t) - x_(lower-s) with
+                t + s = k, and some do. So two neighbours whose sums differ by more than the bound are one
+                replacement away from that, both of them, and the least t + s for which the difference exceeds the
+                bound is a distance for the test. [NRS07, BS19]
+    """
+
+    grid: Grid
+    size: int
+    lower: int  # ranks count from one
+    upper: int
+    bound: int  # proposed for the sum, in grid steps
+
+    @property
+    def terms(self) -> int:
+        return self.upper - self.lower + 1
+
+    def value(self, data: Data) -> int:
+        """Return the sum of the central values, in grid steps. This is private."""
+        return exact_sum(self._ranked(data).between(self.lower, self.upper))
+
+    def distance(self, data: Data) -> int:
+        """Return how many values must be replaced for the last of them to move the sum by more than the bound."""
+        ranked = self._ranked(data)
+        below = ranked.between(0, self.lower)[::-1]  # x_lower, x_(lower-1), …, x_0 = low
+        above = ranked.between(self.upper, self.size + 1)
+        # The first t for which x_(upper+t) is too far from each x_(lower-s); there is none for some s.
+        reach = np.searchsorted(above, below + self.bound, side="right")
+        steps = reach + np.arange(below.size)
+        return max(int(steps[reach < above.size].min()), 1)
+
+    def _ranked(self, data: Data) -> Ranked:
+        check_length(data, self.size)
+        return Ranked.of(data, self.grid)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerMedian:
+    """x_ceil(n/2) of a private number of values, `low` of none.
+
+    Theorem     x_i and x_j come to stand on both sides of the middle, with nothing between them, once j - i - 1
+                values are gone and max(0, D - 1, -D) more came or went, D = n + 1 - j - i; one more then moves the
+                median from the one to the other. For each i the best j are n - i and n + 1 - i, at distances
+                n - 2 i and n + 1 - 2 i. [NRS07]
+    """
+
+    grid: Grid
+    bound: int  # proposed for the median, in grid steps
+
+    def value(self, data: Data) -> int:
+        """Return the lower median, in grid steps. This is private."""
+        values = self.grid.indices(data)
+        middle = (values.size + 1) // 2
+        return int(self._ranked(values).between(middle, middle)[0])
+
+    def distance(self, data: Data) -> int:
+        """Return how many values must come or go for the last of them to move the median by more than the bound."""
+        values = self.grid.indices(data)
+        n, ranked = values.size, self._ranked(values).between(0, values.size + 1)
+        inner = np.arange((n + 1) // 2)  # i < n / 2, with j = n - i
+        outer = np.arange(n // 2 + 1)  # i < (n + 1) / 2, with j = n + 1 - i
+        near, far = n - 2 * inner[self._far(ranked, inner, n)], n + 1 - 2 * outer[self._far(ranked, outer, n + 1)]
+        return int(np.concatenate([near, far]).min())
+
+    def _far(self, ranked: NDArray[np.int64], places: NDArray[np.int64], total: int) -> NDArray[np.bool_]:
+        far: NDArray[np.bool_] = ranked[total - places] - ranked[places] > self.bound
+        return far
+
+    def _ranked(self, values: NDArray[np.int64]) -> Ranked:
+        return Ranked(values, self.grid.first, self.grid.last)
+
+
+def propose_median(
+    *,
+    grid: Grid,
+    bound: Number,
+    epsilon: Number,
+    delta: Number,
+    relation: Relation,
+    size: int | None = None,
+    test_share: Number = Fraction(1, 2),
+) -> ProposeTestRelease:
+    """Release the median if no unit near the data can move it by more than `bound`.
+
+    Under replace-one, with a public size, it is the mean of the two middle values of an even number of them; under
+    add-remove the lower of the two.
+    """
+    size = check_size(read_relation(relation), size)
+    if size is not None:
+        return _central(grid, size, (size + 1) // 2, size // 2 + 1, bound, epsilon, delta, test_share)
+    query = LowerMedian(grid=grid, bound=_steps(bound, grid, terms=1))
+    return _tested(query, relation, 1, epsilon, delta, test_share)
+
+
+def propose_quantile(
+    quantile: Number,
+    *,
+    grid: Grid,
+    bound: Number,
+    epsilon: Number,
+    delta: Number,
+    size: int,
+    test_share: Number = Fraction(1, 2),
+) -> ProposeTestRelease:
+    """Release x_ceil(quantile * size), under replace-one, if no unit near the data can move it by more than `bound`."""
+    check_size(Relation.REPLACE_ONE, size)
+    size = int(size)
+    rank = max(1, math.ceil(probability(quantile, name="quantile") * size))
+    return _central(grid, size, rank, rank, bound, epsilon, delta, test_share)
+
+
+def propose_trimmed_mean(
+    *,
+    trimmed: int,
+    grid: Grid,
+    bound: Number,
+    epsilon: Number,
+    delta: Number,
+    size: int,
+    test_share: Number = Fraction(1, 2),
+) -> ProposeTestRelease:
+    """Release the mean without the `trimmed` lowest and highest values, under replace-one, tested for `bound`."""
+    check_size(Relation.REPLACE_ONE, size)
+    size, ends = int(size), integer(trimmed, name="trimmed")
+    if not 0 <= 2 * ends < size:
+        raise InvalidParameter("trimmed must leave at least one value of the public size")
+    return _central(grid, size, ends + 1, size - ends, bound, epsilon, delta, test_share)
+
+
+def split_epsilon(epsilon: Number, test_share: Number) -> tuple[Fraction, Fraction]:
+    """Return the epsilon of a test and of the release after it."""
+    whole, share = positive(epsilon, name="epsilon"), read_share(test_share, name="test_share")
+    return whole * share, whole * (1 - share)
+
+
+def _central(
+    grid: Grid, size: int, lower: int, upper: int, bound: Number, epsilon: Number, delta: Number, share: Number
+) -> ProposeTestRelease:
+    terms = upper - lower + 1
+    steps = _steps(bound, grid, terms=terms)
+    query = CentralMean(grid=grid, size=size, lower=lower, upper=upper, bound=steps)
+    return _tested(query, Relation.REPLACE_ONE, terms, epsilon, delta, share)
+
+
+def _tested(
+    query: CentralMean | LowerMedian, relation: Relation, terms: int, epsilon: Number, delta: Number, share: Number
+) -> ProposeTestRelease:
+    testing, noisy = split_epsilon(epsilon, share)
+    return ProposeTestRelease(
+        distance=query.distance,
+        mechanism=_WithinBound(query=query, relation=relation, terms=terms, epsilon=noisy),
+        epsilon=testing,
+        delta=exact(delta, name="delta"),
+    )
+
+
+def _steps(bound: Number, grid: Grid, *, terms: int) -> int:
+    """Return the bound on the sum of `terms` values in whole steps: what is between two steps never happens."""
+    steps = math.floor(positive(bound, name="bound") * terms / grid.step)
+    if not 1 <= steps < grid.width:
+        raise InvalidParameter(
+            "bound must be at least one grid step, and small enough to say something: one unit never moves the "
+            "answer by more than the range of the grid over the number of values that are averaged"
+        )
+    return steps
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WithinBound:
+    """Noise for the proposed bound: private between neighbours whose answers are that close, and only there."""
+
+    query: CentralMean | LowerMedian
+    relation: Relation
+    terms: int
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
+
+    @property
+    def measurement(self) -> Measurement:
+        query = self.query
+        return Measurement(
+            query=BoundedQuery(
+                evaluate=lambda data: (query.value(data),),
+                sensitivity=Sensitivity.scalar(query.bound),
+                relation=self.relation,
+            ),
+            noise=LaplaceNoise(epsilon=self.epsilon),
+        )
+
+    @property
+    def event(self) -> Event:
+        return self.measurement.event
+
+    def release(self, data: Data) -> Release[Fraction]:
+        step, grid = self.query.grid.step / self.terms, self.query.grid
+        return Release(
+            value=self.measurement.measure(data)[0] * step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=self.measurement.accuracy(step),
+            limits=(grid.low, grid.high),
+        )
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the noisy sum, in grid steps."""
+        return outcomes.map(self.measurement.distribution(data), lambda row: row[0])
+
+
+# --- interquartile ---
+# The interquartile range on a logarithmic scale, if no few units can move it out of its place there.
+
+
+_BITS = 128
+_COARSEST = Fraction(1 << 20)  # Ratios beyond it say nothing about a scale.
+_FINEST = Fraction(1, 1 << 20)
+_MOST_PLACES = 1 << 12  # In one bin.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogScale:
+    """Whole numbers of steps on a logarithmic scale: places of `ratio`^(1 / fineness), and bins of `fineness` of them.
+
+    A bin is the range from ratio^(k - shift / fineness) to the next k; zero is a bin of its own.
+    """
+
+    ratio: Fraction
+    fineness: int
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 + _FINEST <= exact(self.ratio, name="ratio") <= _COARSEST:
+            raise InvalidParameter("ratio must be above 1, by 2^-20 at least, and at most 2^20")
+        if positive_integer(self.fineness, name="fineness") > _MOST_PLACES:
+            raise InvalidParameter("fineness must be at most 4096")
+        if not 0 <= integer(self.shift, name="shift") < self.fineness:
+            raise InvalidParameter("shift must be at least 0 and below fineness")
+        settle(self, ratio=exact(self.ratio, name="ratio"), fineness=int(self.fineness), shift=int(self.shift))
+
+    def place(self, steps: int) -> int:
+        """Return the largest k with ratio^(k / fineness) <= steps, for at least one step."""
+        return _place(self.ratio, self.fineness, steps)
+
+    def bin(self, steps: int) -> int | None:
+        """Return the number of the bin, None for zero."""
+        return None if steps == 0 else (self.place(steps) + self.shift) // self.fineness
+
+    def lower(self, place: int) -> Fraction:
+        """Return where a place begins, in steps, rounded down to 128 bits."""
+        return self._power(Fraction(place, self.fineness))[0]
+
+    def upper(self, place: int) -> Fraction:
+        """Return where a place ends, rounded up."""
+        return self._power(Fraction(place + 1, self.fineness))[1]
+
+    def middle(self, place: int) -> Fraction:
+        """Return the middle of a place, on the logarithmic scale."""
+        return self._power(Fraction(2 * place + 1, 2 * self.fineness))[0]
+
+    def _power(self, exponent: Fraction) -> tuple[Fraction, Fraction]:
+        with precision(_BITS):
+            return bounds((ball(self.ratio).log() * ball(exponent)).exp())
+
+
+@lru_cache(1 << 16)
+def _place(ratio: Fraction, fineness: int, steps: int) -> int:
+    for bits in (_BITS, 16 * _BITS):
+        with precision(bits):
+            where = fineness * ball(steps).log() / ball(ratio).log()
+            low, high = (math.floor(end) for end in bounds(where))
+        if low == high:
+            return low
+    # No power of a ratio that is not whole is steps^fineness. Where one of a whole ratio may be, they are compared.
+    return high if ratio.denominator == 1 and ratio**high <= steps**fineness else low
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuartileDistance:
+    """How many of a public number of values must be replaced before the interquartile range leaves its bin.
+
+    Theorem     k replaced values raise x_c - x_a at most to the largest x_(c+t) - x_(a-s) with t + s = k, and lower
+                it at most to the least x_(c-t) - x_(a+s), or zero; both are reached. [DL09]
+    """
+
+    grid: Grid
+    size: int
+    scale: LogScale
+
+    @property
+    def quartiles(self) -> tuple[int, int]:
+        """The ranks of the lower and the upper quartile."""
+        return math.ceil(Fraction(self.size, 4)), math.ceil(Fraction(3 * self.size, 4))
+
+    def value(self, data: Data) -> int:
+        """Return the interquartile range, in grid steps. This is private."""
+        ranked = self._ranked(data)
+        return int(ranked[self._at(self.quartiles[1])] - ranked[self._at(self.quartiles[0])])
+
+    def distance(self, data: Data) -> int:
+        """Return how many values must be replaced before the range is in another bin."""
+        ranked, home = self._ranked(data), self.scale.bin(self.value(data))
+        low, high = 0, self.size  # Nothing replaced: at home. Everything: both ends of the scale are in reach.
+        while high - low > 1:
+            middle = (low + high) // 2
+            stays = all(self.scale.bin(reached) == home for reached in self._reach(ranked, middle))
+            low, high = (middle, high) if stays else (low, middle)
+        return high
+
+    def _reach(self, ranked: NDArray[np.int64], replaced: int) -> tuple[int, int]:
+        """Return the least and the largest range that so many replaced values can make."""
+        lower, upper = self.quartiles
+        up, down = np.arange(replaced + 1), np.arange(replaced + 1)[::-1]
+        most = ranked[self._at(upper + up)] - ranked[self._at(lower - down)]
+        least = ranked[self._at(upper - up)] - ranked[self._at(lower + down)]
+        return max(int(least.min()), 0), int(most.max())
+
+    def _at(self, rank: int | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where a rank is; below the first there is `low`, above the last `high`."""
+        return np.clip(np.asarray(rank, np.int64), 0, self.size + 1)
+
+    def _ranked(self, data: Data) -> NDArray[np.int64]:
+        check_length(data, self.size)
+        return Ranked.of(data, self.grid).between(0, self.size + 1)
+
+
+def propose_interquartile_range(
+    *,
+    grid: Grid,
+    epsilon: Number,
+    delta: Number,
+    size: int,
+    ratio: Number | None = None,
+    fineness: int = 1,
+    shift: int = 0,
+    test_share: Number = Fraction(1, 2),
+) -> ProposeTestRelease:
+    """Release the interquartile range up to a factor `ratio`, if it is far from leaving its bin on that scale.
+
+    The ratio is 1 + 1 / ln(size) if left out. With `fineness=1` the bin itself is told, without noise, and the test
+    has all of epsilon. With more, noise is added to the place within the bin, as first published; that is better
+    only for a large epsilon. A range near the edge of its bin is refused; another `shift` moves the edges, and costs
+    the same again. [DL09]
+    """
+    check_size(Relation.REPLACE_ONE, size, least=2)
+    size = int(size)
+    testing, noisy = split_epsilon(epsilon, test_share)
+    proposed = _usual_ratio(size) if ratio is None else exact(ratio, name="ratio")
+    query = QuartileDistance(grid=grid, size=size, scale=LogScale(ratio=proposed, fineness=fineness, shift=shift))
+    return ProposeTestRelease(
+        distance=query.distance,
+        mechanism=_WithinBin(query=query, epsilon=noisy if fineness > 1 else Fraction(0)),
+        epsilon=testing if fineness > 1 else testing + noisy,
+        delta=exact(delta, name="delta"),
+    )
+
+
+def _usual_ratio(size: int) -> Fraction:
+    """Return 1 + 1 / ln n to three digits; the choice is public, so its rounding does not matter."""
+    return 1 + Fraction(1000, max(1000, math.floor(1000 * math.log(size))))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _WithinBin:
+    """The place of the range within a bin: private between neighbours in one bin, and only there."""
+
+    query: QuartileDistance
+    epsilon: Fraction  # 0 where a bin is one place, which needs no noise
+
+    def __post_init__(self) -> None:
+        if self.law is not None:
+            check_noise_scale(self.law.scale)
+
+    @property
+    def relation(self) -> Relation:
+        return Relation.REPLACE_ONE
+
+    @property
+    def law(self) -> DiscreteLaplaceLaw | None:
+        """The law of the noise, in places; two places in one bin are fewer than `fineness` apart."""
+        spread = self.query.scale.fineness - 1
+        return DiscreteLaplaceLaw(spread / self.epsilon) if spread else None
+
+    @property
+    def event(self) -> DiscreteLaplace | PureDP:
+        if self.law is None:
+            return PureDP(0)
+        return DiscreteLaplace(scale=self.law.scale, sensitivity=self.query.scale.fineness - 1)
+
+    def release(self, data: Data) -> Release[Fraction]:
+        extra = 0 if self.law is None else noise.discrete_laplace(self.law.scale)
+        place = self._cut(self._place(data), extra)
+        grid, scale = self.query.grid, self.query.scale
+        return Release(
+            value=Fraction(0) if place is None else scale.middle(place) * grid.step,
+            event=self.event,
+            relation=self.relation,
+            accuracy=_LogAccuracy(law=self.law, scale=scale, place=place, step=grid.step),
+            limits=(Fraction(0), grid.high - grid.low),
+        )
+
+    def distribution(self, data: Data) -> Outcomes:
+        """List the law of the place on the scale, None for zero."""
+        exact_place = self._place(data)
+        extra = outcomes.point(0) if self.law is None else outcomes.from_law(self.law)
+        return outcomes.map(extra, lambda drawn: self._cut(exact_place, drawn))
+
+    def _place(self, data: Data) -> int | None:
+        steps = self.query.value(data)
+        return None if steps == 0 else self.query.scale.place(steps)
+
+    def _cut(self, place: int | None, extra: int) -> int | None:
+        """Add noise, and keep within what a range on this grid can be."""
+        if place is None:
+            return None
+        return min(max(place + extra, 0), self.query.scale.place(self.query.grid.width))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LogAccuracy:
+    """The range is within some places of the one that was released."""
+
+    law: DiscreteLaplaceLaw | None
+    scale: LogScale
+    place: int | None  # as released
+    step: Fraction
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: object, confidence: Fraction) -> Interval:
+        if self.place is None:
+            return Fraction(0), Fraction(0)
+        reach = 0 if self.law is None else self.law.half_width(confidence)
+        return self.scale.lower(self.place - reach) * self.step, self.scale.upper(self.place + reach) * self.step
 
 
 class Proposed(Protocol):

@@ -13,8 +13,8 @@ from discreet.cli.output import Block, TextTable, note
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from discreet.audit import Audit
-    from discreet.audit.self_audit import Row, SelfAudit, Subject
+    from discreet.lab.audit import Audit
+    from discreet.lab.audit.self_audit import Row, SelfAudit, Subject
 
 __all__ = ["AuditAnswer", "AuditedRow", "SelfAuditAnswer", "audited_mechanism", "audited_self"]
 
@@ -29,7 +29,7 @@ def audited_mechanism(
     name: str, *, pairs: str, epsilon: str, delta: str, relation: str, runs: int, level: float
 ) -> AuditAnswer:
     """Audit a function of the user's on the pairs that another one returns."""
-    from discreet.audit import audit
+    from discreet.lab.audit import audit
     from discreet.privacy import ApproxDP, PureDP, Relation
 
     if relation not in _RELATIONS:
@@ -59,7 +59,7 @@ def _pairs(returned: Any) -> list[tuple[Any, Any]]:
 
 def audited_self(size: str, *, only: str | None, out: Path | None) -> SelfAuditAnswer:
     """Audit the library, and write the report to a file if one is named."""
-    from discreet.audit.self_audit import self_audit
+    from discreet.lab.audit.self_audit import self_audit
 
     if size not in _SIZES:
         raise InvalidParameter("--size must be small or full")
@@ -75,7 +75,7 @@ def audited_self(size: str, *, only: str | None, out: Path | None) -> SelfAuditA
 
 
 def _named(only: str | None) -> Iterator[Subject]:
-    from discreet.audit.self_audit.subjects import catalogue
+    from discreet.lab.audit.self_audit.subjects import catalogue
 
     wanted = (only or "").lower()
     return (subject for subject in catalogue() if wanted in f"{subject.part}: {subject.name}".lower())

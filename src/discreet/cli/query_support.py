@@ -111,7 +111,7 @@ class TableAnswer:
     @classmethod
     def of(cls, table: ReleaseTable) -> TableAnswer:
         """Read a table that was released."""
-        from discreet.query.results.release_table import cell_text
+        from discreet.query.release_table import cell_text
 
         def cell(found: Cell) -> dict[str, Any]:
             ends = {name: _plain(getattr(found, name)) for name in ("value", "plus_minus", "low", "high")}

@@ -24,7 +24,7 @@ from discreet.synth.domain.source_tables import domain_of_session, table_of
 from discreet.synth.synthesis import refitting
 
 if TYPE_CHECKING:
-    from discreet.evaluation import Evaluation
+    from discreet.lab.evaluation import Evaluation
 
 __all__ = [
     "DraftedDomain",
@@ -134,7 +134,7 @@ def evaluated(
     file: Path, real: Path, label: str | None, *, holdout: Path | None, refits: int, out: Path | None
 ) -> EvaluatedModel:
     """Compare a model with the real table, exactly: for whoever holds the data."""
-    from discreet.evaluation import evaluate
+    from discreet.lab.evaluation import evaluate
 
     page, model = out or _NOT_PRIVATE, _table_model(file)
     again = refitting(model) if refits else None
@@ -147,7 +147,7 @@ def evaluated(
 
 def evaluated_publicly(file: Path, public: Path, label: str | None, out: Path | None) -> EvaluatedModel:
     """Compare a model with rows that are public."""
-    from discreet.evaluation import evaluate_publicly
+    from discreet.lab.evaluation import evaluate_publicly
 
     page = out or _PUBLIC
     found = evaluate_publicly(_table_model(file), public, title=file.stem, label=label, say=note)

@@ -6,9 +6,8 @@ from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Nois
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.correlated_gaussian import CorrelatedGaussian
 from discreet.mechanisms.count import Count
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.exponential import Exponential
-from discreet.mechanisms.gaussian import Gaussian, VectorGaussian
+from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian, VectorGaussian
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.laplace import Laplace, VectorLaplace
@@ -17,8 +16,7 @@ from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.proportion import Proportion
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.quantile import Quantile, QuantileAmong
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sparse_vector import AboveThreshold, Asking

@@ -4,14 +4,11 @@
 texts for a page, in its own colours, without altair.
 """
 
-from discreet.plots.attacker_charts import caught, hundred
-from discreet.plots.chart_files import save
+from discreet.plots.chart_files import Curves, save
 from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
-from discreet.plots.comparison_charts import heatmap, overlaid_bars, overlaid_steps
-from discreet.plots.curves import Curves
+from discreet.plots.comparison_charts import caught, heatmap, hundred, overlaid_bars, overlaid_steps
 from discreet.plots.error_bars import error_bars, shares
-from discreet.plots.page_lines import page_lines
-from discreet.plots.page_strips import Scale, course, ruler, scale_for, strip
+from discreet.plots.page_charts import Scale, course, page_lines, ruler, scale_for, strip
 
 __all__ = [
     "Curves",

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.plots import chart_files
-from discreet.plots.curves import Curves, Floats, Read, read_curves
+from discreet.plots.chart_files import Curves, Floats, Read, read_curves
 
 if TYPE_CHECKING:
     import altair as alt

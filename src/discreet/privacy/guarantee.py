@@ -13,6 +13,7 @@ from discreet.errors import UnsupportedEvent
 from discreet.exact import Number, nonnegative, up
 from discreet.privacy import closed_forms
 from discreet.privacy.basic_account import basic
+from discreet.privacy.compose import LONGEST, Homogeneous
 from discreet.privacy.convert import read_delta, read_order
 from discreet.privacy.curves import (
     Best,
@@ -28,7 +29,6 @@ from discreet.privacy.curves import (
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.event_tree import Choice, Spent, example, spent
 from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, PureDP, Repeated
-from discreet.privacy.homogeneous import LONGEST, Homogeneous
 from discreet.privacy.relation import Relation
 from discreet.privacy.renyi_bounds import LARGEST_ORDER, log_moment_of, renyi_curve
 

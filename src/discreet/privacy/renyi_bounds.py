@@ -14,7 +14,7 @@ from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import up
 from discreet.privacy.basic_account import point, reveal
-from discreet.privacy.convert import chance_up, epsilon_at, log_delta_at
+from discreet.privacy.convert import chance_up, epsilon_at, least, log_delta_at
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.event_tree import Choice, Spent, leaves
 from discreet.privacy.events import (
@@ -33,7 +33,6 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
 )
 from discreet.privacy.relation import Relation
-from discreet.privacy.renyi_orders import least
 
 if TYPE_CHECKING:
     from flint import arb

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from discreet.query.column_types import ExpressionFacts, Kind
     from discreet.query.engine import Deadline, Engine, ExactCounts, Stage
     from discreet.query.policy import Declared, PublicTable, Resources, Unit, between, boolean, categories, public, text
-    from discreet.query.results import AnswerColumn, Cell, ReleaseTable
+    from discreet.query.release_table import AnswerColumn, Cell, ReleaseTable
     from discreet.query.session.builder import (
         Expr,
         QueryBuilder,

@@ -9,11 +9,14 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["INFERRED", "LONGEST_TEXT", "ExpressionFacts", "Kind"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["INFERRED", "LONGEST_TEXT", "ExpressionFacts", "Kind", "arrow_type"]
 
 INFERRED = "the types of a pandas frame follow from its rows: one missing value or one text changes them, and so tells"
 LONGEST_TEXT = 10_000  # Characters that functions of texts look at and return; longer texts are cut.
@@ -65,3 +68,23 @@ class ExpressionFacts:
     def is_bounded(self) -> bool:
         """Whether both bounds are known."""
         return self.low is not None and self.high is not None
+
+
+# --- arrow_types ---
+# The Arrow type in which values of a kind are handed over, to an engine and to whoever reads an answer.
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """Return the type of a kind; it never depends on values."""
+    import pyarrow as pa
+
+    return {
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.INTEGER: pa.int64(),
+        Kind.REAL: pa.float64(),
+        Kind.TEXT: pa.string(),
+        Kind.DATE: pa.date32(),
+        Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.UNDECLARED: pa.string(),
+        Kind.IDENTITY: pa.string(),
+    }[kind]

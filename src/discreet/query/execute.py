@@ -16,7 +16,7 @@ from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import Number, PlanDraft, TallySpec
 from discreet.query.plan.noise_plan import NumberNoise
-from discreet.query.results.columns import compact, wide
+from discreet.query.release_table import compact, wide
 
 __all__ = ["draw", "exact_numbers"]
 

@@ -16,24 +16,26 @@ if TYPE_CHECKING:
     from discreet.release.bundle import BundleFinding, Verified, verify_bundle, write_bundle
     from discreet.release.cumulative.advance import NextCharge, advance, dummy_running, next_charge
     from discreet.release.cumulative.series_price import PricedRunning, price_running
+    from discreet.release.draft.custodian_look import Proposal
     from discreet.release.draft.plan_draft import Draft, draft_plan
-    from discreet.release.draft.proposals import Proposal
+    from discreet.release.levels_and_families import sql_in
     from discreet.release.made_up_bundle import dummy
-    from discreet.release.period import Every, Period, Schedule
     from discreet.release.plan import (
         Allowance,
+        Every,
         Invariant,
         Level,
         Output,
+        Period,
         ReleasePlan,
         RunningPlan,
+        Schedule,
         SeenFact,
         TablePlan,
         Wish,
+        catalogue_of,
     )
-    from discreet.release.plan_declarations import catalogue_of
-    from discreet.release.plan_file.levels_and_families import sql_in
-    from discreet.release.plan_file.plan_reader import read_release_plan, release_plan_schema
+    from discreet.release.plan_reader import read_release_plan, release_plan_schema
     from discreet.release.pricing.plan_check import Checked, check
     from discreet.release.pricing.priced_release import PricedRelease, PricedTable, to_reach
     from discreet.release.pricing.release_price import price
@@ -47,22 +49,24 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "bundle": ("BundleFinding", "Verified", "verify_bundle", "write_bundle"),
-    "plan_declarations": ("catalogue_of",),
-    "made_up_bundle": ("dummy",),
-    "draft.plan_draft": ("Draft", "draft_plan"),
-    "draft.proposals": ("Proposal",),
-    "period": ("Every", "Period", "Schedule"),
     "plan": (
         "Allowance",
+        "Every",
         "Invariant",
         "Level",
         "Output",
+        "Period",
         "ReleasePlan",
         "RunningPlan",
+        "Schedule",
         "SeenFact",
         "TablePlan",
         "Wish",
+        "catalogue_of",
     ),
+    "made_up_bundle": ("dummy",),
+    "draft.plan_draft": ("Draft", "draft_plan"),
+    "draft.custodian_look": ("Proposal",),
     "pricing.priced_release": ("PricedRelease", "PricedTable", "to_reach"),
     "pricing.plan_check": ("Checked", "check"),
     "pricing.release_price": ("price",),
@@ -70,8 +74,8 @@ _HOMES = {
     "profiling.profile_results": ("CellCount", "ColumnProfile", "Profile"),
     "release_order": ("publish",),
     "published": ("LedgerMark", "Published", "PublishedTable", "RunningRelease"),
-    "plan_file.plan_reader": ("read_release_plan", "release_plan_schema"),
-    "plan_file.levels_and_families": ("sql_in",),
+    "plan_reader": ("read_release_plan", "release_plan_schema"),
+    "levels_and_families": ("sql_in",),
     "cumulative.advance": ("NextCharge", "advance", "dummy_running", "next_charge"),
     "cumulative.series_price": ("PricedRunning", "price_running"),
     "signatures": ("PublicKey", "SigningKey", "new_key", "read_public_key", "read_signing_key"),

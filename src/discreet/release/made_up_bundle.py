@@ -10,9 +10,7 @@ from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.release.bundle import write_bundle
 from discreet.release.cumulative.advance import dummy_running
-from discreet.release.period import Period
-from discreet.release.plan import ReleasePlan
-from discreet.release.plan_declarations import catalogue_in, catalogue_of
+from discreet.release.plan import Period, ReleasePlan, catalogue_in, catalogue_of
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.release_price import price
 from discreet.release.published import Published, PublishedTable, RunningRelease

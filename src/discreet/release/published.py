@@ -12,8 +12,7 @@ from discreet.ledger import Charge, Left
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
-from discreet.release.period import Period
-from discreet.release.plan import ReleasePlan, RunningPlan, TablePlan
+from discreet.release.plan import Period, ReleasePlan, RunningPlan, TablePlan
 from discreet.release.signatures import PublicKey
 
 __all__ = ["LedgerMark", "Published", "PublishedTable", "RunningRelease"]

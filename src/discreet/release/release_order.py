@@ -25,8 +25,7 @@ from discreet.query.plan import joint_event
 from discreet.query.session.private_bounds_and_keys import column_of
 from discreet.release.bundle import write_bundle
 from discreet.release.cumulative.advance import NextCharge, advance, next_charge
-from discreet.release.period import Every, Period
-from discreet.release.plan import ReleasePlan
+from discreet.release.plan import Every, Period, ReleasePlan
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.release_price import price
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease

@@ -18,8 +18,7 @@ from discreet.ledger import Account, Entry, Ledger
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import Session
-from discreet.release.period import Every, Period, Schedule, release_key
-from discreet.release.plan import Allowance, ReleasePlan
+from discreet.release.plan import Allowance, Every, Period, ReleasePlan, Schedule, release_key
 
 __all__ = ["ReleasedPeriod", "Series", "key_of", "plan_ledger", "series"]
 

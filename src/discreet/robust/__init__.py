@@ -7,7 +7,6 @@ functions of data are `NotPrivate`.
 from __future__ import annotations
 
 from discreet.robust.adassp import AdaSSP
-from discreet.robust.coefficients import predict
 from discreet.robust.functionals import (
     Functional,
     HodgesLehmann,
@@ -26,9 +25,8 @@ from discreet.robust.influence_functions import (
     gross_error_sensitivity,
     influence_function,
 )
-from discreet.robust.least_squares import NoisyStatistics
-from discreet.robust.location_queries import GradientDescent, Newton
-from discreet.robust.locations import PrivateLocation, location
+from discreet.robust.least_squares import NoisyStatistics, predict
+from discreet.robust.locations import GradientDescent, Newton, PrivateLocation, location
 from discreet.robust.loss_functions import Huber, Logistic, Psi, Quantile, Tukey
 from discreet.robust.m_estimates import (
     MEstimateFit,

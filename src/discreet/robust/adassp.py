@@ -17,8 +17,8 @@ from discreet.mechanisms.parameters import check_noise_variance, read_relation, 
 from discreet.mechanisms.release import Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
-from discreet.robust.coefficients import check_rows, coefficients_release
 from discreet.robust.functionals import quantile
+from discreet.robust.least_squares import check_rows, coefficients_release
 from discreet.robust.noisy_moments import Moments, NoisyMoments, exact_moments
 from discreet.robust.regression_design import Design, Integers, Records
 from discreet.robust.reweighting import Lens, bounded

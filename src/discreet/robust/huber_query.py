@@ -20,8 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.adaptive.order_queries import farthest
-from discreet.adaptive.proposals import split_epsilon
-from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.adaptive.propose_test_release import ProposeTestRelease, split_epsilon
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer

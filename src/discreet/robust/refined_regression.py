@@ -16,11 +16,13 @@ from discreet.mechanisms.parameters import read_relation, read_share, settle
 from discreet.mechanisms.release import Accuracy, Release
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
-from discreet.robust.coefficients import NO_INTERVAL, check_rows, coefficients_release
 from discreet.robust.least_squares import (
+    NO_INTERVAL,
     Floats,
     ResidualSquares,
     Seen,
+    check_rows,
+    coefficients_release,
     read_inference,
     read_penalties,
     residual_squares,

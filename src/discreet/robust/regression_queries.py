@@ -14,7 +14,7 @@ from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.privacy.relation import Relation
 from discreet.robust.adaptive_queries import AdaptiveQuery
-from discreet.robust.location_queries import HalveCentre, HalveScale, Place, shares_of
+from discreet.robust.locations import HalveCentre, HalveScale, Place, shares_of
 from discreet.robust.loss_functions import Floats, Psi
 from discreet.robust.regression_design import RegressionRows, Scores, Triangle
 

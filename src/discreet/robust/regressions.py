@@ -24,9 +24,8 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adaptive_queries import AdaptiveQueries
-from discreet.robust.coefficients import NOT_ASKED, accuracy_of
-from discreet.robust.location_queries import Place
-from discreet.robust.locations import needs_bounds
+from discreet.robust.least_squares import NOT_ASKED, accuracy_of
+from discreet.robust.locations import Place, needs_bounds
 from discreet.robust.loss_functions import Floats, Huber, Psi
 from discreet.robust.m_estimates import leverage_weights, regression_fit
 from discreet.robust.named_bounds import bounds_in_order, column_names, noise_for, public_rows, quoted, reader_of

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import plots
-from discreet.adaptive.approximate_recipes import laplace
-from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
 from discreet.adaptive.order_queries import CentralMeanQuery, WinsorisedMeanQuery
 from discreet.adaptive.smooth_mechanisms import computed_beta
 from discreet.errors import InvalidParameter
@@ -33,8 +32,7 @@ from discreet.robust.functionals import (
     WinsorisedMean,
 )
 from discreet.robust.influence_functions import as_functional, breakdown_point, influence_function
-from discreet.robust.location_queries import Newton
-from discreet.robust.locations import PrivateLocation
+from discreet.robust.locations import Newton, PrivateLocation
 from discreet.robust.loss_functions import Floats, Psi, Quantile
 from discreet.robust.m_estimates import read_sample
 

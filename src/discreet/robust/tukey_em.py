@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.adaptive.paid_release import NoAnswer, charge
-from discreet.adaptive.proposals import split_epsilon
-from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.adaptive.propose_test_release import ProposeTestRelease, split_epsilon
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive, positive_integer
@@ -26,7 +25,7 @@ from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.robust.coefficients import labels
+from discreet.robust.least_squares import labels
 from discreet.robust.regression_design import Design, Records
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from discreet.formatting import plain
 from discreet.mechanisms.parameters import read_confidence
 from discreet.mechanisms.release import NoiseAccuracy
 from discreet.noise.laws import Law
-from discreet.plots.curves import Floats, Read
+from discreet.plots.chart_files import Floats, Read
 from discreet.privacy import guarantee
 from discreet.privacy.curves import PrivacyCurve, deltas
 from discreet.privacy.events import Event

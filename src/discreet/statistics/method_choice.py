@@ -15,7 +15,7 @@ from discreet.exact import Number
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_share
-from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.quantile import QuantileAmong
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import ApproxDP, Composed, Event, PureDP
 from discreet.privacy.payer import Payer

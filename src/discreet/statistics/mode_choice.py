@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, final
 
-from discreet.adaptive.stable_mode import StableMode, mode_distance
+from discreet.adaptive.stability import StableMode, mode_distance
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative, positive, probability

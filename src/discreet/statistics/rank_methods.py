@@ -11,18 +11,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.adaptive.approximate_recipes import laplace
-from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
 from discreet.adaptive.order_queries import OrderQuery, median_query, quantile_query
-from discreet.adaptive.proposals import propose_median, propose_quantile
-from discreet.adaptive.propose_test_release import ProposeTestRelease
+from discreet.adaptive.propose_test_release import ProposeTestRelease, propose_median, propose_quantile
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.stability import DistanceTest
 from discreet.balls import precision
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.quantile_among import QuantileAmong
+from discreet.mechanisms.quantile import Quantile, QuantileAmong
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.relation import Relation
 from discreet.statistics.chooser_inputs import TYPICAL, WIDE, ChooserInputs, Predicted, noise_errors, of_weights

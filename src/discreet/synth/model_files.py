@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.ledger.private_files import place
 from discreet.synth.domain.domain import Domain
-from discreet.synth.domain.domain_json import domain_document, domain_restored
+from discreet.synth.domain.domain_file import domain_document, domain_restored
 from discreet.synth.domain.images import Images
 from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
 from discreet.synth.method import Document

@@ -14,9 +14,8 @@ from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.coding import CellSearch, Coder, TableRows
 from discreet.synth.domain.domain import Domain
-from discreet.synth.domain.found_cells import CellSearch
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.domain.source_tables import UnreadTable
 from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel

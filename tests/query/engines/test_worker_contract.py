@@ -22,8 +22,8 @@ from discreet.query.engine import Engine, ExactCounts, RowEngine
 from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.tables import Csv, Database, Parquet
 from discreet.query.workers import WorkerEngine
+from discreet.query.workers.messages import decoded, encoded
 from discreet.query.workers.result_blocks import ByteBlocks, read_tallied, write_tallied
-from discreet.query.workers.value_codec import decoded, encoded
 
 
 class TestWorkers(EngineContract):

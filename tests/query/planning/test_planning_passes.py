@@ -39,7 +39,7 @@ from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan import PricedQuery, Spend, plan
 from discreet.query.plan.draft import Added, TallySpec
 from discreet.query.plan.measurements import grid_of
-from discreet.query.plan.priced_query import PASSES
+from discreet.query.plan.planner import PASSES
 
 ONE = Fraction(1)
 TRUE = Apply(Operator.IS_NULL, (X,), ExpressionFacts(kind=Kind.BOOLEAN))

@@ -10,10 +10,10 @@ import pytest
 from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
 
 from discreet.balls import ball, precision
+from discreet.lab.verify import check
 from discreet.privacy.events import DiscreteLaplace
 from discreet.query.ast import Measure, Statistic
 from discreet.query.plan import PricedQuery
-from discreet.verify import check
 
 BIG = Fraction(8)
 DELTA = Fraction(1, 20)

@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query.column_types import Kind
-from discreet.query.results import AnswerColumn, Cell, ExactNumbers, ReleaseTable
+from discreet.query.release_table import AnswerColumn, Cell, ExactNumbers, ReleaseTable
 
 HUGE = 1 << 80
 

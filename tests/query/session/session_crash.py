@@ -15,7 +15,7 @@ from session_data import opened
 
 from discreet.ledger import Ledger
 from discreet.query.plan import PricedQuery
-from discreet.query.results import ReleaseTable
+from discreet.query.release_table import ReleaseTable
 from discreet.query.workers import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"

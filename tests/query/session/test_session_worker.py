@@ -29,8 +29,8 @@ import discreet as dp
 from discreet import seccomp_rules
 from discreet.query import Resources
 from discreet.query.engine import Deadline
-from discreet.query.workers import WorkerEngine, lockdown, process, result_blocks
-from discreet.query.workers.process import Worker
+from discreet.query.workers import WorkerEngine, lockdown, result_blocks, worker_engine
+from discreet.query.workers.worker_engine import Worker
 
 QUERY = "SELECT COUNT(*) AS n FROM orders"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux counts and forbids")
@@ -43,7 +43,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
     seen: list[Worker] = []
 
     def started() -> Worker:
-        seen.append(process.start_worker())
+        seen.append(worker_engine.start_worker())
         return seen[-1]
 
     monkeypatch.setattr("discreet.query.workers.worker_engine.start_worker", started)
@@ -53,7 +53,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
 @contextmanager
 def stopped_when_asked(monkeypatch: pytest.MonkeyPatch, number: int = signal.SIGSTOP) -> Iterator[None]:
     """Send a signal to each worker just after it was asked a question."""
-    send = process.send
+    send = worker_engine.send
 
     def sent(connection: Any, said: Any, **named: Any) -> None:
         send(connection, said, **named)
@@ -68,7 +68,7 @@ def stopped_when_asked(monkeypatch: pytest.MonkeyPatch, number: int = signal.SIG
         return ask(self, *given, **named)
 
     with monkeypatch.context() as patched:
-        patched.setattr(process, "send", sent)
+        patched.setattr(worker_engine, "send", sent)
         patched.setattr(Worker, "ask", noted)
         yield
 
@@ -488,16 +488,16 @@ def test_systems_that_lack_a_wall_answer_all_the_same(
     if missing == "memory files":
         monkeypatch.delattr(os, "memfd_create", raising=False)
     else:
-        script = process._SCRIPT.replace("from discreet", WITHOUT + "from discreet")
-        monkeypatch.setattr(process, "_SCRIPT", script)
-        monkeypatch.setattr(process, "_zygote", None)
+        script = worker_engine._SCRIPT.replace("from discreet", WITHOUT + "from discreet")
+        monkeypatch.setattr(worker_engine, "_SCRIPT", script)
+        monkeypatch.setattr(worker_engine, "_zygote", None)
     with opened(tmp_path, {"orders": FORMS[form](shop(), tmp_path)}) as session:
         assert abs(count(session) - 1.5 * CUSTOMERS) < 100
         assert session.sql(QUERY, epsilon=1).release()["n"]
         if missing == "kernel rules" and sys.platform == "linux":
             assert "Seccomp:\t0" in Path(f"/proc/{workers[-1].process}/status").read_text()
-    if missing == "kernel rules" and process._zygote is not None:
-        process._zygote.end()
+    if missing == "kernel rules" and worker_engine._zygote is not None:
+        worker_engine._zygote.end()
 
 
 def rss() -> int:
@@ -523,8 +523,8 @@ def test_what_needs_more_memory_than_declared_fails_and_takes_none_of_ours(worke
 
 
 def test_a_process_that_cannot_be_started_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(process, "_SCRIPT", "raise SystemExit(1)")
-    monkeypatch.setattr(process, "_zygote", None)
+    monkeypatch.setattr(worker_engine, "_SCRIPT", "raise SystemExit(1)")
+    monkeypatch.setattr(worker_engine, "_zygote", None)
     with pytest.raises(dp.Refused, match="cannot be started"):
-        process.start_worker()
+        worker_engine.start_worker()
     monkeypatch.undo()

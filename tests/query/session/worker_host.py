@@ -10,7 +10,7 @@ from pathlib import Path
 
 from session_data import opened
 
-from discreet.query.workers.process import Worker
+from discreet.query.workers.worker_engine import Worker
 
 ask = Worker.ask
 

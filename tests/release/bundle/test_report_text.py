@@ -120,7 +120,7 @@ def test_no_text_changes_the_page(published, plain, payload):
 
 
 def test_a_page_that_forgets_to_escape_is_noticed(published, plain, monkeypatch):
-    monkeypatch.setattr("discreet.release.report.table_pictures.words", str)
+    monkeypatch.setattr("discreet.release.report.release_report.words", str)
     found = Structure(report_page(speaking(published, PAYLOADS[0]), claim_of(published)))
     assert found.tags != plain.tags
 

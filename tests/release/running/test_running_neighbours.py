@@ -14,9 +14,8 @@ from discreet import noise
 from discreet.ledger.sqlite_connection import connect
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.release import RunningPlan
-from discreet.release.cumulative.daily_measurement import measured_day, read_day
-from discreet.release.cumulative.series_price import PricedRunning
-from discreet.release.cumulative.series_state import State
+from discreet.release.cumulative.advance import State
+from discreet.release.cumulative.series_price import PricedRunning, measured_day, read_day
 from discreet.release.cumulative.strategies import DayTree, Strategy, scaled_root, square_root
 
 Days = frozenset[int]
@@ -86,7 +85,7 @@ def test_what_is_told_moves_within_the_sensitivity_for_all_neighbours(
 ) -> None:
     """All sets of days of one unit, through counting and measuring as they are, with the noise left out."""
     monkeypatch.setattr(
-        "discreet.release.cumulative.daily_measurement.noise.rounded_gaussian", lambda *, size, variance: [0] * size
+        "discreet.release.cumulative.series_price.noise.rounded_gaussian", lambda *, size, variance: [0] * size
     )
     for most in range(1, days + 1):
         priced = priced_of(make(days), most)
@@ -127,7 +126,7 @@ def test_totals_have_the_variance_that_was_told(
         assert variance == priced.variance
         return [next(drawn) for _ in range(size)]
 
-    monkeypatch.setattr("discreet.release.cumulative.daily_measurement.noise.rounded_gaussian", served)
+    monkeypatch.setattr("discreet.release.cumulative.series_price.noise.rounded_gaussian", served)
     errors = []
     for _ in range(runs):
         parts = [read_day(measured_day(priced, counts[: day + 1], ""))[0] for day in range(4)]

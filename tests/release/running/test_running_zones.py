@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from running_worlds import FIRST, plan_of, running_of
 
-from discreet.release.cumulative.advance import state_of
-from discreet.release.cumulative.series_state import opened_state
+from discreet.release.cumulative.advance import opened_state, state_of
 
 ADVANCED = """
 import sys

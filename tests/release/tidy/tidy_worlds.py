@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import discreet as dp
 from discreet.privacy import PureDP
 from discreet.query import AnswerColumn, Kind, Policy, ReleaseTable
-from discreet.query.results import ExactNumbers
+from discreet.query.release_table import ExactNumbers
 from discreet.release import Allowance, Invariant, Level, Output, PublishedTable, ReleasePlan, Schedule, TablePlan
 
 Values = tuple[Hashable, ...]

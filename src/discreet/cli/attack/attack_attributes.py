@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.attacks import Attributes
+    from discreet.lab.attacks import Attributes
     from discreet.privacy import NotPrivate
 
 __all__ = ["AttributesAnswer", "add_to"]
@@ -49,9 +49,9 @@ def attributes(
     as_json: AsJson = False,
 ) -> None:
     """Ask a plain model for a secret of people, once trained with their row and once without it."""
-    from discreet.attacks import attributes_of_table
     from discreet.cli.attack.attack_support import draw, listed
     from discreet.cli.options import function_named
+    from discreet.lab.attacks import attributes_of_table
 
     own = None if synthesise is None else function_named(synthesise)
     found = attributes_of_table(table, secret=secret, known=listed(known), rows=rows, people=people, synthesise=own)

@@ -14,12 +14,12 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.attacks import FloatingPoint
+    from discreet.lab.attacks import FloatingPoint
 
 __all__ = ["FloatingPointAnswer", "add_to"]
 
 _EXAMPLE = """\
-discreet attack floating-point discreet.attacks.textbook_noise:laplace --epsilon 1 \\
+discreet attack floating-point discreet.lab.attacks.textbook_noise:laplace --epsilon 1 \\
   --law laplace --samples 10000"""
 _Noise = Annotated[str, typer.Argument(help="A function that adds noise: my_module:fn, of value or of value and size.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε that it claims for the two inputs.")]

@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.attacks import Linkage
+    from discreet.lab.attacks import Linkage
     from discreet.privacy import NotPrivate
 
 __all__ = ["LinkageAnswer", "add_to"]
@@ -45,8 +45,8 @@ def linkage(
     as_json: AsJson = False,
 ) -> None:
     """Give the records of a table their names back, by a list that knows the same about people."""
-    from discreet.attacks import linkage
     from discreet.cli.attack.attack_support import listed
+    from discreet.lab.attacks import linkage
 
     found = linkage(table, names, on=listed(on), name=name, tell=listed(tell), person=person)
     show(LinkageAnswer.of(found), as_json=as_json)

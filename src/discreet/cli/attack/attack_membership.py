@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.attacks import Attacker, Membership
+    from discreet.lab.attacks import Attacker, Membership
     from discreet.privacy import NotPrivate
 
 __all__ = ["MembershipAnswer", "add_to"]
@@ -47,9 +47,9 @@ def membership(
     as_json: AsJson = False,
 ) -> None:
     """Train models on halves of a table, plain ones or your own, and guess from what they say who was in."""
-    from discreet.attacks import membership_of_table
     from discreet.cli.attack.attack_support import draw, listed
     from discreet.cli.options import function_named
+    from discreet.lab.attacks import membership_of_table
 
     own = None if train is None else function_named(train)
     found = membership_of_table(table, label=label, columns=listed(columns), people=people, shadows=shadows, train=own)

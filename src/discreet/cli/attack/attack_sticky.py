@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.attacks import Sticky, StickyResult
+    from discreet.lab.attacks import Sticky, StickyResult
     from discreet.privacy import NotPrivate
 
 __all__ = ["MethodAnswer", "StickyAnswer", "add_to"]
@@ -47,8 +47,8 @@ def sticky(
     as_json: AsJson = False,
 ) -> None:
     """Put a table behind a model of sticky noise, and read secrets off the noise."""
-    from discreet.attacks import sticky
     from discreet.cli.attack.attack_support import draw, listed
+    from discreet.lab.attacks import sticky
 
     found = sticky(table, known=listed(known), secret=secret, value=value, victims=victims, epsilon=epsilon)
     draw(found, plot)

@@ -11,7 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import exact
 
 if TYPE_CHECKING:
-    from discreet.attacks import FloatingPoint, Success
+    from discreet.lab.attacks import FloatingPoint, Success
     from discreet.privacy import NotPrivate
 
 __all__ = ["Drawable", "Share", "draw", "listed", "tested_noise"]
@@ -45,8 +45,8 @@ def tested_noise(
     name: str, inputs: str, law: str | None, *, epsilon: str, delta: str, samples: int, scale: float
 ) -> FloatingPoint:
     """Test the last digits of a function of the user's."""
-    from discreet.attacks import floating_point
     from discreet.cli.options import function_named
+    from discreet.lab.attacks import floating_point
 
     if law not in (None, "laplace"):
         raise InvalidParameter("--law must be laplace, or be left out")

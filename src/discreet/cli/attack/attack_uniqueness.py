@@ -13,7 +13,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.attacks import SingledOut, Uniqueness
+    from discreet.lab.attacks import SingledOut, Uniqueness
     from discreet.privacy import NotPrivate
 
 __all__ = ["CombinationAnswer", "SingledOutAnswer", "UniquenessAnswer", "add_to"]
@@ -53,9 +53,9 @@ def uniqueness(
     as_json: AsJson = False,
 ) -> None:
     """Count who is alone with their values, under every combination of columns; the worst come first."""
-    from discreet.attacks import uniqueness
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.identity_attacks import calculations
+    from discreet.lab.attacks import uniqueness
 
     found = uniqueness(table, calculations(columns, calculated), size=size, person=person)
     draw(found, plot)
@@ -66,8 +66,8 @@ def singling_out(
     table: _Table, facts: _Facts, size: _Size = 4, person: _Person = None, as_json: AsJson = False
 ) -> None:
     """Find the fewest facts about one person that fit nobody else."""
-    from discreet.attacks import singling_out
     from discreet.cli.attack.identity_attacks import pairs
+    from discreet.lab.attacks import singling_out
 
     found = singling_out(table, pairs(facts, "--fact"), size=size, person=person)
     show(SingledOutAnswer.of(found), as_json=as_json)
@@ -101,7 +101,7 @@ class UniquenessAnswer:
     @classmethod
     def of(cls, found: NotPrivate[Uniqueness]) -> UniquenessAnswer:
         """Read what was found."""
-        from discreet.attacks.uniqueness_search import CROWDS
+        from discreet.lab.attacks.uniqueness_search import CROWDS
 
         result = found.value
         combinations = [

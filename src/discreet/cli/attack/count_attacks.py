@@ -15,7 +15,7 @@ from discreet.exact import exact
 from discreet.privacy import NotPrivate, Relation
 
 if TYPE_CHECKING:
-    from discreet.attacks import AveragingCurve, MarginalReconstruction, Reconstruction, Tracing, VectorRelease
+    from discreet.lab.attacks import AveragingCurve, MarginalReconstruction, Reconstruction, Tracing, VectorRelease
 
 __all__ = [
     "AveragingAnswer",
@@ -46,7 +46,7 @@ def traced(
     delta: str,
 ) -> NotPrivate[Tracing]:
     """Trace half of the rows of a table, or people who are made up."""
-    from discreet.attacks import Score, coins, genome, halves, indicators, tracing
+    from discreet.lab.attacks import Score, coins, genome, halves, indicators, tracing
 
     if score not in [one.value for one in Score]:
         raise InvalidParameter(f"--score must be one of {', '.join(one.value for one in Score)}")
@@ -65,7 +65,7 @@ def rebuilt_rows(
     table: Path, columns: Sequence[str], *, where: str, ways: int, trials: int | None, epsilon: str | None, delta: str
 ) -> NotPrivate[MarginalReconstruction]:
     """Rebuild the rows of a block from all its small tables."""
-    from discreet.attacks import block_of, marginal_reconstruction
+    from discreet.lab.attacks import block_of, marginal_reconstruction
 
     block = block_of(table, listed(columns), ways=ways, where=where)
     plan = block.marginals
@@ -77,7 +77,7 @@ def rebuilt_secrets(
     people: int, queries: int, *, noise: str | None, epsilon: str | None, delta: str
 ) -> NotPrivate[Reconstruction]:
     """Rebuild made-up secrets from counts of random subsets."""
-    from discreet.attacks import coins, reconstruction
+    from discreet.lab.attacks import coins, reconstruction
     from discreet.mechanisms import VectorGaussian
 
     if noise is not None and epsilon is not None:
@@ -95,7 +95,7 @@ def rebuilt_secrets(
 
 def averaged(noise: str, times: str, *, epsilon: str, delta: str) -> AveragingCurve:
     """Return how soon the average of fresh answers tells a secret."""
-    from discreet.attacks import averaging_curve
+    from discreet.lab.attacks import averaging_curve
     from discreet.mechanisms import Gaussian, Laplace, RandomizedResponse
     from discreet.privacy import gaussian_sigma
 
@@ -117,7 +117,7 @@ def averaged(noise: str, times: str, *, epsilon: str, delta: str) -> AveragingCu
 
 
 def _private(cells: int, change: int, epsilon: str | None, delta: str, relation: Relation) -> VectorRelease | None:
-    from discreet.attacks import gaussian_counts
+    from discreet.lab.attacks import gaussian_counts
 
     if epsilon is None:
         return None

@@ -11,7 +11,7 @@ from discreet.cli.attack.attack_support import listed
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from discreet.attacks import Differencing, ItemCounts, Scoreboard
+    from discreet.lab.attacks import Differencing, ItemCounts, Scoreboard
     from discreet.privacy import NotPrivate
 
 __all__ = ["Diary", "calculations", "differenced", "numbers", "pairs", "scored"]
@@ -69,7 +69,7 @@ def differenced(
     delta: str,
 ) -> NotPrivate[Differencing]:
     """Subtract exact tables, or private ones of the same groups, in which nothing needs to be hidden."""
-    from discreet import attacks
+    from discreet.lab import attacks
 
     def tables(hide: int) -> list[attacks.CountTable]:
         names = ["all rows", *conditions[1:]]
@@ -89,7 +89,7 @@ def scored(
     diary: Diary, known: Sequence[int], days: Sequence[int], *, false_facts: int, targets: int, epsilon: str | None
 ) -> tuple[NotPrivate[Scoreboard], NotPrivate[ItemCounts] | None]:
     """Look for people in a table of entries and, at an epsilon, in private counts of its items."""
-    from discreet.attacks import item_counts, scoreboard
+    from discreet.lab.attacks import item_counts, scoreboard
 
     found = scoreboard(
         diary.table,

@@ -15,8 +15,8 @@ __all__ = ["add_to"]
 
 _SELF = "discreet audit self --only Laplace --out self-audit.html"
 _MECHANISM = """\
-discreet audit mechanism discreet.audit.example_mechanisms:noisy_count \\
-  --pairs discreet.audit.example_mechanisms:pairs --epsilon 1 --runs 4000"""
+discreet audit mechanism discreet.lab.audit.example_mechanisms:noisy_count \\
+  --pairs discreet.lab.audit.example_mechanisms:pairs --epsilon 1 --runs 4000"""
 _Name = Annotated[str, typer.Argument(help="A function that takes a data set: module:function.", metavar="FUNCTION")]
 _Pairs = Annotated[str, typer.Option("--pairs", help="A function that returns pairs of neighbours: module:function.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε that it claims.", metavar="NUMBER")]

@@ -25,7 +25,7 @@ def shell(
 ) -> None:
     r"""Ask one question after the other; \help lists what else can be said. --max-epsilon is for the whole sitting."""
     from discreet.cli.policies import asker, open_session
-    from discreet.cli.shell.repl import sit
+    from discreet.cli.repl import sit
 
     with open_session(policy, principal=principal, project=project) as session:
         code = sit(session, epsilon, delta, principal=asker(principal), max_epsilon=max_epsilon, at_delta=at_delta)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.learn.convex.calibration import Calibration, delta_bound
-from discreet.learn.convex.noisy_derivatives import LogisticCurvature, LogisticScores
-from discreet.learn.convex.objective_perturbation import ObjectivePerturbation
+from discreet.learn.convex.logistic_gradient import LogisticCurvature, LogisticScores
+from discreet.learn.convex.objective_perturbation import Calibration, ObjectivePerturbation, delta_bound
 
 __all__ = ["Calibration", "LogisticCurvature", "LogisticScores", "ObjectivePerturbation", "delta_bound"]

@@ -37,7 +37,7 @@ _HOMES = {
     "PrivateSearch": "search",
     "Ridge": "linear",
     "RobustRegressor": "linear",
-    "RowFunction": "row_function",
+    "RowFunction": "pipeline_guard",
     "StandardScaler": "scalers",
 }
 

@@ -20,7 +20,7 @@ from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.mechanisms.parameters import read_confidence
 from discreet.mechanisms.release import NoInterval, Release
-from discreet.robust.coefficients import DROWNED
+from discreet.robust.least_squares import DROWNED
 from discreet.robust.regression_design import Design, RegressionColumns
 
 __all__ = ["Coefficients", "LinearModel", "Summary", "SummaryRow", "read_method", "records"]

@@ -48,7 +48,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     `inference=False`.
 
     Guarantee   (epsilon, delta), for everything that is measured together.
-    Theorem     See `discreet.learn.convex.calibration`, and `Curvature` and `Scores` for "newton".
+    Theorem     See `discreet.learn.convex.objective_perturbation`, and `Curvature` and `Scores` for "newton".
     Utility     noise of about 1 / mu on the gradient in units of the longest row; mu is about epsilon / 4.
     """
 

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.learn.convex.calibration import Calibration
-from discreet.learn.convex.logistic_gradient import RADIUS
-from discreet.learn.convex.noisy_derivatives import LogisticCurvature, LogisticScores
-from discreet.learn.convex.objective_perturbation import ObjectivePerturbation
+from discreet.learn.convex.logistic_gradient import RADIUS, LogisticCurvature, LogisticScores
+from discreet.learn.convex.objective_perturbation import Calibration, ObjectivePerturbation
 from discreet.learn.sklearn.bounds import FeatureFrame
 from discreet.learn.sklearn.moments import ClassMoments, ClassSums
 from discreet.mechanisms.additive_noise import GaussianNoise

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import discreet.learn.needs_torch  # noqa: F401 - says what to install, if that is missing
 from discreet.learn.torch.export import WeightsPromise, load_weights
-from discreet.learn.torch.noisy_step import Box, L2Ball
-from discreet.learn.torch.optimizers import DPAdamBC
+from discreet.learn.torch.noisy_step import Box, DPAdamBC, L2Ball
 from discreet.learn.torch.poisoning import PoisonEffect, PoisoningReport, poisoning_check
 from discreet.learn.torch.private_training import make_private, make_private_stream
 from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport

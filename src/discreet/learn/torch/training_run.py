@@ -23,8 +23,7 @@ from discreet.learn.torch.layers.row_separation_probe import Probed
 from discreet.learn.torch.noisy_step import NoisyStep
 from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport, progress_line
 from discreet.learn.torch.row_losses import RowLosses, as_pair, check_losses, failing_alike
-from discreet.learn.torch.run_guard import Guard
-from discreet.learn.torch.run_state import RunState, earlier_runs, remember_steps
+from discreet.learn.torch.run_guard import Guard, RunState, earlier_runs, remember_steps
 from discreet.learn.torch.secret_chance import renew_torch_generator
 from discreet.learn.training import RunSampler
 from discreet.privacy import epsilon

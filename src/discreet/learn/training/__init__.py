@@ -5,10 +5,16 @@ from __future__ import annotations
 from discreet.learn.training.adaptive_clip import FollowedClip
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
 from discreet.learn.training.prefetched_noise import NoiseAhead
-from discreet.learn.training.run_protocols import RunNoise, RunPlan, RunSampler
-from discreet.learn.training.sampling import NOBODY, PhysicalBatch, PoissonSampler, Stream
-from discreet.learn.training.stream_plan import StreamPlan, plan_stream
-from discreet.learn.training.training_plan import TrainingPlan, grid_for, plan_training
+from discreet.learn.training.sampling import (
+    NOBODY,
+    PhysicalBatch,
+    PoissonSampler,
+    RunNoise,
+    RunPlan,
+    RunSampler,
+    Stream,
+)
+from discreet.learn.training.training_plan import StreamPlan, TrainingPlan, grid_for, plan_stream, plan_training
 
 __all__ = [
     "NOBODY",

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, final
+from fractions import Fraction
+from typing import NamedTuple, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import integer
-from discreet.learn.training.stream_plan import StreamPlan, Unbanding
-from discreet.learn.training.training_plan import TrainingPlan
+from discreet.exact import Number, integer
+from discreet.learn.training.clip_rules import Clip
+from discreet.learn.training.training_plan import StreamPlan, TrainingPlan, Unbanding
+from discreet.privacy import Event
 
-__all__ = ["NOBODY", "PhysicalBatch", "PoissonSampler", "Stream"]
+__all__ = ["NOBODY", "PhysicalBatch", "PoissonSampler", "RunNoise", "RunPlan", "RunSampler", "Stream"]
 
 Integers: TypeAlias = NDArray[np.int64]
 NOBODY = -1  # The index in a slot that holds no record.
@@ -108,3 +110,65 @@ class Stream:
             raise InvalidParameter("the data set has more records than sums of 64 bits hold exactly: split it")
         if self._places is not None and len(self._places) != count:
             raise Refused("the data set of a stream may not grow or shrink while it is trained on")
+
+
+# --- run_protocols: What a run is made of, whoever takes part in its steps and however their noise hangs together. ---
+
+
+class RunPlan(Protocol):
+    """All public numbers of a run, and what it spends: a `TrainingPlan` or a `StreamPlan`."""
+
+    @property
+    def steps(self) -> int: ...
+
+    @property
+    def clip(self) -> Clip: ...
+
+    @property
+    def divisor(self) -> Fraction: ...
+
+    @property
+    def delta(self) -> Fraction: ...
+
+    @property
+    def parameters(self) -> int: ...
+
+    @property
+    def physical_batch(self) -> int: ...
+
+    @property
+    def grid(self) -> Fraction: ...
+
+    @property
+    def sensitivity(self) -> Fraction: ...
+
+    @property
+    def deviation(self) -> float: ...
+
+    @property
+    def event(self) -> Event: ...
+
+    def after(self, steps: int, /) -> Event: ...
+
+    def epsilon(self, delta: Number, /) -> float: ...
+
+    def describe(self) -> str: ...
+
+    def to_json(self) -> str: ...
+
+
+class RunSampler(Protocol):
+    """Says who takes part in the next step."""
+
+    def draw(self, count: int, /) -> list[PhysicalBatch]:
+        """Draw from `count` records, a private number."""
+
+
+class RunNoise(Protocol):
+    """Makes a private sum public."""
+
+    def released(self, total: NDArray[np.int64], /) -> NDArray[np.float64]:
+        """Return the sum of one step with its noise, in grid steps."""
+
+    def close(self) -> None:
+        """End the run."""

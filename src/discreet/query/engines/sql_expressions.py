@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.query.arrow_types import arrow_type
 from discreet.query.ast import Apply, Case, Expression, Field, Literal, Operator
-from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.column_types import ExpressionFacts, Kind, arrow_type
 from discreet.query.engines.sql_functions import CASTS, NUMBERS, TEXTS, TIMES
 from discreet.query.engines.sql_writer import SQL_TYPES, Rule, WriteAs, Writer, day, moment, real
 from discreet.query.policy import time_number

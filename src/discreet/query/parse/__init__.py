@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from discreet.query.parse.privacy_options import PrivacyOptions
-from discreet.query.parse.reader import Reading, read
+from discreet.query.parse.select import Reading, read
 
 __all__ = ["PrivacyOptions", "Reading", "read"]

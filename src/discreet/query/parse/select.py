@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import (
@@ -33,7 +33,8 @@ from discreet.query.ast import (
     unit_of,
     walk,
 )
-from discreet.query.column_types import Kind
+from discreet.query.catalogue import Catalogue
+from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.parse.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
 from discreet.query.parse.expression_reader import read_condition, read_expression
@@ -50,14 +51,16 @@ from discreet.query.parse.outer_select import (
     read_limit,
 )
 from discreet.query.parse.per_unit import unit_total
-from discreet.query.parse.scopes import Context, Scope, ScopeColumn
+from discreet.query.parse.privacy_options import PrivacyOptions
+from discreet.query.parse.refusals import Script
+from discreet.query.parse.scopes import Context, Scope, ScopeColumn, new_context
 from discreet.query.parse.subqueries import SELECT_SLOTS, Item, items_of, with_queries
-from discreet.query.parse.tokens import Bounds, Per
+from discreet.query.parse.tokens import Bounds, Per, lift, parse, tokenize
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["PerGroup", "keys_with_domains", "measure_of", "prune", "read_question"]
+__all__ = ["PerGroup", "Reading", "keys_with_domains", "measure_of", "prune", "read", "read_question"]
 
 # --- measures: Measures: an aggregate with all that its noise depends on, or a refusal that says what is missing. ---
 
@@ -500,3 +503,81 @@ def _pruned_union(source: UnionAll, needed: frozenset[str]) -> UnionAll:
         unit = side.unit if side.unit in kept else None
         sides.append(Project(_pruned(side.source, inner), named, unit))
     return replace(source, sources=tuple(sides), columns=tuple(source.columns[place] for place in places))
+
+
+# --- reader: Read a query: text in, a question out, or a refusal that says where, why and what to do. ---
+
+
+_DEEPEST = 100  # Nodes below each other. What follows walks the tree by recursion, also where the charge is made.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A question, and what BigQuery's clause asks for beside it."""
+
+    question: Query
+    options: PrivacyOptions
+
+
+def _check_bounds(context: Context) -> None:
+    """Refuse bounds that no aggregate has taken: whoever wrote them counts on them."""
+    left = sorted(set(context.bounds) - context.placed)
+    if left:
+        raise context.script.refuse(
+            left[0],
+            "bounds stand inside an aggregate",
+            reason="they say how much one unit can change it",
+            way_out="for example SUM(x, contribution_bounds_per_group => (0, 100))",
+        )
+
+
+def read(sql: str, catalogue: Catalogue, *, keys: Mapping[str, Sequence[Hashable]] | None = None) -> Reading:
+    """Read one SELECT. `keys` lists public values of keys, by the name of an output or a column."""
+    if not isinstance(sql, str):
+        raise InvalidParameter("a query is a text")
+    script = Script(sql)
+    lifted = lift(script, tokenize(script), catalogue.unit)
+    context = new_context(script, catalogue, lifted.bounds)
+    try:
+        question = read_question(context, parse(script, lifted), keys or {})
+        _check_bounds(context)
+    except Refused as refused:
+        raise script.point(refused, None) from None
+    except RecursionError:
+        raise _too_deep(script) from None
+    if _depth(question) > _DEEPEST:
+        raise _too_deep(script)
+    return Reading(question=question, options=lifted.options or PrivacyOptions())
+
+
+def _too_deep(script: Script) -> Refused:
+    return script.refuse(
+        None,
+        "this query nests too deep",
+        reason="it costs time before anything is paid",
+        way_out="split it, compute parts of a long chain in a sub-query, or put long lists into a public table",
+    )
+
+
+def _depth(question: Query) -> int:
+    """Return how many nodes stand below each other, without recursion."""
+    seen: dict[int, int] = {}
+    left: list[tuple[Any, int]] = [(question, 0)]
+    while left:
+        value, depth = left.pop()
+        if is_dataclass(value):
+            if seen.get(id(value), 0) > depth or depth > _DEEPEST:
+                continue
+            seen[id(value)] = depth + 1
+            left += [(part, depth + 1) for part in _parts(value)]
+        elif isinstance(value, tuple):
+            left += [(part, depth) for part in value]
+    return max(seen.values())
+
+
+def _parts(node: Any) -> list[Any]:
+    """List what may have nodes below it, and not what is known of a node: long lists of values."""
+    if isinstance(node, Key):
+        return [node.expression]
+    return [part for field in fields(node) if not isinstance(part := getattr(node, field.name), ExpressionFacts)]

@@ -22,7 +22,7 @@ from discreet.query.plan.choices import counted_beside, reason
 from discreet.query.plan.draft import Added, Averaged, CountTerm, Picked, PlanDraft, SpreadTerm
 from discreet.query.plan.measurements import plain_value, reach_of
 from discreet.query.plan.noise_plan import NumberNoise
-from discreet.query.results.columns import AnswerColumn, ExactNumbers, Values, compact, wide
+from discreet.query.release_table import AnswerColumn, ExactNumbers, Values, compact, wide
 
 __all__ = [
     "Pair",

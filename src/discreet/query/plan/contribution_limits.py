@@ -2,17 +2,342 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from math import prod
+from typing import final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive_integer
-from discreet.query.ast import Field, Filter, Join, Key, PerUnit, Project, Source, Table, UnionAll, is_private, unit_of
+from discreet.query.ast import (
+    Apply,
+    Case,
+    Expression,
+    Field,
+    Filter,
+    Join,
+    Key,
+    Literal,
+    Operator,
+    PerUnit,
+    Project,
+    Query,
+    Source,
+    Statistic,
+    Table,
+    UnionAll,
+    UnitStatistic,
+    is_private,
+    unit_of,
+)
 from discreet.query.catalogue import Catalogue
+from discreet.query.column_types import LONGEST_TEXT, Kind
 from discreet.query.plan.draft import PlanDraft
-from discreet.query.plan.row_cost import check_copies, check_work, matches_once, one_row_per_unit
 
-__all__ = ["MOST_GROUPS", "bound_contributions"]
+__all__ = [
+    "MOST_COPIES",
+    "MOST_GROUPS",
+    "MOST_WORK",
+    "ROWS_OF_A_UNIT",
+    "bound_contributions",
+    "check_copies",
+    "check_work",
+    "copies",
+    "matches_once",
+    "one_row_per_unit",
+]
+
+# --- row_cost ---
+# How much work one private row can make, by public facts only: copies through joins, texts, and the tree.
+
+
+# --- copies: How many rows one private row can become by joins. ---
+#
+# A question that makes millions of copies of one person's row, and none if the person is not there, would run out of
+# time or memory by that person alone: its failure would tell. Sizes of public tables are public, so such a question is
+# refused before anything is paid or read. How many rows a person has is not: where private tables are joined, a person
+# is taken to have up to a hundred in each.
+
+
+MOST_COPIES = 1_000_000
+ROWS_OF_A_UNIT = 100  # In each private table that is joined to another.
+
+
+def check_copies(source: Source, catalogue: Catalogue) -> None:
+    """Refuse joins that could make too many rows of one."""
+    made = copies(source, catalogue)
+    if made > MOST_COPIES:
+        raise Refused(
+            f"these joins could make {made:,} rows of one, more than {MOST_COPIES:,}",
+            reason="a question that takes long for one person's rows only would tell whether they are there",
+            way_out="join public tables on columns that have no duplicates, fewer of them, or smaller ones; of private "
+            "tables, join those with one row for each unit: GROUP BY the unit in a sub-query",
+        )
+
+
+def matches_once(join: Join, catalogue: Catalogue) -> bool:
+    """Whether the right side is a public table and the pairs name a set of its columns without duplicates."""
+    if not isinstance(join.right, Table) or join.right.private:
+        return False
+    table = catalogue.tables.get(join.right.table)
+    names = {column.field.name: column.column for column in join.right.columns}
+    paired = {names[right.name] for _, right in join.pairs if isinstance(right, Field) and right.name in names}
+    return table is not None and any(key <= paired for key in table.unique)
+
+
+def one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
+    """Whether a unit surely has one row at most."""
+    match source:
+        case PerUnit():
+            return not source.keys
+        case Filter() | Project():
+            return one_row_per_unit(source.source, catalogue)
+        case Join() if is_private(source.right):
+            # One of the pairs equates the units, so that a unit's row meets one row at most.
+            return one_row_per_unit(source.left, catalogue) and one_row_per_unit(source.right, catalogue)
+        case Join():
+            return one_row_per_unit(source.left, catalogue) and matches_once(source, catalogue)
+        case Table() | UnionAll():
+            return False
+
+
+def copies(source: Source, catalogue: Catalogue) -> int:
+    """Return at most how many rows one private row becomes."""
+    match source:
+        case Table():
+            return 1
+        case Filter() | Project() | PerUnit():
+            return copies(source.source, catalogue)
+        case UnionAll():
+            return sum(copies(part, catalogue) for part in source.sources)
+        case Join() if is_private(source.right):
+            sides = (source.left, source.right)
+            others = 1 if any(one_row_per_unit(side, catalogue) for side in sides) else ROWS_OF_A_UNIT
+            return others * prod(copies(side, catalogue) for side in sides)
+        case Join():
+            matches = 1 if matches_once(source, catalogue) else _public_rows(source.right, catalogue)
+            return copies(source.left, catalogue) * max(1, matches)
+
+
+def _public_rows(source: Source, catalogue: Catalogue) -> int:
+    """Return at most how many rows a public source has."""
+    match source:
+        case Table():
+            table = catalogue.tables.get(source.table)
+            return 1 if table is None else table.rows
+        case Filter() | Project() | PerUnit():
+            return _public_rows(source.source, catalogue)
+        case UnionAll():
+            return sum(_public_rows(part, catalogue) for part in source.sources)
+        case Join():
+            return prod(_public_rows(side, catalogue) for side in (source.left, source.right))
+
+
+# --- row_work ---
+# How much work one private row can make, by public facts only: the tree, its constants and the sizes of public tables.
+#
+# A failure that one person's row decides tells whether the row is there, at any price. So a query is refused before it
+# is
+# paid unless one row more costs little, whatever is in it: then it fails, if it fails, for everybody's rows together.
+#
+# Work is counted in characters. A node that makes a text costs as many as the text can have, a pattern with _ as many
+# as
+# the text has for each of its own, any other node one, a row itself a hundred; all of it once for each copy of the row
+# that joins make. What a hash table keeps (keys that nobody listed, distinct texts) is counted again.
+
+
+MOST_WORK = 30_000_000  # characters
+_ROW = 100
+_NUMBER = 40  # characters of a number or a time that is written as a text
+_O = Operator
+_PATTERNS = (_O.LIKE, _O.LIKE_ANY_CASE)
+_COMPARISONS = (
+    _O.EQUAL,
+    _O.NOT_EQUAL,
+    _O.LESS,
+    _O.LESS_OR_EQUAL,
+    _O.GREATER,
+    _O.GREATER_OR_EQUAL,
+    _O.IN,
+    _O.IS_NULL,
+)
+
+
+def check_work(question: Query, catalogue: Catalogue) -> None:
+    """Refuse a query of which one row could make too much work; say which part makes most of it."""
+    parts = list(_parts(question, catalogue))
+    if sum(part.work for part in parts) <= MOST_WORK:
+        return
+    worst = max(parts, key=lambda part: part.work)
+    raise Refused(
+        f"one row could make {sum(part.work for part in parts):,} characters of work here, more than {MOST_WORK:,}; "
+        f"most of it is in {worst.name}: {worst.each:,} characters for each of {worst.copies:,} rows",
+        reason="a query that takes much time or memory for one person's row only would tell whether it is there",
+        way_out="take the start of a text before you do anything with it, as in LEFT(x, 100), do less to it, or join "
+        "public tables on columns that have no duplicates",
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A clause: what it costs for each row that gets there, and how many of these one row can become."""
+
+    name: str
+    each: int
+    copies: int
+
+    @property
+    def work(self) -> int:
+        return self.each * self.copies
+
+
+def _parts(question: Query, catalogue: Catalogue) -> Iterator[_Part]:
+    texts = _Texts()
+    yield from _source_parts(question.source, catalogue, texts)
+    made = copies(question.source, catalogue)
+    yield _Part("the rows themselves", _ROW, made)
+    for key in question.keys:
+        kept = texts.length(key.expression) if key.domain is None else 0
+        yield _Part(f"group key {key.name}", texts.work(key.expression) + kept, made)
+    for place, measure in enumerate(question.measures, 1):
+        if measure.argument is not None:
+            kept = texts.length(measure.argument) if measure.statistic is Statistic.DISTINCT else 0
+            yield _Part(f"aggregate {place} ({measure.statistic.value})", texts.work(measure.argument) + kept, made)
+
+
+def _source_parts(source: Source, catalogue: Catalogue, texts: _Texts) -> Iterator[_Part]:
+    """List the clauses of a source. Those of public tables are there, too, as if for one row: they count for little."""
+    match source:
+        case Table():
+            texts.stored(source)
+            yield _Part(f"columns of {source.table}", len(source.columns), 1)
+        case Filter():
+            yield from _source_parts(source.source, catalogue, texts)
+            yield _Part("a condition", texts.work(source.condition), copies(source.source, catalogue))
+        case Project():
+            yield from _source_parts(source.source, catalogue, texts)
+            each = sum(texts.name(one.field, one.expression) for one in source.columns)
+            yield _Part("computed columns", each, copies(source.source, catalogue))
+        case Join():
+            for side, other in ((source.left, 0), (source.right, 1)):
+                yield from _source_parts(side, catalogue, texts)
+                each = sum(texts.work(pair[other]) for pair in source.pairs)
+                yield _Part("join columns", each, copies(side, catalogue))
+        case PerUnit():
+            yield from _source_parts(source.source, catalogue, texts)
+            each = sum(texts.name(one.field, one.expression) + texts.length(one.expression) for one in source.keys)
+            for total in source.totals:
+                kept = total.statistic is UnitStatistic.DISTINCT and total.argument is not None
+                each += texts.work(total.argument) if total.argument is not None else 1
+                each += texts.length(total.argument) if kept and total.argument is not None else 0
+            yield _Part("a sub-query per unit", each, copies(source.source, catalogue))
+        case UnionAll():
+            for part in source.sources:
+                yield from _source_parts(part, catalogue, texts)
+            yield _Part("a union", len(source.columns), copies(source, catalogue))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Lengths of texts and work of trees; a node that occurs again costs again, and is looked at once."""
+
+    fields: dict[str, int] = field(default_factory=dict)  # of computed texts, by name
+    known: dict[int, tuple[Expression, int, int]] = field(default_factory=dict)  # by identity: length, work
+
+    def stored(self, table: Table) -> None:
+        """Remember how long the texts of a public table are; of a private one nobody knows, whatever is declared."""
+        for column in () if table.private else table.columns:
+            members = column.field.facts.members
+            if column.field.facts.kind is Kind.TEXT and members is not None:
+                self.fields[column.field.name] = max((len(str(member)) for member in members), default=0)
+
+    def name(self, made: Field, expression: Expression) -> int:
+        """Remember how long a computed column is, and return what it costs."""
+        length, work = self._of(expression)
+        self.fields[made.name] = length
+        return work
+
+    def length(self, expression: Expression) -> int:
+        """Return how many characters a text can have; 0 for anything else."""
+        return self._of(expression)[0]
+
+    def work(self, expression: Expression) -> int:
+        return self._of(expression)[1]
+
+    def _of(self, expression: Expression) -> tuple[int, int]:
+        waiting = [expression]
+        while waiting:
+            current = waiting[-1]
+            missing = [part for part in _below(current) if id(part) not in self.known]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if id(current) not in self.known:
+                length = min(LONGEST_TEXT, self._length(current)) if current.facts.kind is Kind.TEXT else 0
+                work = self._own(current, length) + sum(self.known[id(part)][2] for part in _below(current))
+                self.known[id(current)] = current, length, work
+        _, length, work = self.known[id(expression)]
+        return length, work
+
+    def _length(self, text: Expression) -> int:
+        match text:
+            case Field():
+                return self.fields.get(text.name, LONGEST_TEXT)
+            case Literal():
+                return len(str(text.value))
+            case Case():
+                return max(self.known[id(value)][1] for value in (*(one for _, one in text.branches), text.otherwise))
+        lengths = [self.known[id(argument)][1] for argument in text.arguments]
+        match text.operator:
+            case _O.CONCAT:
+                return sum(lengths)
+            case _O.SUBSTRING:
+                return min(lengths[0], _literal(text.arguments[2]))
+            case _O.REPLACE:
+                return lengths[0] * max(1, lengths[2])
+            case _O.TO_TEXT:
+                return _NUMBER
+        return max(lengths, default=LONGEST_TEXT)
+
+    def _own(self, node: Expression, length: int) -> int:
+        """Return what a node costs by itself: the texts that it makes or looks through."""
+        if not isinstance(node, Apply):
+            return 1 + (length if isinstance(node, Case) else 0)
+        lengths = [self.known[id(argument)][1] for argument in node.arguments]
+        if node.operator is _O.SUBSTRING:  # It looks no further than where it ends.
+            return 1 + min(lengths[0], _literal(node.arguments[1]) + _literal(node.arguments[2])) + length
+        if node.operator in _PATTERNS:
+            # Without _ the parts of a pattern are looked for one after the other; with it they are tried everywhere.
+            return lengths[0] * (1 + lengths[1] if _has_blank(node.arguments[1]) else 2)
+        if node.operator in _COMPARISONS:
+            return 1 + sum(lengths) - max(lengths)  # No text is made, and the shorter one ends a comparison.
+        if node.operator is _O.CONCAT:
+            return sum(lengths) + 2 * length * len(lengths)  # Every step makes a text, and cuts it.
+        if node.operator is _O.REPLACE:
+            return lengths[0] * max(1, lengths[2]) + length
+        return 1 + length + sum(lengths)
+
+
+def _has_blank(pattern: Expression) -> bool:
+    return not isinstance(pattern, Literal) or "_" in str(pattern.value)
+
+
+def _literal(expression: Expression) -> int:
+    is_whole = isinstance(expression, Literal) and isinstance(expression.value, int)
+    return max(0, int(expression.value)) if is_whole else LONGEST_TEXT  # type: ignore[union-attr, arg-type]
+
+
+def _below(node: Expression) -> tuple[Expression, ...]:
+    match node:
+        case Apply():
+            return node.arguments
+        case Case():
+            return (*(part for branch in node.branches for part in branch), node.otherwise)
+    return ()
+
 
 MOST_GROUPS = 1_000_000
 

@@ -28,7 +28,7 @@ from discreet.query.plan.draft import (
     TallySpec,
 )
 from discreet.query.plan.measurements import plain_value
-from discreet.query.plan.postprocessing import measures_in
+from discreet.query.plan.output_columns import measures_in
 
 __all__ = ["Explanation", "explain", "notes"]
 

@@ -152,9 +152,8 @@ class Executor:
 # The least that a question costs. Below it an answer tells nothing, and only its failure could tell anything.
 #
 # A failure after the charge is one constant error, but that it came is a bit, and which rows it depends on is limited
-# by
-# what one row can cost (`plan/row_cost.py`), not excluded. So a question may not be almost free: at the least price
-# a count has noise of 100,000 rows and more, and a budget of epsilon = 1 holds 100,000 such questions, no more.
+# by what one row can cost (`plan/contribution_limits.py`), not excluded. So a question may not be almost free: at the
+# least price a count has noise of 100,000 rows and more, and a budget of epsilon = 1 holds 100,000 such questions.
 
 
 LEAST_EPSILON = Fraction(1, 10**5)

@@ -15,7 +15,7 @@ from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.query.plan import Explanation
-from discreet.query.results import ReleaseTable
+from discreet.query.release_table import ReleaseTable
 from discreet.query.session.executor import Executor
 from discreet.query.session.requests import BatchRequest, Request
 

@@ -13,7 +13,7 @@ from discreet.exact import Number, exact, integer
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.column_types import Kind
 from discreet.query.policy import Bound, Declared, between, categories
-from discreet.query.results import ReleaseTable
+from discreet.query.release_table import ReleaseTable
 from discreet.query.session.builder import name, word
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.requests import Offer

@@ -19,7 +19,7 @@ from discreet.query.plan import PricedQuery, joint_event
 from discreet.query.plan.fingerprint import fingerprint
 from discreet.query.plan.spend import Spend
 from discreet.query.policy import Declared
-from discreet.query.results import ReleaseTable
+from discreet.query.release_table import ReleaseTable
 
 __all__ = ["BatchRequest", "ChargedRequest", "Expectation", "Keys", "Offer", "Request", "listed_keys"]
 

@@ -5,11 +5,42 @@ from __future__ import annotations
 import json
 import select
 import socket
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from typing import Any, TypeAlias, final
 
-__all__ = ["Block", "Message", "readable", "receive", "send"]
+import numpy as np
+
+from discreet.errors import InvalidParameter
+from discreet.mechanisms.grid import Grid
+from discreet.query.ast import (
+    Apply,
+    Case,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    Literal,
+    Named,
+    Operator,
+    PerUnit,
+    Project,
+    Table,
+    TableColumn,
+    UnionAll,
+    UnitStatistic,
+    UnitTotal,
+)
+from discreet.query.catalogue import CatalogueColumn
+from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.engine import Stage, StageColumn, StageKey, Wants
+from discreet.query.engines.tables import Csv, Database, Parquet
+
+__all__ = ["Block", "Message", "Nodes", "decoded", "encoded", "readable", "receive", "send"]
 
 Block: TypeAlias = "bytes | bytearray | memoryview"
 Wait: TypeAlias = Callable[[], None]  # returns once there is something to read, or raises
@@ -89,3 +120,115 @@ def readable(connection: socket.socket, seconds: float) -> bool:
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     return bool(poll.poll(max(0.0, 1000 * seconds)))
+
+
+# --- value_codec: A closed set of values as text: what a question may consist of, and nothing that could be run. ---
+#
+# A value becomes a list of nodes, each a name and its parts. A part is a plain value, or the place of an earlier node
+# in
+# a list of one. What occurs in many places, such as the members of a column, is written once.
+
+
+Nodes: TypeAlias = list[list[Any]]
+
+_RECORDS: Mapping[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        *(Stage, StageColumn, StageKey, Wants, Grid),
+        *(Apply, Case, Field, Literal, ExpressionFacts, CatalogueColumn),
+        *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitTotal),
+        *(Csv, Database, Parquet),
+    )
+}
+_CHOICES: Mapping[str, type[Enum]] = {kind.__name__: kind for kind in (Kind, Operator, JoinKind, UnitStatistic)}
+_LARGEST = 1 << 62  # Of a whole number that is written as it is.
+_READ: Mapping[str, Callable[..., Any]] = {
+    "tuple": lambda *parts: parts,
+    "same": lambda part: part,
+    "set": lambda *parts: frozenset(parts),
+    "integer": lambda digits: int(digits, 16),
+    "fraction": lambda over, under: Fraction(int(over, 16), int(under, 16)),
+    "decimal": Decimal,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+}
+
+
+def encoded(value: Any) -> Nodes:
+    """Write a value as nodes; the last one is the value itself."""
+    writing = _Writing()
+    writing.node("tuple", (writing.part(value),))
+    return writing.nodes
+
+
+def decoded(nodes: Nodes) -> Any:
+    """Read what `encoded` wrote. Anything else is an error, and nothing of it is run."""
+    values: list[Any] = []
+    for name, *parts in nodes:
+        values.append(_made(name, [values[part[0]] if isinstance(part, list) else part for part in parts]))
+    (value,) = values[-1]
+    return value
+
+
+def _made(name: str, parts: list[Any]) -> Any:
+    if name in _RECORDS:
+        kind = _RECORDS[name]
+        return kind(**dict(zip(_names(kind), parts, strict=True)))
+    return _CHOICES[name](*parts) if name in _CHOICES else _READ[name](*parts)
+
+
+def _names(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind) if field.init]
+
+
+@final
+class _Writing:
+    """Nodes so far, and where a value that was met before is among them."""
+
+    __slots__ = ("_met", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: Nodes = []
+        self._met: dict[int, int] = {}  # By identity: whatever is written stays alive meanwhile.
+
+    def node(self, name: str, parts: tuple[Any, ...]) -> list[int]:
+        self.nodes.append([name, *parts])
+        return [len(self.nodes) - 1]
+
+    def part(self, value: Any) -> Any:
+        """Return a plain value, or the place of its node."""
+        if value is None or type(value) in (bool, str, float):
+            return value
+        if type(value) is int:
+            return value if abs(value) < _LARGEST else self.node("integer", (hex(value),))
+        if id(value) not in self._met:
+            (self._met[id(value)],) = self._new(value)
+        return [self._met[id(value)]]
+
+    def _new(self, value: Any) -> list[int]:
+        name = type(value).__name__
+        if _RECORDS.get(name) is type(value):
+            return self.node(name, tuple(self.part(getattr(value, field)) for field in _names(type(value))))
+        if _CHOICES.get(name) is type(value):
+            return self.node(name, (value.value,))
+        if isinstance(value, (tuple, frozenset)):
+            return self.node("tuple" if isinstance(value, tuple) else "set", tuple(map(self.part, value)))
+        if isinstance(value, Fraction):
+            return self.node("fraction", (hex(value.numerator), hex(value.denominator)))
+        if isinstance(value, Decimal):
+            return self.node("decimal", (str(value),))
+        return self._member(value)
+
+    def _member(self, value: Any) -> list[int]:
+        """Write what people list as members of a domain: their own kinds of numbers, texts and times."""
+        if isinstance(value, datetime):
+            plain = value if value.tzinfo is None else value.astimezone(UTC)
+            return self.node("datetime", (datetime.combine(plain.date(), plain.timetz()).isoformat(),))
+        if isinstance(value, date):
+            return self.node("date", (value.isoformat(),))
+        if isinstance(value, np.generic):
+            return self.node("same", (self.part(value.item()),))
+        for kind in (bool, int, float, str):
+            if isinstance(value, kind):
+                return self.node("same", (self.part(kind(value)),))
+        raise InvalidParameter(f"a public value of the type {type(value).__name__} cannot be handed to an engine")

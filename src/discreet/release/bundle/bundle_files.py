@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from discreet.errors import InvalidParameter
 from discreet.release.bundle.claims import StatedGuarantee, claim_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
-from discreet.release.bundle.file_names import DUMMY, check_tables
 from discreet.release.bundle.guarantee_page import checklist_page, guarantee_page
-from discreet.release.bundle.manifest import MANIFEST, json_bytes, manifest_of, verify_command
+from discreet.release.bundle.manifest import DUMMY, MANIFEST, check_tables, json_bytes, manifest_of, verify_command
 from discreet.release.bundle.registry_entry import registry_entry
 from discreet.release.bundle.table_files import EXACT, exact_tables, table_files, written_exactly
 from discreet.release.bundle.wording import guess_words, period_words, signer_words, who_words

@@ -15,8 +15,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.private_files import sync, sync_folder
 from discreet.release.bundle.bundle_files import contents_of, zip_bytes
 from discreet.release.bundle.bundle_reader import hold
-from discreet.release.bundle.file_names import DUMMY, bundle_name
-from discreet.release.bundle.manifest import MANIFEST, SIGNATURE, digests_of, signature_file
+from discreet.release.bundle.manifest import DUMMY, MANIFEST, SIGNATURE, bundle_name, digests_of, signature_file
 from discreet.release.bundle.verification import verify_bundle
 from discreet.release.published import Published
 from discreet.release.signatures import SigningKey

@@ -15,8 +15,8 @@ import numpy as np
 
 from discreet.formatting import plain
 from discreet.query import AnswerColumn, Declared, Kind, ReleaseTable
-from discreet.query.results.columns import ExactNumbers
-from discreet.release.bundle.file_names import DUMMY, table_file
+from discreet.query.release_table import ExactNumbers
+from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import code, line, paragraphs, series_words, table_of
 from discreet.release.plan import Level, ReleasePlan, TablePlan
 from discreet.release.published import Published, PublishedTable, RunningRelease

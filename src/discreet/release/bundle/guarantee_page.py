@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from discreet.release.bundle.claims import StatedGuarantee, percent_up
-from discreet.release.bundle.file_names import DUMMY
+from discreet.release.bundle.manifest import DUMMY
 from discreet.release.bundle.wording import (
     apart_words,
     bounded_words,

@@ -25,10 +25,9 @@ from discreet.release.bundle.guarantee_page import alone_text
 from discreet.release.bundle.manifest import MANIFEST, digests_of
 from discreet.release.bundle.table_files import EXACT, ExactTable
 from discreet.release.bundle.wording import code
-from discreet.release.cumulative.daily_measurement import read_day
-from discreet.release.cumulative.series_price import STEP
+from discreet.release.cumulative.series_price import STEP, read_day
 from discreet.release.cumulative.strategies import strategies
-from discreet.release.period import release_key, running_key
+from discreet.release.plan import release_key, running_key
 
 __all__ = ["ROUNDING", "compare_digests", "compare_with_ledger", "stated_otherwise"]
 

@@ -24,8 +24,7 @@ from discreet.query import ReleaseTable
 from discreet.release.bundle.ledger_comparison import ROUNDING
 from discreet.release.bundle.manifest import FORMAT, MANIFEST, SIGNATURE, signer_of
 from discreet.release.bundle.table_files import ExactTable
-from discreet.release.period import Period
-from discreet.release.plan import ReleasePlan
+from discreet.release.plan import Period, ReleasePlan
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
 
 if TYPE_CHECKING:
@@ -91,7 +90,7 @@ def _problems(
 
 def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path | None]:
     """Read the plan of a bundle as if it lay where its ledger says; return that folder too, if the ledger is there."""
-    from discreet.release.plan_file.plan_reader import read_release_plan
+    from discreet.release.plan_reader import read_release_plan
 
     with TemporaryDirectory() as folder:
         path = Path(folder).resolve() / "plan.toml"
@@ -139,8 +138,7 @@ def _facts_of(period: Period) -> dict[str, str | None]:
 def _series(plan: ReleasePlan, table: ExactTable, manifest: Mapping[str, Any], book: LedgerView) -> RunningRelease:
     """Make a series again from the measurements that were stored: its totals, and their errors."""
     from discreet.release.cumulative.advance import begun_running
-    from discreet.release.cumulative.daily_measurement import table_of
-    from discreet.release.cumulative.series_price import price_running
+    from discreet.release.cumulative.series_price import price_running, table_of
 
     running = next(one for one in plan.running if one.name == table.name)
     entry = book.charge(manifest["running"][table.name]["charge"])

@@ -14,7 +14,7 @@ from discreet.ledger.prices import concentrated_price
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.release.bundle.claims import StatedGuarantee
-from discreet.release.bundle.file_names import DUMMY
+from discreet.release.bundle.manifest import DUMMY
 from discreet.release.bundle.wording import (
     apart_words,
     invariant_words,
@@ -25,7 +25,7 @@ from discreet.release.bundle.wording import (
     signer_words,
     who_words,
 )
-from discreet.release.period import Every
+from discreet.release.plan import Every
 from discreet.release.published import Published
 
 __all__ = ["registry_entry"]

@@ -14,9 +14,9 @@ from discreet.errors import InvalidParameter
 from discreet.exact import ratio
 from discreet.formatting import exponent
 from discreet.query import Kind, ReleaseTable
-from discreet.query.arrow_types import arrow_type
+from discreet.query.column_types import arrow_type
 from discreet.release.bundle.dictionary import Deviations, FileColumn, Role, fields_of
-from discreet.release.bundle.file_names import DUMMY, table_file
+from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.published import Published
 
 if TYPE_CHECKING:

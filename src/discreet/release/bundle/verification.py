@@ -11,9 +11,17 @@ from typing import Any, Literal, TypeAlias, final
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.ledger import look
 from discreet.release.bundle.bundle_reader import BundleContents, hold
-from discreet.release.bundle.file_names import DUMMY, name_of_release
 from discreet.release.bundle.ledger_comparison import compare_digests, compare_with_ledger, stated_otherwise
-from discreet.release.bundle.manifest import FORMATS, MANIFEST, SIGNATURE, check_signature, sha256, signer_of
+from discreet.release.bundle.manifest import (
+    DUMMY,
+    FORMATS,
+    MANIFEST,
+    SIGNATURE,
+    check_signature,
+    name_of_release,
+    sha256,
+    signer_of,
+)
 from discreet.release.bundle.rebuild import rebuilt
 from discreet.release.bundle.table_files import EXACT, ExactTable, read_exact, same_parquet, table_files
 from discreet.release.signatures import PublicKey, read_public_key

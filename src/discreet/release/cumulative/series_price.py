@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
@@ -12,13 +12,19 @@ from functools import cached_property, lru_cache
 from math import fsum, sqrt
 from typing import Any, final
 
-from discreet.errors import InvalidParameter, Refused
+import numpy as np
+
+from discreet import noise
+from discreet.errors import InvalidParameter, LedgerDamaged, Refused
 from discreet.exact import positive_integer
 from discreet.formatting import significant_up
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import calibrate, epsilon
 from discreet.privacy.events import Gaussian
 from discreet.privacy.relation import Relation
+from discreet.query import ReleaseTable
+from discreet.query.column_types import Kind
+from discreet.query.release_table import AnswerColumn, ExactNumbers, compact
 from discreet.release.cumulative.strategies import (
     ONE,
     Strategy,
@@ -31,7 +37,88 @@ from discreet.release.cumulative.strategies import (
 )
 from discreet.release.plan import Allowance, ReleasePlan, RunningPlan, Wish
 
-__all__ = ["CONFIDENCE", "STEP", "PricedRunning", "price_running"]
+__all__ = ["CONFIDENCE", "STEP", "PricedRunning", "measured_day", "price_running", "read_day", "table_of"]
+
+# --- daily_measurement: From exact daily counts to what is told of a day, and from that to a table of totals. ---
+
+
+def measured_day(priced: PricedRunning, counts: Sequence[int], token: str) -> str:
+    """Measure what a day adds: whole weights of the exact counts so far, with fresh noise. Drawn once, then told."""
+    exact = [sum(w * x for w, x in zip(row, counts, strict=True)) for row in priced.strategy.weights(len(counts) - 1)]
+    drawn = noise.rounded_gaussian(size=len(exact), variance=priced.variance)
+    told = [value + int(extra) for value, extra in zip(exact, drawn, strict=True)]
+    return json.dumps({"day": priced.day(len(counts) - 1).isoformat(), "measured": told, "token": token})
+
+
+def read_day(text: str) -> tuple[list[int], str]:
+    """Return what was measured on a day, and its token."""
+    try:
+        told = json.loads(text)
+        return [int(number) for number in told["measured"]], str(told["token"])
+    except (ValueError, KeyError, TypeError):
+        raise LedgerDamaged("a stored answer is no day of a running series") from None
+
+
+def table_of(priced: PricedRunning, told: Sequence[str]) -> ReleaseTable:
+    """Return the totals of the days that were told, each with its own error: a function of what was told."""
+    totals = priced.strategy.totals([read_day(text)[0] for text in told])
+    rounded = [round(total / STEP) for total in totals]
+    errors = [-(-error // STEP) for error in priced.errors[: len(rounded)]]  # in steps, rounded up
+    return ReleaseTable(
+        columns=(_days(priced, len(rounded)), _totals(rounded, errors)),
+        rows_shown=len(rounded),
+        notes=_notes(priced),
+        event=priced.event,
+        relation=Relation.ADD_REMOVE,
+        cost=priced.cost,
+        confidence=CONFIDENCE,
+    )
+
+
+def _days(priced: PricedRunning, count: int) -> AnswerColumn:
+    days = tuple(priced.day(number) for number in range(count))
+    return AnswerColumn(name="day", kind=Kind.DATE, values=days, measured=False)
+
+
+def _totals(rounded: Sequence[int], errors: Sequence[int]) -> AnswerColumn:
+    return AnswerColumn(
+        name="total",
+        kind=Kind.REAL,
+        values=_numbers(rounded),
+        low=_numbers([value - error for value, error in zip(rounded, errors, strict=True)]),
+        high=_numbers([value + error for value, error in zip(rounded, errors, strict=True)]),
+        limits=(Fraction(0), None),
+        grain=Fraction(1),
+    )
+
+
+def _numbers(steps: Sequence[int]) -> ExactNumbers:
+    return ExactNumbers(compact(np.array(steps, dtype=object)), step=STEP)
+
+
+def _notes(priced: PricedRunning) -> tuple[str, ...]:
+    running = priced.running
+    if running.person_day:
+        counted = (
+            "a unit counts on every day that it has a row on when that day is released; each is protected by itself"
+        )
+    elif priced.unit == "row":
+        counted = (
+            "a row counts on the day it is dated, if it is there when that day is released; one that is dated anew is "
+            "another row"
+        )
+    else:
+        days = "one day" if running.max_days == 1 else f"{running.max_days} days"
+        counted = (
+            f"one {priced.unit} is counted on {days} of the series at most, the first ones it has rows on; a row that "
+            "comes late is counted later, and one that is taken away stays counted"
+        )
+    return (
+        counted,
+        "the whole series was paid for once, before its first day",
+        "noise of one day is in those after it",
+    )
+
 
 CONFIDENCE = Fraction(95, 100)
 STEP = Fraction(1, 100)  # Totals are published in whole multiples of it.

@@ -16,10 +16,9 @@ from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import ApproxDP, Event, Repeated
 from discreet.privacy.relation import Relation
 from discreet.query.plan import PricedQuery, joint_event
-from discreet.query.plan.error_targets import errors_of, relative_errors_of
+from discreet.query.plan.planner import errors_of, relative_errors_of
 from discreet.query.plan.spend import MOST_EPSILON, MOST_RHO
-from discreet.release.plan import Allowance, ReleasePlan
-from discreet.release.plan_declarations import located, place_of, told_at
+from discreet.release.plan import Allowance, ReleasePlan, located, place_of, told_at
 from discreet.release.pricing.quotes import Quote
 
 __all__ = ["SplitPart", "amounts", "divide", "fits", "largest", "largest_amount", "near_rho", "too_dear", "weights"]

@@ -15,9 +15,18 @@ from discreet.query.parse import read
 from discreet.query.policy import public
 from discreet.query.session.catalogue_builder import check_apart, nearest
 from discreet.query.session.policy_file import TablePolicy
-from discreet.release.plan import Invariant, Level, ReleasePlan, RunningPlan, TablePlan
-from discreet.release.plan_declarations import catalogue_of, located, place_of, told_at
-from discreet.release.plan_file.levels_and_families import GroupingColumns, identifier
+from discreet.release.levels_and_families import GroupingColumns, identifier
+from discreet.release.plan import (
+    Invariant,
+    Level,
+    ReleasePlan,
+    RunningPlan,
+    TablePlan,
+    catalogue_of,
+    located,
+    place_of,
+    told_at,
+)
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.quotes import read_table
 from discreet.release.pricing.release_price import price

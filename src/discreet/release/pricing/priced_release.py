@@ -16,8 +16,7 @@ from discreet.privacy.relation import Relation
 from discreet.query.plan import PricedQuery
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.cumulative.series_price import PricedRunning
-from discreet.release.period import Every, Period
-from discreet.release.plan import ReleasePlan, TablePlan, Wish
+from discreet.release.plan import Every, Period, ReleasePlan, TablePlan, Wish
 from discreet.release.pricing.quotes import is_gaussian
 
 __all__ = ["PricedRelease", "PricedTable", "advice", "as_document", "as_text", "to_reach"]

@@ -16,11 +16,9 @@ from discreet.query.parse import PrivacyOptions, Reading, read
 from discreet.query.plan import PricedQuery, Spend
 from discreet.query.plan import plan as plan_question
 from discreet.query.plan.draft import SpreadTerm
-from discreet.query.plan.error_targets import relative_errors_of
-from discreet.release.period import Period
-from discreet.release.plan import Allowance, ReleasePlan, TablePlan
-from discreet.release.plan_declarations import located, place_of, told_at
-from discreet.release.plan_file.levels_and_families import days_of, sql_in
+from discreet.query.plan.planner import relative_errors_of
+from discreet.release.levels_and_families import days_of, sql_in
+from discreet.release.plan import Allowance, Period, ReleasePlan, TablePlan, located, place_of, told_at
 
 __all__ = ["Quote", "TableReading", "is_gaussian", "quotes_of", "read_table"]
 

@@ -12,11 +12,9 @@ from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.plan import PricedQuery, joint_event
-from discreet.query.plan.error_targets import errors_of, relative_errors_of
+from discreet.query.plan.planner import errors_of, relative_errors_of
 from discreet.release.cumulative.series_price import PricedRunning, price_running
-from discreet.release.period import Period
-from discreet.release.plan import ReleasePlan
-from discreet.release.plan_declarations import catalogue_of, located, told_at
+from discreet.release.plan import Period, ReleasePlan, catalogue_of, located, told_at
 from discreet.release.pricing.budget_split import divide
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of

@@ -15,7 +15,6 @@ from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.graphical import Graphical, NoisyMarginal, fit, junction_cells
-from discreet.synth.tables.marginals import Clique, cells
 from discreet.synth.tables.mst import columns_alone
 from discreet.synth.tables.private_table import Candidate, PrivateTable
 from discreet.synth.tables.table_plan import (
@@ -29,7 +28,7 @@ from discreet.synth.tables.table_plan import (
     merge_codes,
     plan_table,
 )
-from discreet.synth.tables.table_shape import TableShape
+from discreet.synth.tables.table_shape import Clique, TableShape, cells
 
 __all__ = ["AIM"]
 

@@ -15,7 +15,6 @@ from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.graphical import Graphical, NoisyMarginal, fit, junction_cells
-from discreet.synth.tables.marginals import Clique
 from discreet.synth.tables.private_table import Candidate, PrivateTable
 from discreet.synth.tables.table_model import Grouping
 from discreet.synth.tables.table_plan import (
@@ -28,7 +27,7 @@ from discreet.synth.tables.table_plan import (
     merge_codes,
     plan_table,
 )
-from discreet.synth.tables.table_shape import TableShape
+from discreet.synth.tables.table_shape import Clique, TableShape
 
 __all__ = ["MST", "Independent", "columns_alone"]
 

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
+from math import isqrt
 from typing import TypeAlias, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from discreet.learn.torch.clipping import float_bounds
-from discreet.learn.torch.clipping.float_bounds import even_length
+from discreet.exact import down
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, PerLayer
 
 __all__ = [
+    "BLOCK",
+    "CHUNK",
+    "LARGEST_BATCH",
+    "LARGEST_SIZE",
+    "RATIO",
+    "SHRINK",
+    "SMALLEST",
+    "TINY",
     "Form",
     "Outer",
     "Pairs",
@@ -24,10 +34,128 @@ __all__ = [
     "add_outer",
     "add_pairs",
     "add_rows",
+    "block_error",
     "combine",
+    "even_length",
+    "factors_down",
+    "gamma",
     "pairs_squares_up",
+    "rows_exactly",
+    "share_down",
+    "slack_of",
     "squares_up",
 ]
+
+# --- float_bounds: What floats may do to a clipped sum, bounded from public shapes. [Hig02] ---
+#
+# Let u be the unit roundoff and gamma(n) = n u / (1 - n u). A sum of products in floats, formed in any order, with or
+# without fused operations, is the exact sum of terms that are each multiplied by some 1 + t with |t| <= gamma(n), where
+# n counts the roundings that a term can pass. Nothing more is assumed of the kernels of torch.
+#
+# What one record changes. The records of a step stand in random order. Couple the orders with and without record x:
+# x takes some slot, the record that stood there moves to the end, nobody else moves. What a record contributes is the
+# same in every slot (`clipped_sums.py` sees to it for the arithmetic of this folder), so the exact sum changes by the
+# contribution of x, whose norm is at most C, and the float sum by that and by the errors of the two blocks of slots
+# that were touched, before and after:  C + 4 E.
+
+
+SINGLE, DOUBLE = Fraction(1, 1 << 24), Fraction(1, 1 << 53)  # unit roundoffs
+BLOCK = 56  # Slots that float32 adds up before float64 takes over.
+CHUNK = 64  # Squares that float32 adds up before float64 takes over.
+RATIO = 2.0**10  # How far the terms of a row may cancel (size / norm) before its factor is lowered; see `slack_of`.
+LARGEST_BATCH = 1 << 14  # slots
+LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contributes nothing: c g would underflow.
+SHRINK = 1 - 2.0**-22  # More than float64 arithmetic and the rounding of a factor to float32 can add to it.
+SMALLEST = 2.0**-100  # A row whose factor is smaller contributes nothing.
+TINY = 2.0**-125  # More than one square below the range of float32 is worth.
+_WORK = 1 << 24  # rows^2 positions that one float64 sum may have
+
+
+def gamma(terms: int, unit: Fraction = SINGLE) -> Fraction:
+    """Bound the relative error of a term that passes so many roundings. [Hig02]"""
+    return terms * unit / (1 - terms * unit)
+
+
+def rows_exactly(positions: int) -> int:
+    """Return how many rows of so many positions one float64 sum may hold: rows^2 positions <= 2^24."""
+    return max(1, int((_WORK // max(1, positions)) ** 0.5))
+
+
+def slack_of(physical_batch: int) -> Fraction:
+    """Bound by how much, as a multiple of C, one record can change the sum beyond C; the rounding to the grid apart.
+
+    float32 blocks   `block_error`.
+    float64 sums     A term passes at most rows positions + 2 roundings; RATIO keeps the terms of a row below RATIO C
+                     together: E <= rows (rows positions + 2) RATIO 2^-53 C, and rows^2 positions <= 2^24.
+    adding blocks    At most LARGEST_BATCH sums, which are together below LARGEST_BATCH C (1 + E): 2^14 2^14 2^-53.
+    underflow        A product below the range loses at most 2^-126, and c g before it meets an input of norm 2^40 as
+                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^40.
+    """
+    doubles = Fraction(RATIO) * (_WORK + 2 * LARGEST_BATCH) * DOUBLE * Fraction(5, 4)
+    adding = 2 * Fraction(physical_batch * LARGEST_BATCH) * DOUBLE
+    return 4 * (block_error(BLOCK) + doubles + adding + Fraction(1, 1 << 20))
+
+
+def block_error(rows: int) -> Fraction:
+    """Bound the error of a float32 sum of the contributions of so many rows, as a multiple of C.
+
+    A contribution passes one rounding for c g, one for the product, and as many additions as its leaf is deep in the
+    tree of the sum, which may be another tree in every coordinate. Over all trees with k leaves the squares of depths
+    add up to at most 1 + 4 + ... + (k-1)^2 + (k-1)^2, and depths to k (k + 1) / 2 - 1: a tree that is a chain is the
+    worst, by induction over the two sides of the root, because both are convex in k. So the squares of the roundings
+    n_i that the k terms of one coordinate pass add up to at most Q below, and by Cauchy and Schwarz
+
+        |error|^2 <= sum over coordinates (sum_i gamma(n_i) |v_i|)^2 <= gamma(1)^2 (1 + small) Q sum_i |v_i|^2,
+
+    with |v_i| <= C for each of k rows. gamma(n) <= n gamma(k + 1) / (k + 1) for n <= k + 1 has the small part inside.
+    """
+    depths = rows * (rows + 1) // 2 - 1
+    squares = (rows - 1) * rows * (2 * rows - 1) // 6 + (rows - 1) ** 2
+    worst = rows * (squares + 4 * depths + 4 * rows)
+    return (isqrt(worst) + 1) * gamma(rows + 1) / (rows + 1)
+
+
+# --- factors: Factors that bring contributions below the clip: from norms that are never too low, rounded down. ---
+
+
+def share_down(clip: Clip, layers: int) -> float:
+    """Return the norm that each group of layers is clipped to: clip / sqrt(layers) per layer, else the whole."""
+    if not isinstance(clip, PerLayer):
+        return down(clip.bound)
+    # floor(2^40 / ceil-ish root): the root of layers 2^80, one added, is above the true one.
+    return down(clip.bound * Fraction(1 << 40, isqrt(layers << 80) + 1))
+
+
+def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, sizes: Tensor) -> Tensor:
+    """Return a float32 factor for each row so that factor times norm is at most `share`; 0 if a norm is not finite.
+
+    squares   upper bounds of squared norms, float64
+    sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; 0 elsewhere
+    """
+    norms = squares.sqrt()
+    limit = sizes.sqrt().reciprocal_().mul_(share * SHRINK * RATIO)
+    factors = torch.minimum(_wished(clip, threshold, share * SHRINK, norms), limit)
+    # Below SMALLEST float32 would no longer round by a relative error.
+    return torch.where(torch.isfinite(norms) & (factors >= SMALLEST), factors, 0.0).float()
+
+
+def _wished(clip: Clip, threshold: float, shrunk: float, norms: Tensor) -> Tensor:
+    """Return the factor of the rule; what float64 and the rounding to float32 add is less than SHRINK takes off."""
+    if isinstance(clip, Automatic):
+        return shrunk / (norms + float(clip.gamma))
+    if isinstance(clip, AdaptiveClip):
+        return shrunk / norms.clamp(min=threshold)
+    return torch.where(norms <= shrunk, 1.0, shrunk / norms)
+
+
+# --- lengths: How rows and numbers are cut into pieces that float32 may add up. ---
+
+
+@cache
+def even_length(size: int, most: int) -> int:
+    """Return the longest piece of at most `most` that divides `size`, or 0 if that is short."""
+    longest = max(length for length in range(1, most + 1) if size % length == 0)
+    return longest if 2 * longest >= min(size, most) else 0
 
 
 @final
@@ -65,7 +193,7 @@ class Outer:
     def squares_up(self) -> Tensor:
         """Bound the squared norm of each row: |left|^2 |right|^2, infinite if a side is too large to multiply."""
         left, right = squares_up(self.left), squares_up(self.right)
-        return torch.where(torch.maximum(left, right) <= float_bounds.LARGEST_SIZE**2, left * right, torch.inf)
+        return torch.where(torch.maximum(left, right) <= LARGEST_SIZE**2, left * right, torch.inf)
 
     def sizes(self) -> Tensor | None:
         """Return nothing: one product has nothing to cancel with."""
@@ -132,7 +260,7 @@ _SMALL = 1 << 15  # Numbers; the sums of all blocks of so small a parameter are 
 
 def add_outer(total: Tensor, left: Tensor, right: Tensor) -> None:
     """Add the sum over rows of left_i right_i' to a flat float64 total: one small product for each block of rows."""
-    length = even_length(len(left), float_bounds.BLOCK)
+    length = even_length(len(left), BLOCK)
     if total.numel() <= _SMALL and length:
         return _add_blocks(total, left.reshape(-1, length, left.shape[1]), right.reshape(-1, length, right.shape[1]))
     block = torch.empty(left.shape[1], right.shape[1])
@@ -145,7 +273,7 @@ def add_outer(total: Tensor, left: Tensor, right: Tensor) -> None:
 
 def add_rows(total: Tensor, values: Tensor, factors: Tensor) -> None:
     """Add the sum over rows of factor_i values_i to a flat float64 total."""
-    if length := even_length(len(values), float_bounds.BLOCK):
+    if length := even_length(len(values), BLOCK):
         return _add_blocks(total, factors.reshape(-1, length, 1), values.reshape(-1, length, values.shape[1]))
     for rows in _blocks(len(values)):
         total.add_(torch.mv(values[rows].T, factors[rows]))
@@ -158,14 +286,14 @@ def _add_blocks(total: Tensor, left: Tensor, right: Tensor) -> None:
 
 def _blocks(rows: int) -> list[slice]:
     """Cut rows into as few blocks of at most BLOCK as there can be, and these as even as they can be."""
-    length = -(-rows // -(-rows // float_bounds.BLOCK))
+    length = -(-rows // -(-rows // BLOCK))
     return [slice(start, start + length) for start in range(0, rows, length)]
 
 
 def add_pairs(total: Tensor, left: Tensor, picked: Tensor, right: Tensor, factors: Tensor) -> None:
     """Add the sum over rows and positions of factor left right', with unit vectors as left sides where picked."""
     whole = total.view(-1, right.shape[2])
-    step = float_bounds.rows_exactly(right.shape[1])
+    step = rows_exactly(right.shape[1])
     for start in range(0, len(right), step):
         rows = slice(start, start + step)
         whole.add_(_some_pairs(whole, left[rows], picked[rows], right[rows], factors[rows]))
@@ -191,16 +319,16 @@ def squares_up(values: Tensor) -> Tensor:
     float32 adds up at most CHUNK squares, float64 the chunks. A square below the range of float32 is counted as TINY.
     """
     size = values.shape[1]
-    length = size if size <= float_bounds.CHUNK else even_length(size, float_bounds.CHUNK)
+    length = size if size <= CHUNK else even_length(size, CHUNK)
     if length:
         return _chunks_up(values, length)
-    whole = size - size % float_bounds.CHUNK
-    return _chunks_up(values[:, :whole], float_bounds.CHUNK).add_(_chunks_up(values[:, whole:], size - whole))
+    whole = size - size % CHUNK
+    return _chunks_up(values[:, :whole], CHUNK).add_(_chunks_up(values[:, whole:], size - whole))
 
 
 def _chunks_up(values: Tensor, length: int) -> Tensor:
     lengths: Tensor = torch.linalg.vector_norm(torch.unflatten(values, 1, (-1, length)), dim=2)
-    return lengths.double().square_().sum(1).mul_(_up(length)).add_(values.shape[1] * float_bounds.TINY)
+    return lengths.double().square_().sum(1).mul_(_up(length)).add_(values.shape[1] * TINY)
 
 
 @cache
@@ -210,7 +338,7 @@ def _up(length: int) -> float:
     The square of a chunk's norm passes length + 1 roundings of float32: the square, the sum, twice that of the root.
     That an upper bound divides by 1 - gamma, and all of float64, is inside of four roundings more.
     """
-    return 1 + float(float_bounds.gamma(length + 5))
+    return 1 + float(gamma(length + 5))
 
 
 def pairs_squares_up(left: Tensor, picked: Tensor, right: Tensor) -> Tensor:
@@ -224,7 +352,7 @@ def pairs_squares_up(left: Tensor, picked: Tensor, right: Tensor) -> Tensor:
     across = _left_products(left, picked)
     size = _trace(across) * _trace(between)
     depth = left.shape[2] + right.shape[2] + 2 * right.shape[1] + 8
-    wrong = float(float_bounds.gamma(depth, float_bounds.DOUBLE))
+    wrong = float(gamma(depth, DOUBLE))
     return across.mul_(between).sum(2).sum(1).clamp_(min=0.0).add_(size * (2 * wrong))
 
 

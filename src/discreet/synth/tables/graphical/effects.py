@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.synth.tables.graphical.belief_propagation import Floats
-from discreet.synth.tables.graphical.junction_tree import Clique
+from discreet.synth.tables.graphical.belief_propagation import Clique, Floats
 
 __all__ = [
     "Cells",

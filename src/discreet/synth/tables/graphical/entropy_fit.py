@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.synth.tables.graphical.belief_propagation import HALF_NEVER, NEVER, FactorNetwork, Floats
+from discreet.synth.tables.graphical.belief_propagation import (
+    HALF_NEVER,
+    NEVER,
+    Clique,
+    FactorNetwork,
+    Floats,
+    columns_of,
+    mask_of,
+    maximal,
+)
 from discreet.synth.tables.graphical.effects import (
     Cells,
     Effects,
@@ -26,7 +35,6 @@ from discreet.synth.tables.graphical.effects import (
     places,
 )
 from discreet.synth.tables.graphical.graphical_model import Graphical
-from discreet.synth.tables.graphical.junction_tree import Clique, columns_of, mask_of, maximal
 
 __all__ = ["Forest", "Impossible", "Link", "Point", "ProximalStep", "fit", "minimise"]
 

@@ -14,8 +14,17 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.noise import permutation, uniform
-from discreet.synth.tables.graphical.belief_propagation import HALF_NEVER, Beliefs, FactorNetwork, Floats, normal, plan
-from discreet.synth.tables.graphical.junction_tree import Clique, columns_of, mask_of
+from discreet.synth.tables.graphical.belief_propagation import (
+    HALF_NEVER,
+    Beliefs,
+    Clique,
+    FactorNetwork,
+    Floats,
+    columns_of,
+    mask_of,
+    normal,
+    plan,
+)
 
 __all__ = ["Graphical", "Queries", "draw", "rounded"]
 

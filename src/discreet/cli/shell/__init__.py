@@ -1,1 +1,0 @@
-"""A sitting at the terminal: questions in SQL, one after the other, each priced and agreed to before it is paid."""

@@ -1,0 +1,40 @@
+"""The auditor: it tries to prove a claim wrong, ours or anybody's, from nothing but outputs."""
+
+from discreet.lab.audit.black_box import Audit, AuditFinding, Mechanism, audit
+from discreet.lab.audit.confidence_limits import Claimed, hockey_stick_at_least, renyi_at_least
+from discreet.lab.audit.training_audit import (
+    Errors,
+    Guesses,
+    TrainingAudit,
+    audit_one_run,
+    audit_steps,
+    epsilon_from_errors,
+    epsilon_from_guesses,
+    epsilon_from_guesses_gdp,
+    errors_of,
+    guess,
+    mu_from_errors,
+    mu_from_guesses,
+)
+
+__all__ = [
+    "Audit",
+    "AuditFinding",
+    "Claimed",
+    "Errors",
+    "Guesses",
+    "Mechanism",
+    "TrainingAudit",
+    "audit",
+    "audit_one_run",
+    "audit_steps",
+    "epsilon_from_errors",
+    "epsilon_from_guesses",
+    "epsilon_from_guesses_gdp",
+    "errors_of",
+    "guess",
+    "hockey_stick_at_least",
+    "mu_from_errors",
+    "mu_from_guesses",
+    "renyi_at_least",
+]

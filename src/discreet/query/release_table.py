@@ -1,0 +1,634 @@
+"""The answer to a question: a table of private numbers, each with its error. Everything in it may be published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from fractions import Fraction
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import InvalidParameter
+from discreet.exact import ratio
+from discreet.formatting import decimal, decimal_up, places_for, plain
+from discreet.privacy import events
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
+from discreet.query.column_types import Kind, arrow_type
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+__all__ = [
+    "FORMAT",
+    "AnswerColumn",
+    "Cell",
+    "ExactNumbers",
+    "ReleaseTable",
+    "Values",
+    "cell_text",
+    "compact",
+    "html",
+    "packed",
+    "plot",
+    "shown",
+    "text",
+    "to_arrow",
+    "unpacked",
+    "wide",
+]
+
+# --- columns: A column of an answer: exact values, where they surely lie, and how far off they may be. ---
+
+
+# --- numbers: Exact numbers by the column: whole numbers in an array, and fractions only when somebody asks. ---
+
+
+_SAFE = 1 << 61  # Sums and differences of two such numbers fit 64 bits.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ExactNumbers:
+    """offset + step * over / under, row by row."""
+
+    over: NDArray[Any]  # int64, or Python integers where they do not fit
+    under: NDArray[Any] | None = None  # above zero; None for one
+    step: Fraction = Fraction(1)
+    offset: Fraction = Fraction(0)
+
+    def __len__(self) -> int:
+        return len(self.over)
+
+    def __getitem__(self, row: int) -> Fraction:
+        under = 1 if self.under is None else int(self.under[row])
+        return self.offset + self.step * Fraction(int(self.over[row]), under)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all numbers are whole by how they are made."""
+        return self.under is None and self.step.denominator == 1 and self.offset.denominator == 1
+
+    def take(self, rows: NDArray[np.int64]) -> ExactNumbers:
+        """Return some of the rows, in their order."""
+        under = None if self.under is None else self.under[rows]
+        return ExactNumbers(self.over[rows], under, self.step, self.offset)
+
+    def plus(self, offset: Fraction) -> ExactNumbers:
+        """Move all numbers by the same."""
+        return ExactNumbers(self.over, self.under, self.step, self.offset + offset)
+
+    def floats(self) -> NDArray[np.float64]:
+        """Return the nearest floats, or next to them: for charts and data frames, after the fact."""
+        step, offset = float(self.step), float(self.offset)
+        over = self.over.astype(np.float64)
+        return offset + step * (over if self.under is None else over / self.under.astype(np.float64))
+
+    def integers(self) -> NDArray[np.int64] | None:
+        """Return whole numbers of 64 bits, None where they are no such."""
+        if not self.is_whole:
+            return None
+        exact = compact(wide(self.over) * int(self.step) + int(self.offset))
+        return exact if exact.dtype == np.int64 else None
+
+
+def wide(array: NDArray[Any]) -> NDArray[np.object_]:
+    """Return the same numbers as Python integers, which never overflow."""
+    return array.astype(object)
+
+
+def compact(array: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers in 64 bits if they are far from the limit, else as they are."""
+    if array.dtype == np.int64 or not array.size:
+        return array.astype(np.int64)
+    fits = max(abs(int(array.max())), abs(int(array.min()))) < _SAFE
+    return array.astype(np.int64) if fits else array
+
+
+Values: TypeAlias = ExactNumbers | tuple[Hashable, ...]
+
+
+class Cell(NamedTuple):
+    """A released value with its error: the exact answer lies between `low` and `high` with the table's confidence."""
+
+    value: Any
+    plus_minus: Fraction | None = None
+    low: Fraction | None = None
+    high: Fraction | None = None
+
+    def __str__(self) -> str:
+        return cell_text(self)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AnswerColumn:
+    """Values by row. Those that were measured have ends, or a reason why there are none."""
+
+    name: str
+    kind: Kind  # by public facts, whatever the values are
+    values: Values
+    low: Values | None = None  # before they are moved inside the limits
+    high: Values | None = None
+    limits: tuple[Fraction | None, Fraction | None] = (None, None)  # where the exact answer surely lies
+    grain: Fraction | None = None  # of which the exact answer is a multiple
+    no_interval: str = ""  # why there is no ±; empty for keys
+    measured: bool = True
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, row: int) -> Cell:
+        value = self.values[row]
+        ends = self._ends(row)
+        if ends is None or not isinstance(value, (int, Fraction)):
+            return Cell(value)
+        low, high = ends
+        return Cell(value, max(high - value, value - low), self._inside(low), self._inside(high))
+
+    @property
+    def has_interval(self) -> bool:
+        return self.low is not None
+
+    def take(self, rows: NDArray[np.int64]) -> AnswerColumn:
+        """Return some of the rows, in their order."""
+        low = None if self.low is None else _take(self.low, rows)
+        high = None if self.high is None else _take(self.high, rows)
+        return replace(self, values=_take(self.values, rows), low=low, high=high)
+
+    def tidied(self) -> AnswerColumn:
+        """Move values to where the exact answer surely is: no negative count, no half person. Free, but biased."""
+        if not self.measured or (self.limits == (None, None) and self.grain is None):
+            return self
+        return replace(self, values=tuple(self._tidy(self.values[row]) for row in range(len(self))))
+
+    def _tidy(self, value: Any) -> Any:
+        if not isinstance(value, (int, Fraction)) or isinstance(value, bool):
+            return value
+        moved = self._inside(Fraction(value))
+        return moved if self.grain is None else round(moved / self.grain) * self.grain
+
+    def _ends(self, row: int) -> tuple[Any, Any] | None:
+        if self.low is None or self.high is None:
+            return None
+        low, high = self.low[row], self.high[row]
+        return None if low is None or high is None else (low, high)
+
+    def _inside(self, number: Fraction) -> Fraction:
+        low, high = self.limits
+        if low is not None and number < low:
+            return low
+        return high if high is not None and number > high else number
+
+
+def _take(values: Values, rows: NDArray[np.int64]) -> Values:
+    return values.take(rows) if isinstance(values, ExactNumbers) else tuple(values[row] for row in rows.tolist())
+
+
+# --- stored_table: A table of answers as text: exact, and the same to the letter when it is written again. ---
+
+
+FORMAT = 1
+
+
+def packed(fields: dict[str, Any], columns: tuple[AnswerColumn, ...]) -> str:
+    """Write a table."""
+    document = {
+        "format": FORMAT,
+        "columns": [_pack_column(column) for column in columns],
+        "rows": fields["rows"],
+        "notes": list(fields["notes"]),
+        "event": json.loads(fields["event"].to_json()),
+        "relation": fields["relation"].value,
+        "cost": fields["cost"],
+        "confidence": str(fields["confidence"]),
+        "is_tidy": fields["is_tidy"],
+    }
+    return json.dumps(document, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def unpacked(text: str) -> tuple[dict[str, Any], tuple[AnswerColumn, ...]]:
+    """Read what `packed` wrote."""
+    try:
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise InvalidParameter("this table was written by another version of the package")
+        columns = tuple(_unpack_column(column) for column in document["columns"])
+        fields = {
+            "rows": int(document["rows"]),
+            "notes": tuple(str(note) for note in document["notes"]),
+            "event": events.from_json(json.dumps(document["event"])),
+            "relation": Relation(document["relation"]),
+            "cost": str(document["cost"]),
+            "confidence": ratio(document["confidence"]),
+            "is_tidy": bool(document["is_tidy"]),
+        }
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise InvalidParameter("this is no table that `to_json` wrote") from None
+    return fields, columns
+
+
+def _pack_column(column: AnswerColumn) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind.value,
+        "values": _pack_values(column.values),
+        "low": None if column.low is None else _pack_values(column.low),
+        "high": None if column.high is None else _pack_values(column.high),
+        "limits": [None if end is None else str(end) for end in column.limits],
+        "grain": None if column.grain is None else str(column.grain),
+        "no_interval": column.no_interval,
+        "measured": column.measured,
+    }
+
+
+def _unpack_column(stored: dict[str, Any]) -> AnswerColumn:
+    low, high = (None if end is None else ratio(end) for end in stored["limits"])
+    return AnswerColumn(
+        name=str(stored["name"]),
+        kind=Kind(stored["kind"]),
+        values=_unpack_values(stored["values"]),
+        low=None if stored["low"] is None else _unpack_values(stored["low"]),
+        high=None if stored["high"] is None else _unpack_values(stored["high"]),
+        limits=(low, high),
+        grain=None if stored["grain"] is None else ratio(stored["grain"]),
+        no_interval=str(stored["no_interval"]),
+        measured=bool(stored["measured"]),
+    )
+
+
+def _pack_values(values: Values) -> Any:
+    if not isinstance(values, ExactNumbers):
+        return [_pack(value) for value in values]
+    under = None if values.under is None else values.under.tolist()
+    return {"over": values.over.tolist(), "under": under, "step": str(values.step), "offset": str(values.offset)}
+
+
+def _unpack_values(stored: Any) -> Values:
+    if isinstance(stored, list):
+        return tuple(_unpack(value) for value in stored)
+    under = None if stored["under"] is None else _integers(stored["under"])
+    return ExactNumbers(_integers(stored["over"]), under, ratio(stored["step"]), ratio(stored["offset"]))
+
+
+def _integers(values: list[int]) -> np.ndarray[Any, Any]:
+    return compact(np.array([int(value) for value in values], dtype=object))
+
+
+def _pack(value: Hashable) -> Any:
+    """Write a value as JSON has it, or under a letter that tells its kind."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, Fraction):
+        return {"f": str(value)}
+    if isinstance(value, datetime):
+        return {"t": value.isoformat()}
+    if isinstance(value, date):
+        return {"d": value.isoformat()}
+    if isinstance(value, float):
+        return {"r": value.hex()}
+    raise InvalidParameter(f"a table cannot hold a {type(value).__name__}")
+
+
+def _unpack(stored: Any) -> Hashable:
+    match stored:
+        case {"f": str(written)}:
+            return ratio(written)
+        case {"t": str(written)}:
+            return datetime.fromisoformat(written)
+        case {"d": str(written)}:
+            return date.fromisoformat(written)
+        case {"r": str(written)}:
+            return float.fromhex(written)
+        case None | bool() | int() | str():
+            return stored
+    raise ValueError
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ReleaseTable:
+    """Rows of released values.
+
+    `table["n"]` is a column and `table[0]` a row by names. Counts and sums are unbiased for the rows that are counted;
+    `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
+    bounded data, one cell at a time.
+    """
+
+    columns: tuple[AnswerColumn, ...]
+    rows_shown: int
+    notes: tuple[str, ...]
+    event: Event
+    relation: Relation
+    cost: str  # what was spent, in a few words
+    confidence: Fraction
+    is_tidy: bool = False
+
+    def __len__(self) -> int:
+        return self.rows_shown
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (self[row] for row in range(len(self)))
+
+    def __getitem__(self, which: int | str) -> Any:
+        if isinstance(which, str):
+            return self.column(which)
+        row = which + len(self) if which < 0 else which
+        if not 0 <= row < len(self):
+            raise IndexError("the table has fewer rows")
+        return {column.name: column[row] if column.measured else column[row].value for column in self.columns}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> AnswerColumn:
+        """Return a column by its name."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise InvalidParameter(f"there is no column of this name; there are {', '.join(self.names)}")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return all rows by names: measured values as cells with ±, low and high, keys as they are."""
+        return list(self)
+
+    def single(self) -> Cell:
+        """Return the one measured value of a table of one row."""
+        measured = [column for column in self.columns if column.measured]
+        if len(self) != 1 or len(measured) != 1:
+            raise InvalidParameter("this table has more than one value, or none: name a row and a column")
+        return measured[0][0]
+
+    @property
+    def tidy(self) -> ReleaseTable:
+        """The same with values that could be exact answers: counts are whole and not negative. Free, but biased."""
+        return replace(self, columns=tuple(column.tidied() for column in self.columns), is_tidy=True)
+
+    def to_json(self) -> str:
+        """Write everything exactly; `from_json` reads it back, and writes the same text again."""
+        fields = {
+            "rows": self.rows_shown,
+            "notes": self.notes,
+            "event": self.event,
+            "relation": self.relation,
+            "cost": self.cost,
+            "confidence": self.confidence,
+            "is_tidy": self.is_tidy,
+        }
+        return packed(fields, self.columns)
+
+    @classmethod
+    def from_json(cls, written: str) -> ReleaseTable:
+        """Read a table that `to_json` wrote."""
+        fields, columns = unpacked(written)
+        rows = fields.pop("rows")
+        if any(len(column) != rows for column in columns):
+            raise InvalidParameter("this is no table that `to_json` wrote")
+        return cls(columns=columns, rows_shown=rows, **fields)
+
+    def to_arrow(self) -> pa.Table:
+        """Return an Arrow table; a measured column `n` comes with `n_plus_minus`, `n_low` and `n_high`."""
+        return to_arrow(self)
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the same as a polars data frame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the same as a pandas data frame."""
+        return self.to_arrow().to_pandas()
+
+    def plot(self, column: str | None = None, *, by: str | None = None, title: str | None = None) -> alt.LayerChart:
+        """Draw a measured column with its error bars, by a key."""
+        return plot(self, column, by=by, title=title)
+
+    def __repr__(self) -> str:
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
+# --- text: A table of answers as people read it: plain text and HTML. ---
+
+
+_SHOWN = 30  # Rows; the rest is counted.
+_LONGEST = 60  # Characters of a cell.
+
+
+def cell_text(cell: Cell) -> str:
+    """Write a value with its error."""
+    if not isinstance(cell.value, (int, Fraction)) or isinstance(cell.value, bool):
+        return _word(cell.value)
+    if cell.plus_minus is None:
+        return plain(cell.value)
+    places = places_for(cell.plus_minus, Fraction(cell.value))
+    return f"{decimal(cell.value, places)} ± {decimal_up(cell.plus_minus, places)}"
+
+
+def shown(column: AnswerColumn, row: int) -> str:
+    """Write a value of a column; keys as they are: 2020 is a year, not 2,020."""
+    cell = column[row]
+    whole = isinstance(cell.value, int) and not column.measured
+    return _word(cell.value) if whole else cell_text(cell)
+
+
+def _word(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    written = value.isoformat() if isinstance(value, date) else str(value)
+    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+
+
+def text(table: ReleaseTable) -> str:
+    """Write a table with aligned columns, then what was spent and the notes."""
+    cells = [[shown(column, row) for column in table.columns] for row in range(min(len(table), _SHOWN))]
+    lines = _aligned([column.name for column in table.columns], cells, [_is_left(column) for column in table.columns])
+    more = [f"… {len(table) - _SHOWN:,} more rows"] if len(table) > _SHOWN else []
+    return "\n".join([*lines, *more, _footer(table), *(f"· {note}" for note in _remarks(table))])
+
+
+def _is_left(column: AnswerColumn) -> bool:
+    return not column.measured
+
+
+def _aligned(names: Sequence[str], cells: list[list[str]], left: list[bool]) -> list[str]:
+    widths = [max(len(_printable(name)), *(len(row[i]) for row in cells), 1) for i, name in enumerate(names)]
+    rows = [[_printable(name) for name in names], ["─" * width for width in widths], *cells]
+    return [
+        "  ".join(
+            _printable(cell).ljust(width) if to_left else _printable(cell).rjust(width)
+            for cell, width, to_left in zip(row, widths, left, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _printable(word: str) -> str:
+    """Replace what would break a line or steer a terminal."""
+    return "".join(letter if letter.isprintable() else "�" for letter in word)
+
+
+def _footer(table: ReleaseTable) -> str:
+    sure = f"± at {plain(table.confidence * 100)} %, " if any(column.has_interval for column in table.columns) else ""
+    return f"{sure}{table.cost}, {table.relation.value}"
+
+
+def _remarks(table: ReleaseTable) -> list[str]:
+    reasons = [f"{column.name}: no ±: {column.no_interval}" for column in table.columns if column.no_interval]
+    return [*reasons, *table.notes]
+
+
+def html(table: ReleaseTable) -> str:
+    """Write a table for notebooks; every name and value is escaped."""
+    head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
+    rows = "".join(_html_row(table, row) for row in range(min(len(table), _SHOWN)))
+    more = f"<p>… {len(table) - _SHOWN:,} more rows</p>" if len(table) > _SHOWN else ""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in _remarks(table))
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
+        f"<small>{escape(_footer(table))}</small><ul>{notes}</ul>"
+    )
+
+
+def _html_row(table: ReleaseTable, row: int) -> str:
+    cells = "".join(
+        f'<td style="text-align:{"left" if _is_left(column) else "right"}">{escape(shown(column, row))}</td>'
+        for column in table.columns
+    )
+    return f"<tr>{cells}</tr>"
+
+
+# --- plot: A picture of a table: measured values with their error bars. ---
+
+
+_MOST = 60  # Groups in a picture; more cannot be read.
+
+
+def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | None) -> alt.LayerChart:
+    """Draw one measured column; rows are named by the keys, or by one of them."""
+    from discreet import plots
+
+    column = _measured(table, name)
+    if not 0 < len(table) <= _MOST:
+        raise InvalidParameter(f"a picture shows from 1 to {_MOST} rows: use ORDER BY and LIMIT, or export the table")
+    cells = [column[row] for row in range(len(column))]
+    values = [float(cell.value) for cell in cells]
+    lows = [value if cell.low is None else float(cell.low) for value, cell in zip(values, cells, strict=True)]
+    highs = [value if cell.high is None else float(cell.high) for value, cell in zip(values, cells, strict=True)]
+    return plots.error_bars(_labels(table, by), values, lows, highs, across=column.name, title=title)
+
+
+def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:
+    if name is not None:
+        return table.column(name)
+    for column in table.columns:
+        if column.measured and column.has_interval:
+            return column
+    raise InvalidParameter("no column of this table has error bars: name the one to draw")
+
+
+def _labels(table: ReleaseTable, by: str | None) -> list[str]:
+    keys = [table.column(by)] if by is not None else [column for column in table.columns if not column.measured]
+    return [", ".join(shown(key, row) for key in keys) or "all" for row in range(len(table))]
+
+
+# --- frames: Tables of answers for other programs: Arrow, and through it polars and pandas. ---
+
+
+Series: TypeAlias = Values | tuple[Any, ...] | NDArray[Any]
+_LARGEST = (1 << 63) - 1
+
+
+def to_arrow(table: ReleaseTable) -> pa.Table:
+    """Return an Arrow table; types follow from the question, never from the values that came out.
+
+    Exact fractions become the nearest floats here, and whole numbers stay whole.
+    """
+    import pyarrow as pa
+
+    arrays: list[Any] = []
+    names: list[str] = []
+    for name, kind, values in _series(table):
+        arrays.append(_array(values, kind))
+        names.append(_unused(name, names))
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _series(table: ReleaseTable) -> Iterator[tuple[str, Kind, Series]]:
+    for column in table.columns:
+        yield column.name, column.kind, column.values
+        if column.has_interval:
+            kind, reach, low, high = _errors(column)
+            yield f"{column.name}_plus_minus", kind, reach
+            yield f"{column.name}_low", kind, low
+            yield f"{column.name}_high", kind, high
+
+
+def _errors(column: AnswerColumn) -> tuple[Kind, Series, Series, Series]:
+    """Return ±, low and high: at once where all are numbers in arrays, else cell by cell."""
+    parts = (column.values, column.low, column.high)
+    listed = [part for part in parts if isinstance(part, ExactNumbers)]
+    if len(listed) < len(parts):
+        cells = [column[row] for row in range(len(column))]
+        ends = tuple(c.plus_minus for c in cells), tuple(c.low for c in cells), tuple(c.high for c in cells)
+        return Kind.REAL, *ends
+    whole = [found for part in listed if (found := part.integers()) is not None]
+    kind = Kind.INTEGER if len(whole) == len(listed) else Kind.REAL
+    values, low, high = whole if kind is Kind.INTEGER else [part.floats() for part in listed]
+    return kind, np.maximum(high - values, values - low), _inside(low, column.limits), _inside(high, column.limits)
+
+
+def _inside(ends: NDArray[Any], limits: tuple[Fraction | None, Fraction | None]) -> NDArray[Any]:
+    least, most = (None if limit is None else ends.dtype.type(limit) for limit in limits)
+    return ends if least is most is None else np.clip(ends, least, most)
+
+
+def _unused(name: str, names: list[str]) -> str:
+    while name in names:
+        name += "_"
+    return name
+
+
+def _array(values: Series, kind: Kind) -> pa.Array:
+    import pyarrow as pa
+
+    array = _numbers(values, kind) if isinstance(values, ExactNumbers) else values
+    if isinstance(array, np.ndarray):
+        return pa.array(array, type=arrow_type(kind))
+    return pa.array([None if value is None else _converted(value, kind) for value in array], type=arrow_type(kind))
+
+
+def _numbers(values: ExactNumbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
+    if kind is not Kind.INTEGER:
+        return values.floats()
+    whole = values.integers()
+    return tuple(values[row] for row in range(len(values))) if whole is None else whole
+
+
+def _converted(value: Any, kind: Kind) -> Any:
+    match kind:
+        case Kind.INTEGER:
+            return min(max(round(value), -_LARGEST), _LARGEST)
+        case Kind.REAL:
+            return float(value)
+        case Kind.TEXT | Kind.UNDECLARED | Kind.IDENTITY:
+            return str(value)
+        case Kind.BOOLEAN | Kind.DATE | Kind.TIMESTAMP:
+            return value
