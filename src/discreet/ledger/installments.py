@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import InvalidParameter, LedgerDamaged, Refused
 from discreet.exact import integer, positive_integer
 from discreet.ledger.budget import digest
 from discreet.ledger.charge_record import Entry
@@ -62,7 +62,8 @@ def parts_of(rows: LedgerRows, entry: Entry) -> tuple[str, ...]:
     found: list[str] = []
     while (index := rows.by_key(entry.dataset, part_key(entry.index, len(found)))) is not None:
         text = rows.answer(index)
-        assert text is not None, "a part was remembered without its answer"
+        if text is None:
+            raise LedgerDamaged("a part of an answer is on record without the answer: restore the ledger from a copy")
         found.append(text)
     return tuple(found)
 

@@ -133,7 +133,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E
 DASHES = ((1, 0), (8, 3), (3, 3), (10, 3, 2, 3), (5, 5), (2, 2), (12, 4))
 # Letters are thinner than lines and need more contrast: the same hues, a quarter darker.
 INKS = tuple("#" + "".join(f"{int(c[i : i + 2], 16) * 3 // 4:02X}" for i in (1, 3, 5)) for c in COLOURS)
-assert len(COLOURS) == len(DASHES) == MOST
+if not len(COLOURS) == len(DASHES) == MOST:
+    raise RuntimeError("every line of a chart needs a colour and a dash of its own")
 
 _FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _INK = "#222222"

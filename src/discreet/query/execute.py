@@ -64,7 +64,8 @@ def _exact(number: Number, tally: Tally) -> NDArray[Any]:
 
 
 def _there(part: T | None) -> T:
-    assert part is not None, "the engine left out what the stage wants"
+    if part is None:
+        raise RuntimeError("the engine left out what the stage wants")
     return part
 
 
@@ -73,7 +74,8 @@ def _shown(draft: PlanDraft, tallied: ExactCounts) -> Rows:
     assert draft.noising is not None
     selection = draft.noising.selection
     if selection is None:
-        assert tallied.groups == draft.groups, "the engine counted other groups than there are"
+        if tallied.groups != draft.groups:
+            raise RuntimeError("the engine counted other groups than there are")
         return np.arange(tallied.groups, dtype=np.int64)
     units = tallied.tally.rows if draft.max_rows == 1 else tallied.tally.units
     if not tallied.groups:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary, ref
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from discreet.errors import Refused
+from discreet.errors import LedgerDamaged, Refused
 from discreet.exact import Number, positive_integer
 from discreet.learn.torch.batches import Collate, TrainingRows, Tree, leaves, mapped, read_rows
 from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
@@ -367,5 +367,6 @@ def _charged(session: Payer, ledger: Ledger, plan: RunPlan, name: str, folder: R
     room: dict[str, Any] = {"key": folder.key, "parts": parts}
     session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **room)
     charge = ledger.charged(folder.key)
-    assert charge is not None, "a charge is found under its key"
+    if charge is None:
+        raise LedgerDamaged("the charge of this run is not found under its key: verify the ledger")
     return LedgerClaims(ledger, charge, plan.steps)

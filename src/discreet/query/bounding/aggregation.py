@@ -100,7 +100,8 @@ class GroupSums:
     __slots__ = ("_bits", "_high", "_low")
 
     def __init__(self, groups: int, bits: int) -> None:
-        assert bits <= 2 * _LIMB
+        if bits > 2 * _LIMB:
+            raise OverflowError(f"values of {bits} bits do not fit into two limbs of {_LIMB}")
         self._bits = bits
         self._low = np.zeros(groups, np.int64)
         self._high = np.zeros(groups if bits > _LIMB else 0, np.int64)

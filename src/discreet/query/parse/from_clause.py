@@ -538,7 +538,8 @@ def _without(query: exp.Expr, place: int, count: int, column: exp.Expr) -> exp.E
     plain = query.copy()
     condition = plain.args["where"].this
     parts = chain(condition) if class_of(condition) == "And" else [condition]
-    assert len(parts) == count
+    if len(parts) != count:
+        raise RuntimeError("a copy of the query has other conditions than the query")
     rest = [part for index, part in enumerate(parts) if index != place]
     plain.set("expressions", [column.copy()])
     plain.set("where", exp.Where(this=exp.and_(*rest, copy=False)) if rest else None)

@@ -109,7 +109,8 @@ class Executor:
             unit=self.unit,
             seconds=self.seconds,
         )
-        assert isinstance(claim, ReadClaim), "without a key and a plan nothing is ever the same"
+        if not isinstance(claim, ReadClaim):  # Without a key and a plan nothing is ever the same.
+            raise RuntimeError("a charge without a key was taken for an earlier one")
         return self.ledger.attempt(claim, lambda: self._finished(claim, work))
 
     def _finished(self, claim: ReadClaim, work: Callable[[], T]) -> T:
