@@ -55,7 +55,7 @@ _HOMES = {
         "Declared", "PublicTable", "Resources", "Unit", "between", "boolean", "categories", "public", "text",
     ),
     "ast": ("Query",),
-    "results": ("Cell", "AnswerColumn", "ReleaseTable"),
+    "release_table": ("AnswerColumn", "Cell", "ReleaseTable"),
     "session.builder": (
         "Expr", "QueryBuilder", "col", "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum",
         "mode", "quantile", "sum", "variance",
