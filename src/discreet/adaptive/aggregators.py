@@ -223,7 +223,7 @@ class BlockMode:
         if self.domain is not None:
             settle(self, domain=read_bins(self.domain))
             if len(self.domain) < 2:
-                raise InvalidParameter("domain must name at least two answers: of one there is nothing to choose")
+                raise InvalidParameter("`domain` needs at least two values")
 
     @property
     def test(self) -> DistanceTest:

@@ -260,7 +260,7 @@ class StableMode:
         if self.domain is not None:
             settle(self, domain=read_bins(self.domain))
         if self.domain is not None and len(self.domain) < 2:
-            raise InvalidParameter("domain must name at least two values: of one there is nothing to choose")
+            raise InvalidParameter("`domain` needs at least two values")
 
     @property
     def test(self) -> DistanceTest:

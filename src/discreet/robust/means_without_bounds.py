@@ -31,7 +31,7 @@ from discreet.robust.tail_bounds import Tails
 
 __all__ = ["CoinPressMean", "LocationAndScale", "as_floats", "coinpress_mean", "location_and_scale"]
 
-# --- means_without_bounds: Means without tight bounds, for people in a hurry. ---
+# --- means_without_bounds: One-call means without tight bounds. ---
 
 
 def coinpress_mean(

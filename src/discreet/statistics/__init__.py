@@ -1,4 +1,4 @@
-"""Private statistics for people in a hurry: a column in, a `Release` out.
+"""One-call statistics: a column in, a `Release` out.
 
 Every function names what it spends and who is a neighbour; nothing is charged by default and nothing is guessed from
 the data. With a `session` the cost is charged before the first value is read.

@@ -1,4 +1,4 @@
-"""What all functions for people in a hurry share: naming the budget, and paying before reading."""
+"""What all one-call statistics share: naming the budget, and paying before reading."""
 
 from __future__ import annotations
 

@@ -457,7 +457,7 @@ def mean(
     Under replace-one the number of rows is public. Under add-remove it is private, and the part `count_share` of the
     budget pays for it. What is missing counts as `missing`, or as the middle of the bounds. `method` is one of
 
-    - "clamped": noise for the whole distance of the bounds;
+    - "clamped": noise scaled to the width of the bounds;
     - "clipped": noise for narrower bounds, which a part of epsilon finds; what lies outside pulls the answer inward;
     - "trimmed": the mean without some rows on each side, with noise that follows its smooth sensitivity (replace-one);
     - "auto": the first. The others are taken by name only: what they leave out are tails, which `expected` guesses;

@@ -234,7 +234,7 @@ def _check(known: Sequence[int], days: Sequence[int], false_facts: int, targets:
     if not known or not days or min(known) < 1 or min(days) < 0 or targets < 1:
         raise InvalidParameter("known and targets are at least 1, and days at least 0")
     if not 0 <= false_facts < min(known):
-        raise InvalidParameter("fewer facts are false than are known")
+        raise InvalidParameter("`false_facts` must be at least 0 and smaller than every number in `known`")
 
 
 def _trial(

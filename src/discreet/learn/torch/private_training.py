@@ -170,7 +170,7 @@ def _parts(
 
 
 # --- streaming ---
-# Private training without secret samples: rows take turns, and the noise of a step takes back that of earlier ones.
+# DP-FTRL: fixed-order participation with banded, negatively correlated noise; no secret samples are needed.
 
 
 def make_private_stream(

@@ -86,7 +86,7 @@ class RaggedRows:
         return [entries[start:end] for start, end in pairwise(ends)]
 
 
-# --- pair: A pair of distributions that is as hard to tell apart as the output of an event can be easy. ---
+# --- pair: A dominating pair: at least as distinguishable as any two neighbouring outputs. ---
 #
 # (P, Q) dominates an event when no two neighbours have outputs with a larger hockey-stick divergence at any order.
 # Domination survives adaptive composition, so it is enough to compose the pairs [ZDW22]. Only the likelihood

@@ -1,1 +1,1 @@
-"""Totals so far, day by day: one price for all days, and errors that grow with the logarithm of their number."""
+"""Running totals, day by day (continual release): one price for all days, and errors that grow with the logarithm of their number."""

@@ -316,7 +316,7 @@ def _one(data: Any) -> int:
 
 
 # --- measured ---
-# What is audited from its outputs alone: functions for people in a hurry, robust estimates, whole sessions.
+# What is audited from its outputs alone: one-call statistics, robust estimates, whole sessions.
 
 
 _ADD, _REPLACE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
