@@ -118,7 +118,9 @@ def _fresh(ledger: Ledger, i: int) -> None:
 
 
 def _answered(ledger: Ledger, i: int) -> None:
-    charge = ledger.charge(TINY, relation=ADD, purpose="benchmark", key=f"{time.time_ns()} {i}", plan="p", version="v")
+    charge = ledger.charge(
+        TINY, relation=ADD, purpose="benchmark", idempotency_key=f"{time.time_ns()} {i}", plan="p", version="v"
+    )
     ledger.store(charge, lambda: "42")
 
 

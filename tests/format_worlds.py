@@ -291,11 +291,17 @@ def ledger_entries() -> list[dict[str, Any]]:
     quota = Quota(dp.Budget(50, "1e-4"), principal="*")
     with Ledger.open("memory", PEOPLE, quotas=(quota,)) as book:
         charge = book.charge(
-            privacy.Laplace(10), purpose="a count", project="health", key="k1", plan="p1", version="v1", **fixed
+            privacy.Laplace(10),
+            purpose="a count",
+            project="health",
+            idempotency_key="k1",
+            plan="p1",
+            version="v1",
+            **fixed,
         )
         book.store(charge, lambda: "an answer")
         book.record_bundle(charge, {"manifest": "00", "plan": "11"})
-        series = book.charge(privacy.Gaussian(4), purpose="a series", key="k2", parts=2, **fixed)
+        series = book.charge(privacy.Gaussian(4), purpose="a series", idempotency_key="k2", parts=2, **fixed)
         book.store_part(series, 0, lambda: "a part")
         claim = book.claim(privacy.PureDP("0.1"), purpose="read", plan="p2", version="v1", seconds=60, **fixed)
         assert isinstance(claim, ReadClaim)

@@ -165,10 +165,10 @@ def test_a_profile_of_which_a_part_is_paid_still_asks_for_agreement(discreet, fo
     ask = ("profile", "visits.csv", "--unit", "row", "--epsilon", "1", "--number", "age", "--json")
     real = planning.ask
 
-    def stopped(session, plans, *, key, at):
+    def stopped(session, plans, *, idempotency_key, at):
         if at == "count":
             raise InvalidParameter("stopped midway")
-        return real(session, plans, key=key, at=at)
+        return real(session, plans, idempotency_key=idempotency_key, at=at)
 
     monkeypatch.setattr(planning, "ask", stopped)
     assert discreet(*ask, "--max-epsilon", "1").code == 2

@@ -159,7 +159,9 @@ def _profiled(*, only_plan: bool) -> Said:
     budget = dp.Budget(epsilon=4, delta="1e-5")
     how: dict[str, Any] = {"ledger": "memory", "dataset": "visits", "principal": "ana"}
     with dp.Session("visits.csv", unit=dp.Unit("patient"), budget=budget, **how) as session:
-        plan = _R.plan_profile(session, epsilon=1, delta="1e-6", numbers=["age", "wait_minutes"], key="autumn")
+        plan = _R.plan_profile(
+            session, epsilon=1, delta="1e-6", numbers=["age", "wait_minutes"], idempotency_key="autumn"
+        )
         if only_plan:
             return Said([plan.event, plan.epsilon, plan.delta], str(plan))
         found = plan.release()

@@ -42,9 +42,12 @@ def _walk(word: str, session: dp.Session, offer: dict[str, Any]) -> Iterator[Flo
     yield Flow(f"{word}: together changed", lambda: _changed(session, offer))
     yield Flow(f"{word}: asked", lambda: session.sql(_CITIES, **offer).release())
     yield Flow(f"{word}: asked again", lambda: session.sql(_CITIES, **offer).release())
-    yield Flow(f"{word}: with a key", lambda: session.sql(_SUMS, key="mine", **offer).release())
-    yield Flow(f"{word}: with a key again", lambda: session.sql(_SUMS, key="mine", **offer).release())
-    yield Flow(f"{word}: another question under the key", lambda: session.sql(_CITIES, key="mine", **offer).release())
+    yield Flow(f"{word}: with a key", lambda: session.sql(_SUMS, idempotency_key="mine", **offer).release())
+    yield Flow(f"{word}: with a key again", lambda: session.sql(_SUMS, idempotency_key="mine", **offer).release())
+    yield Flow(
+        f"{word}: another question under the key",
+        lambda: session.sql(_CITIES, idempotency_key="mine", **offer).release(),
+    )
     yield Flow(f"{word}: a function pays", lambda: _count(session, offer))
     yield Flow(f"{word}: joint explained", lambda: Said("", _joint(session, offer, "later").explain()))
     yield Flow(f"{word}: joint dummy", lambda: _tables(_joint(session, offer, "later").dummy()))
@@ -56,7 +59,7 @@ def _walk(word: str, session: dp.Session, offer: dict[str, Any]) -> Iterator[Flo
 
 def _joint(session: dp.Session, offer: dict[str, Any], key: str) -> Any:
     plans = {"cities": session.sql(_CITIES, **offer), "sums": session.sql(_SUMS, **offer)}
-    return session.together(plans, key=key, purpose="tables")
+    return session.together(plans, idempotency_key=key, purpose="tables")
 
 
 def _together(session: dp.Session, offer: dict[str, Any]) -> Said:
@@ -73,7 +76,7 @@ def _tables(tables: Any) -> Said:
 
 def _changed(session: dp.Session, offer: dict[str, Any]) -> Any:
     plans = {"cities": session.sql(_SUMS, **offer)}
-    return session.together(plans, key="month/1", purpose="tables").release()
+    return session.together(plans, idempotency_key="month/1", purpose="tables").release()
 
 
 def _count(session: dp.Session, offer: dict[str, Any]) -> Any:

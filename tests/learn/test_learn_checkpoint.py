@@ -94,9 +94,9 @@ class TestPaying:
         """The note in the folder is about some payer: another one was not charged for this run."""
 
         class Keyed(Purse):
-            def charge(self, event, *, relation, purpose, key=None):
-                if key not in [charge[0] for charge in self.charges]:
-                    self.charges.append((key, event))
+            def charge(self, event, *, relation, purpose, idempotency_key=None):
+                if idempotency_key not in [charge[0] for charge in self.charges]:
+                    self.charges.append((idempotency_key, event))
 
         first, other = Keyed(), Keyed()
         for payer in (first, first, other):

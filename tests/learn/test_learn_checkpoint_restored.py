@@ -218,7 +218,7 @@ def earlier_release(folder: Path, book: Ledger, claimed: int) -> None:
     written |= {"format": 1, "place": f"{folder.stat().st_ino:020}"}
     (folder / "run.json").write_text(json.dumps(written))
     key = f"training run {written['run']}"
-    book.charge(private.plan.event, relation=Relation.ADD_REMOVE, purpose="training: training", key=key)
+    book.charge(private.plan.event, relation=Relation.ADD_REMOVE, purpose="training: training", idempotency_key=key)
 
 
 def test_a_run_of_an_earlier_release_goes_on_once_and_claims_all_that_is_left(tmp_path):

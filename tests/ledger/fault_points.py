@@ -81,7 +81,7 @@ def read(outlet: int, claim: ReadClaim) -> None:
 
 def claimed_after_reading(book: Ledger, outlet: int, number: int) -> ReadClaim:
     """Wrong: charge, read, and claim when there is something to store."""
-    said = {"relation": ADD, "purpose": "question", "key": str(number), "plan": str(number), "version": "v"}
+    said = {"relation": ADD, "purpose": "question", "idempotency_key": str(number), "plan": str(number), "version": "v"}
     charge = book.charge(PureDP("0.1"), **said)
     tell(outlet, "read", charge.id, 0)
     found = asked(book, number)
@@ -190,7 +190,7 @@ def violations(path: Path, told: list[list[object]]) -> Iterator[str]:
                 yield "charged: the entry is another one"
             elif what == "released":
                 key = str(entry.content["key"])
-                stored = book.stored(key=key, plan=key, principal="", version="v")
+                stored = book.stored(idempotency_key=key, plan=key, principal="", version="v")
                 if stored is None or stored.text != detail:
                     yield "released: the answer is lost or another one"
         yield from reads_again(book, told)

@@ -277,7 +277,7 @@ def test_bad_declarations_and_texts_are_refused() -> None:
             Account(*bad)  # type: ignore[arg-type]
     book = opened(Budget(1))
     with pytest.raises(InvalidParameter):
-        charge(book, key="k" * 10_001)
+        charge(book, idempotency_key="k" * 10_001)
     with pytest.raises(InvalidParameter):
         book.charge(TENTH, relation="add-remove", purpose="question")  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter):

@@ -93,7 +93,9 @@ def spend_and_tell(path: Path, outlet: int, life: int) -> None:
     with Ledger.open(path, ACCOUNT) as book:
         for number in range(10**6):
             key = f"{life}-{number}"
-            charge = book.charge(MILLIONTH, relation=ADD, purpose="question", key=key, plan=key, version="v")
+            charge = book.charge(
+                MILLIONTH, relation=ADD, purpose="question", idempotency_key=key, plan=key, version="v"
+            )
             text = book.store(charge, lambda: os.urandom(8).hex())
             os.write(outlet, f"{key} {charge.id} {text}\n".encode())
 
@@ -135,7 +137,7 @@ def survive(path: Path, kills: int) -> tuple[int, float]:
         charges = sum(entry.kind == "charge" for entry in book.history())
         assert book.spent().epsilon == MILLIONTH.epsilon * charges
         for key, index, text in heard:
-            stored = book.stored(key=key, plan=key, principal="", version="v")
+            stored = book.stored(idempotency_key=key, plan=key, principal="", version="v")
             assert stored is not None
             assert (stored.charge.id, stored.text) == (int(index), text)
     return len(heard), longest
@@ -163,13 +165,15 @@ def test_a_key_is_charged_once_across_a_crash(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
         book = Ledger.open(path, ACCOUNT)
-        charge = book.charge(MILLIONTH, relation=ADD, purpose="question", key="k", plan="p", version="v")
+        charge = book.charge(MILLIONTH, relation=ADD, purpose="question", idempotency_key="k", plan="p", version="v")
         book.store(charge, lambda: os._exit(9))  # type: ignore[arg-type, return-value]
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     answers = set()
     for _ in range(20):
         with Ledger.open(path, ACCOUNT) as book:
-            charge = book.charge(MILLIONTH, relation=ADD, purpose="question", key="k", plan="p", version="v")
+            charge = book.charge(
+                MILLIONTH, relation=ADD, purpose="question", idempotency_key="k", plan="p", version="v"
+            )
             answers.add(book.store(charge, lambda: os.urandom(8).hex()))
             assert book.spent().charges == 1
     assert len(answers) == 1

@@ -21,7 +21,7 @@ ACCOUNT = Account("people", "row", ADD, Budget(1))
 
 
 def begun(book: Ledger, parts: int | None = 3, key: str | None = "series") -> Charge:
-    return book.charge(HALF, relation=ADD, purpose="totals so far", key=key, plan="p", parts=parts)
+    return book.charge(HALF, relation=ADD, purpose="totals so far", idempotency_key=key, plan="p", parts=parts)
 
 
 def never() -> str:

@@ -143,7 +143,7 @@ def test_one_key_in_many_threads_is_charged_and_answered_once(tmp_path: Path) ->
     with Ledger.open(tmp_path / "ledger", account(Budget(1))) as book:
 
         def ask(_: int) -> str:
-            charge = book.charge(PureDP("0.1"), relation=ADD, purpose="q", key="k", plan="p", version="v")
+            charge = book.charge(PureDP("0.1"), relation=ADD, purpose="q", idempotency_key="k", plan="p", version="v")
             return book.store(charge, lambda: os.urandom(8).hex())
 
         with ThreadPoolExecutor(8) as pool:

@@ -31,13 +31,13 @@ def never() -> str:
 
 
 def test_a_key_is_charged_once_and_answered_a_thousand_times(book: Ledger) -> None:
-    first = charged(book, key="k")
+    first = charged(book, idempotency_key="k")
     answer = book.store(first, lambda: "42 ± 3")
     for _ in range(1000):
-        again = charged(book, key="k")
+        again = charged(book, idempotency_key="k")
         assert again == first
         assert book.store(again, never) == answer
-    found = book.stored(key="k", plan="count", principal="ann", version="v1")
+    found = book.stored(idempotency_key="k", plan="count", principal="ann", version="v1")
     assert found is not None
     assert (found.text, found.charge) == (answer, first)
     assert book.spent().epsilon == Fraction(1, 10)
@@ -47,14 +47,16 @@ def test_a_key_is_charged_once_and_answered_a_thousand_times(book: Ledger) -> No
     "other", [{"plan": "sum"}, {"principal": "bob"}, {"version": "v2"}, {"project": "p"}, {"plan": None}]
 )
 def test_a_key_that_was_used_for_something_else_is_refused(book: Ledger, other: dict[str, str | None]) -> None:
-    charged(book, key="k")
+    charged(book, idempotency_key="k")
     with pytest.raises(Refused, match="key"):
-        charged(book, key="k", **other)
+        charged(book, idempotency_key="k", **other)
     asked = {"plan": "count", "principal": "ann", "version": "v1"} | other
     with pytest.raises(Refused, match="key"):
-        book.stored(key="k", **asked)  # type: ignore[arg-type]
+        book.stored(idempotency_key="k", **asked)  # type: ignore[arg-type]
     with pytest.raises(Refused, match="event"):
-        book.charge(PureDP("0.2"), relation=ADD, purpose="q", key="k", principal="ann", plan="count", version="v1")
+        book.charge(
+            PureDP("0.2"), relation=ADD, purpose="q", idempotency_key="k", principal="ann", plan="count", version="v1"
+        )
     assert book.spent().charges == 1
 
 
@@ -75,19 +77,19 @@ def test_another_question_finds_nothing(book: Ledger, other: dict[str, str | Non
 
 
 def test_without_a_version_nothing_is_reused_but_a_key(book: Ledger) -> None:
-    book.store(charged(book, version=None, key="k"), lambda: "42")
+    book.store(charged(book, version=None, idempotency_key="k"), lambda: "42")
     assert book.stored(plan="count", principal="ann", version=None) is None
-    found = book.stored(key="k", plan="count", principal="ann", version=None)
+    found = book.stored(idempotency_key="k", plan="count", principal="ann", version=None)
     assert found is not None
 
 
 def test_a_charge_without_an_answer_is_found_by_nobody_and_can_be_tried_again(book: Ledger) -> None:
-    first = charged(book, key="k")
-    assert book.stored(key="k", plan="count", principal="ann", version="v1") is None
+    first = charged(book, idempotency_key="k")
+    assert book.stored(idempotency_key="k", plan="count", principal="ann", version="v1") is None
     assert book.stored(plan="count", principal="ann", version="v1") is None
     with pytest.raises(ZeroDivisionError):
         book.store(first, lambda: str(1 / 0))
-    assert book.store(charged(book, key="k"), lambda: "42") == "42"
+    assert book.store(charged(book, idempotency_key="k"), lambda: "42") == "42"
     assert book.spent().charges == 1
     book.verify()
 
@@ -97,8 +99,8 @@ def test_another_data_set_has_other_keys_and_charges(tmp_path: Path) -> None:
         Ledger.open(tmp_path / "ledger", Account("people", "row", ADD, Budget(1))) as people,
         Ledger.open(tmp_path / "ledger", Account("places", "row", ADD, Budget(1))) as places,
     ):
-        first = charged(people, key="k")
-        second = charged(places, key="k", plan="other")
+        first = charged(people, idempotency_key="k")
+        second = charged(places, idempotency_key="k", plan="other")
         assert first.id != second.id
         with pytest.raises(InvalidParameter, match="no such charge"):
             places.store(first, lambda: "42")

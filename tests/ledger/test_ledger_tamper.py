@@ -195,7 +195,7 @@ def test_what_is_read_is_anchored_before_anybody_hears_of_it(path: Path) -> None
         book.charge(TENTH, relation=ADD, purpose="question")
         after = anchor.read_bytes()
         anchor.write_bytes(before[:1024])
-        assert book.stored(key="2", plan="p", principal="", version="v") is not None
+        assert book.stored(idempotency_key="2", plan="p", principal="", version="v") is not None
         assert anchor.read_bytes() == after
 
 
@@ -413,15 +413,15 @@ def test_a_charge_that_a_restored_copy_has_without_its_answer_is_never_drawn(tmp
     place, account = tmp_path / "ledger", Account("visits", "row", Relation.ADD_REMOVE, Budget(epsilon=1))
     event = PureDP(Fraction(1, 4))
     with Ledger.open(place, account) as book:
-        charge = book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", key="one")
-        told = book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", key="two")
+        charge = book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", idempotency_key="one")
+        told = book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", idempotency_key="two")
         assert book.store(told, lambda: "12") == "12"
     restore(place, [account], reason="the disk failed", principal="custodian")
     with Ledger.open(place, account) as book:
         with pytest.raises(Refused, match="restored from a copy"):
             book.store(charge, lambda: "13")
         with pytest.raises(Refused, match="new key"):
-            book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", key="one")
+            book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", idempotency_key="one")
         assert book.store(told, lambda: "13") == "12"
-        assert book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", key="two") == told
+        assert book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", idempotency_key="two") == told
         book.verify()

@@ -35,7 +35,7 @@ def claimed(book: Ledger, key: str | None = None, seconds: float = LONG, **said:
 
 def claim(book: Ledger, key: str | None = None, seconds: float = LONG, **said: Any) -> ReadClaim | StoredAnswer:
     facts = {"principal": "ann", "plan": key, "version": None} | said
-    return book.claim(SMALL, relation=ADD, purpose="question", key=key, seconds=seconds, **facts)
+    return book.claim(SMALL, relation=ADD, purpose="question", idempotency_key=key, seconds=seconds, **facts)
 
 
 def kinds(book: Ledger) -> list[str]:
@@ -365,7 +365,7 @@ def test_a_refused_claim_writes_nothing(book: Ledger) -> None:
 
 
 def test_a_series_claims_each_read_and_its_last_answer_ends_it(book: Ledger) -> None:
-    charge = book.charge(SMALL, relation=ADD, purpose="series", principal="ann", key="s", parts=4)
+    charge = book.charge(SMALL, relation=ADD, purpose="series", principal="ann", idempotency_key="s", parts=4)
     first = book.claim_part(charge, 1, seconds=LONG)
     assert first is not None
     book.store_part(charge, 0, lambda: "1")
@@ -437,7 +437,7 @@ def test_an_older_ledger_is_looked_at_opened_and_claimed(tmp_path: Path) -> None
         assert (seen.claims(), len(seen.entries())) == ((), 6)
         with Ledger.open(path, ACCOUNT) as book:
             assert kinds(book)[:6] == ["open", "charge", "answer", "charge", "charge", "part"]
-            found = book.stored(key="answered", plan="p", principal="ann", version="v")
+            found = book.stored(idempotency_key="answered", plan="p", principal="ann", version="v")
             assert found is not None
             assert found.text == "42 ± 3"
             # Paid for and never claimed: it may be read once, under that charge.
@@ -446,7 +446,7 @@ def test_an_older_ledger_is_looked_at_opened_and_claimed(tmp_path: Path) -> None
                 relation=ADD,
                 purpose="paid",
                 principal="ann",
-                key="paid",
+                idempotency_key="paid",
                 plan="q",
                 version="v",
                 seconds=LONG,

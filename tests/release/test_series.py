@@ -51,7 +51,9 @@ def opened(plan: ReleasePlan) -> Ledger:
 
 def release(book: Ledger, plan: ReleasePlan, label: str, *, answered: bool = True) -> None:
     key = key_of(plan, Period(label=label))
-    charge = book.charge(ONE, relation=ADD, purpose="release", key=key, plan="p", unit="patient", principal="ana")
+    charge = book.charge(
+        ONE, relation=ADD, purpose="release", idempotency_key=key, plan="p", unit="patient", principal="ana"
+    )
     if answered:
         book.store(charge, lambda: "tables")
 
@@ -61,7 +63,13 @@ def test_released_due_and_gaps_are_told_apart(tmp_path: Path) -> None:
     with opened(plan) as book:
         release(book, plan, "2026-01")
         release(book, plan, "2026-03")
-        book.charge(PureDP("0.5"), relation=ADD, purpose="something else", key="release/other/2026-02", unit="patient")
+        book.charge(
+            PureDP("0.5"),
+            relation=ADD,
+            purpose="something else",
+            idempotency_key="release/other/2026-02",
+            unit="patient",
+        )
         found = series(plan, book, today=TODAY)
     assert [one.label for one in found.released] == ["2026-01", "2026-03"]
     assert [period.label for period in found.due] == ["2026-02", "2026-04", "2026-05"]

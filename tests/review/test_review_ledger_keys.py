@@ -35,15 +35,15 @@ def test_a_new_key_is_a_new_charge_after_a_draw_that_failed(tmp_path: Path, monk
     with opened(tmp_path) as session:
         monkeypatch.setattr(PricedQuery, "draw", fails)
         with pytest.raises(AnswerFailed):
-            session.sql(ASKED, epsilon=1, key="monday").release()
+            session.sql(ASKED, epsilon=1, idempotency_key="monday").release()
         monkeypatch.undo()
         for _ in range(3):  # The old key never draws again.
             with pytest.raises(AnswerFailed):
-                session.sql(ASKED, epsilon=1, key="monday").release()
+                session.sql(ASKED, epsilon=1, idempotency_key="monday").release()
         assert session.spent.charges == 1
-        told = session.sql(ASKED, epsilon=1, key="tuesday").release().to_json()
+        told = session.sql(ASKED, epsilon=1, idempotency_key="tuesday").release().to_json()
         assert session.spent.charges == 2
-        assert session.sql(ASKED, epsilon=1, key="tuesday").release().to_json() == told
+        assert session.sql(ASKED, epsilon=1, idempotency_key="tuesday").release().to_json() == told
         with pytest.raises(AnswerFailed):
-            session.sql(ASKED, epsilon=1, key="monday").release()
+            session.sql(ASKED, epsilon=1, idempotency_key="monday").release()
         assert session.spent.charges == 2

@@ -108,5 +108,7 @@ def test_an_analyst_cannot_take_the_key_of_a_release(tmp_path):
     """Whoever had it first would keep the period from ever being published."""
     plan = world(tmp_path)
     with dp.Session.from_policy(plan.policy, principal="mallory") as session, pytest.raises(dp.DiscreetError):
-        session.sql("SELECT COUNT(*) AS n FROM stays", epsilon="0.001", key="release/stays/2026-01").release()
+        session.sql(
+            "SELECT COUNT(*) AS n FROM stays", epsilon="0.001", idempotency_key="release/stays/2026-01"
+        ).release()
     publish(plan, principal="ana", period=JANUARY)

@@ -52,7 +52,7 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[object]:
 @pytest.mark.parametrize("version", [None, "1"])
 def test_a_draw_that_failed_is_not_drawn_again_under_its_key(draws: list[object], version: str | None) -> None:
     with _session(version=version) as session:
-        plan = session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1, key="k")
+        plan = session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1, idempotency_key="k")
         for _ in range(3):
             with pytest.raises(AnswerFailed):
                 plan.release()

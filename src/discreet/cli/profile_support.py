@@ -33,7 +33,7 @@ class ProfileRequest:
     table: str | None
     numbers: Sequence[str]
     dates: Sequence[str]
-    key: str
+    idempotency_key: str
 
 
 def profiled(

@@ -84,7 +84,7 @@ class Account:
 # --- facts: What is written about a charge, and when two charges are the same. Public facts only. ---
 
 
-_FACTS_LONGEST = 10_000  # Characters of a purpose, a key, a plan or a name.
+_FACTS_LONGEST = 10_000  # Characters of a purpose, an idempotency key, a plan or a name.
 _IDENTITY = ("principal", "project", "plan", "version")
 
 
@@ -95,7 +95,7 @@ def facts_of(
     purpose: str,
     principal: str,
     project: str,
-    key: str | None,
+    idempotency_key: str | None,
     plan: str | None,
     version: str | None,
 ) -> dict[str, Any]:
@@ -107,11 +107,11 @@ def facts_of(
         "purpose": purpose,
         "principal": principal,
         "project": project,
-        "key": key,
+        "key": idempotency_key,
         "plan": plan,
         "version": version,
     }
-    check_texts(**said)
+    check_texts(**{"idempotency_key" if name == "key" else name: value for name, value in said.items()})
     facts = {"event": packed_event(event), "relation": relation.value}
     return facts | {name: value for name, value in said.items() if value is not None}
 
@@ -148,19 +148,21 @@ def question_of(facts: Mapping[str, Any]) -> str | None:
 
 
 def same_charge(entry: Entry, facts: Mapping[str, Any]) -> Charge:
-    """Return the charge that has this key already; refuse if it was for anything else."""
+    """Return the charge that has this idempotency key already; refuse if it was for anything else."""
     check_key(entry, facts)
     if entry.content["event"] != facts["event"]:
-        raise Refused("this key was used for another event: choose a new key")
+        raise Refused("this idempotency key was used for another event: choose a new key")
     if entry.content.get("parts") != facts.get("parts"):
-        raise Refused("this key was used for another number of answers: choose a new key")
+        raise Refused("this idempotency key was used for another number of answers: choose a new key")
     return as_charge(entry)
 
 
 def check_key(entry: Entry, asked: Mapping[str, Any]) -> None:
-    """Refuse a key that was used for anything else. The message does not say by whom or for what."""
+    """Refuse an idempotency key that was used for anything else. The message does not say by whom or for what."""
     if any(entry.content.get(name) != asked.get(name) for name in _IDENTITY):
-        raise Refused("this key was used with another plan, principal, project or version: choose a new key")
+        raise Refused(
+            "this idempotency key was used with another plan, principal, project or version: choose a new key"
+        )
 
 
 def as_charge(entry: Entry) -> Charge:

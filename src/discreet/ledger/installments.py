@@ -41,7 +41,7 @@ def part_key(charge: int, number: int) -> str:
 def check_user_key(key: str | None) -> None:
     """Refuse a key that could be taken for one of ours."""
     if key is not None and key.startswith(RESERVED):
-        raise InvalidParameter(f"a key must not begin with {RESERVED!r}: choose another one")
+        raise InvalidParameter(f"an idempotency key must not begin with {RESERVED!r}: choose another one")
 
 
 def read_parts_paid(parts: int) -> int:
@@ -108,7 +108,7 @@ def check_known(rows: LedgerRows, entry: Entry) -> None:
         raise Refused(
             "this was charged before the ledger was restored from a copy",
             reason="answers that the copy does not have may have been drawn; drawing them again was never paid for",
-            way_out="ask under a new key, or begin a new series under a new name: with a new charge",
+            way_out="ask under a new idempotency key, or begin a new series under a new name: with a new charge",
         )
 
 

@@ -150,7 +150,7 @@ class Ledger:
         purpose: str,
         principal: str = "",
         project: str = "",
-        key: str | None = None,
+        idempotency_key: str | None = None,
         plan: str | None = None,
         version: str | None = None,
         unit: str = "row",
@@ -160,8 +160,8 @@ class Ledger:
 
         Functions of the library protect rows. Whoever charges an event that holds for other units names them as the
         account does.
-        A key that was charged before with the same event, plan, principal, project and version returns that charge
-        and costs nothing: its answer, if there is one, is in `stored`.
+        An `idempotency_key` that was charged before with the same event, plan, principal, project and version
+        returns that charge and costs nothing: its answer, if there is one, is in `stored`.
         With `parts` it pays for a series of that many answers together, which come one by one with `store_part`.
         """
         facts = facts_of(
@@ -170,11 +170,11 @@ class Ledger:
             purpose=purpose,
             principal=principal,
             project=project,
-            key=key,
+            idempotency_key=idempotency_key,
             plan=plan,
             version=version,
         )
-        check_user_key(key)
+        check_user_key(idempotency_key)
         if parts is not None:
             facts["parts"] = read_parts_paid(parts)
         with self._store.writing() as rows:
@@ -231,15 +231,15 @@ class Ledger:
         seconds: Number,
         principal: str = "",
         project: str = "",
-        key: str | None = None,
+        idempotency_key: str | None = None,
         plan: str | None = None,
         version: str | None = None,
         unit: str = "row",
     ) -> ReadClaim | StoredAnswer:
         """Charge, unless it was charged before, and claim the one read that the charge pays for; in one transaction.
 
-        Whoever gets a claim reads, within `seconds`, and ends it with `store`. If the same key, or without a key the
-        same question, was answered before, its answer is returned; if it is being read now, this waits for it,
+        Whoever gets a claim reads, within `seconds`, and ends it with `store`. If the same idempotency key, or without
+        one the same question, was answered before, its answer is returned; if it is being read now, this waits for it,
         `seconds` at most; if a read of it ended without an answer, `AnswerFailed` is raised, and nothing is charged or
         read. With three reads of this principal on this data set that ended so, nothing is read for them until
         `reopen`.
@@ -250,11 +250,11 @@ class Ledger:
             purpose=purpose,
             principal=principal,
             project=project,
-            key=key,
+            idempotency_key=idempotency_key,
             plan=plan,
             version=version,
         )
-        check_user_key(key)
+        check_user_key(idempotency_key)
 
         def attempt() -> ReadClaim | StoredAnswer:
             with self._store.writing() as rows:
@@ -322,7 +322,7 @@ class Ledger:
             fail_claim(rows, claim)
 
     def finish(self, claim: ReadClaim) -> None:
-        """End a claim whose result is not kept here: an entry of its own. What has a key is ended with `store`."""
+        """End a claim whose result is not kept here: an entry of its own. A claim with a key is ended with `store`."""
         with self._store.writing() as rows:
             finish_claim(rows, charge_entry(rows, self._dataset, claim.charge.id), claim)
 
@@ -398,17 +398,17 @@ class Ledger:
         *,
         principal: str,
         version: str | None,
-        key: str | None = None,
+        idempotency_key: str | None = None,
         plan: str | None = None,
         project: str = "",
     ) -> StoredAnswer | None:
         """Return an answer that was released before, for the same principal, project, data version and plan.
 
-        A key that was used with anything else is refused. Without a version no plan is ever the same.
+        An `idempotency_key` that was used with anything else is refused. Without a version no plan is ever the same.
         """
         asked = {"principal": principal, "project": project, "plan": plan, "version": version}
         with self._store.reading() as rows:
-            index = None if key is None else rows.by_key(self._dataset, key)
+            index = None if idempotency_key is None else rows.by_key(self._dataset, idempotency_key)
             if index is not None:
                 check_key(charge_entry(rows, self._dataset, index), asked)
             else:
@@ -424,10 +424,10 @@ class Ledger:
         with self._store.reading() as rows:
             return charge_entry(rows, self._dataset, charge.id if isinstance(charge, Charge) else charge)
 
-    def charged(self, key: str) -> Entry | None:
-        """Return the entry of the charge that was made under a key; None if there is none yet."""
+    def charged(self, idempotency_key: str) -> Entry | None:
+        """Return the entry of the charge that was made under an idempotency key; None if there is none yet."""
         with self._store.reading() as rows:
-            index = rows.by_key(self._dataset, key)
+            index = rows.by_key(self._dataset, idempotency_key)
             return None if index is None else charge_entry(rows, self._dataset, index)
 
     def spent(self) -> Spending:

@@ -65,6 +65,6 @@ if __name__ == "__main__" and sys.argv[2] == "any":
     ask_on(Path(sys.argv[1]), int(sys.argv[3]))
 elif __name__ == "__main__":
     with opened(Path(sys.argv[1])) as session:
-        plan = session.sql(QUERY, epsilon=1, key="the one")
+        plan = session.sql(QUERY, epsilon=1, idempotency_key="the one")
         arm(sys.argv[2])
         print(plan.release().to_json())

@@ -54,7 +54,7 @@ def test_a_question_whose_read_failed_is_not_read_again(
     key: str, version: str, reads: list[str], tmp_path: Path
 ) -> None:
     with opened(tmp_path, version=version) as session:
-        ask = session.sql(QUERY, epsilon=1, key=key).release
+        ask = session.sql(QUERY, epsilon=1, idempotency_key=key).release
         failing(reads, ask, times=3)
         for _ in range(3):  # Also when it would not fail any more.
             with pytest.raises(dp.AnswerFailed) as failed:
@@ -68,7 +68,7 @@ def test_a_draw_that_failed_is_neither_drawn_nor_read_again(
     reads: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with opened(tmp_path) as session:
-        ask = session.sql(QUERY, epsilon=1, key="k").release
+        ask = session.sql(QUERY, epsilon=1, idempotency_key="k").release
         with monkeypatch.context() as wrong:
             wrong.setattr(PricedQuery, "draw", lambda *given: 1 / 0)
             with pytest.raises(dp.AnswerFailed):
@@ -103,7 +103,7 @@ def test_every_way_to_ask_counts(way: str, reads: list[str], tmp_path: Path) -> 
     with opened(tmp_path) as session:
         ways: dict[str, Callable[[], object]] = {
             "together": lambda: session.together(
-                {"a": session.sql(QUERY, epsilon=TINY)}, key=None, purpose="several"
+                {"a": session.sql(QUERY, epsilon=TINY)}, idempotency_key=None, purpose="several"
             ).release(),
             "private_keys": lambda: private_keys(session, "city", epsilon=TINY, delta="1e-9"),
             "private_bounds": lambda: private_bounds(session, "age", within=(0, 200), epsilon=TINY),
@@ -130,8 +130,8 @@ def check_claimed_while_reading(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(WorkerEngine, "run_all", watched)
     with opened(folder) as session:
-        session.sql(QUERY, epsilon=1, key="k").release()
-        session.together({"a": session.sql(QUERY, epsilon=1)}, key="j", purpose="several").release()
+        session.sql(QUERY, epsilon=1, idempotency_key="k").release()
+        session.together({"a": session.sql(QUERY, epsilon=1)}, idempotency_key="j", purpose="several").release()
     assert found == [1, 1]
 
 
@@ -166,7 +166,7 @@ def test_a_process_that_is_killed_while_it_reads_leaves_a_claim_and_no_second_re
             with pytest.raises(dp.AnswerFailed):
                 session.sql(QUERY, epsilon=1, key=str(number)).release()
         with pytest.raises(dp.Refused, match="ended without an answer"):
-            session.sql(QUERY, epsilon=1, key="another").release()
+            session.sql(QUERY, epsilon=1, idempotency_key="another").release()
         assert reads == []
         assert charges(session) == 3
 
@@ -174,7 +174,7 @@ def test_a_process_that_is_killed_while_it_reads_leaves_a_claim_and_no_second_re
 def test_threads_with_one_key_read_once(reads: list[str], tmp_path: Path) -> None:
     answers: list[str] = []
     with opened(tmp_path) as session:
-        plan = session.sql(QUERY, epsilon=1, key="k")
+        plan = session.sql(QUERY, epsilon=1, idempotency_key="k")
         threads = [threading.Thread(target=lambda: answers.append(plan.release().to_json())) for _ in range(6)]
         for thread in threads:
             thread.start()
@@ -263,7 +263,7 @@ def test_a_ledger_that_cannot_be_written_while_an_answer_is_stored_leaves_the_cl
         raise dp.LedgerUnavailable("the disk is full")
 
     with opened(tmp_path) as session:
-        plan = session.sql(QUERY, epsilon=1, key="k")
+        plan = session.sql(QUERY, epsilon=1, idempotency_key="k")
         with monkeypatch.context() as wrong:
             wrong.setattr(Ledger, "store", full)
             wrong.setattr(Ledger, "fail", full)

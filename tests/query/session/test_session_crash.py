@@ -35,7 +35,7 @@ def test_a_kill_at_any_step_loses_no_charge_and_reads_nothing_twice(step, tmp_pa
     assert died.returncode == (0 if step == "nowhere" else -signal.SIGKILL), died.stderr
     with opened(tmp_path) as session:
         assert charges(session) == (step in CHARGED)
-        plan = session.sql(QUERY, epsilon=1, key="the one")
+        plan = session.sql(QUERY, epsilon=1, idempotency_key="the one")
         if step in UNANSWERED:
             with monkeypatch.context() as watched:
                 watched.setattr(WorkerEngine, "run_all", lambda *given, **named: pytest.fail("it was read again"))
@@ -71,5 +71,5 @@ def test_kills_at_any_time_leave_every_released_answer_on_record(tmp_path):
         before = charges(session)
         assert before >= len(released)
         for key, answer in released.items():
-            assert session.sql(QUERY, epsilon="0.01", key=key).release().to_json() == answer
+            assert session.sql(QUERY, epsilon="0.01", idempotency_key=key).release().to_json() == answer
         assert charges(session) == before

@@ -62,23 +62,23 @@ def test_without_a_version_nothing_is_reused(tmp_path):
 
 def test_a_key_returns_what_was_stored_and_is_charged_once(tmp_path):
     with opened(tmp_path) as session:
-        answers = {session.sql(QUERY, epsilon=1, key="monday").release().to_json() for _ in range(20)}
+        answers = {session.sql(QUERY, epsilon=1, idempotency_key="monday").release().to_json() for _ in range(20)}
         assert charges(session) == 1
     with opened(tmp_path, {"orders": shop(200)}) as session:
-        answers.add(session.sql(QUERY, epsilon=1, key="monday").release().to_json())
+        answers.add(session.sql(QUERY, epsilon=1, idempotency_key="monday").release().to_json())
         assert charges(session) == 1
     assert len(answers) == 1
 
 
 def test_a_key_is_refused_for_another_question_or_asker(tmp_path):
     with opened(tmp_path) as session:
-        session.sql(QUERY, epsilon=1, key="monday").release()
+        session.sql(QUERY, epsilon=1, idempotency_key="monday").release()
         with pytest.raises(dp.Refused, match="another plan"):
-            session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1, key="monday").release()
+            session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1, idempotency_key="monday").release()
         with pytest.raises(dp.Refused, match="another plan"):
-            session.sql(QUERY, epsilon=2, key="monday").release()
+            session.sql(QUERY, epsilon=2, idempotency_key="monday").release()
     with opened(tmp_path, principal="ben") as session, pytest.raises(dp.Refused, match="principal"):
-        session.sql(QUERY, epsilon=1, key="monday").release()
+        session.sql(QUERY, epsilon=1, idempotency_key="monday").release()
 
 
 def test_a_key_that_was_read_without_an_answer_is_read_again_only_when_a_custodian_says_so(tmp_path, monkeypatch):
@@ -88,7 +88,7 @@ def test_a_key_that_was_read_without_an_answer_is_read_again_only_when_a_custodi
         raise RuntimeError
 
     with opened(tmp_path) as session:
-        plan = session.sql(QUERY, epsilon=1, key="monday")
+        plan = session.sql(QUERY, epsilon=1, idempotency_key="monday")
         monkeypatch.setattr(WorkerEngine, "run_all", fails)
         with pytest.raises(dp.AnswerFailed):
             plan.release()

@@ -46,7 +46,7 @@ def test_one_key_asked_by_many_threads_is_charged_once(tmp_path):
     with opened(tmp_path) as session:
         with ThreadPoolExecutor(8) as threads:
             futures = [
-                threads.submit(session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1, key="k").release)
+                threads.submit(session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1, idempotency_key="k").release)
                 for _ in range(16)
             ]
         assert len({future.result().to_json() for future in futures}) == 1

@@ -180,11 +180,11 @@ def test_a_round_that_does_not_fit_any_more_reads_nothing(monkeypatch: pytest.Mo
         plan = plan_profile(opened, epsilon=2)
         ask = planning.ask
 
-        def spend_in_between(used: dp.Session, plans: Any, *, key: str, at: str) -> Any:
+        def spend_in_between(used: dp.Session, plans: Any, *, idempotency_key: str, at: str) -> Any:
             if at == "count":
                 used.sql("SELECT COUNT(*) AS n FROM data", epsilon=1).release()
                 monkeypatch.setattr(WorkerEngine, "run_all", _fail)
-            return ask(used, plans, key=key, at=at)
+            return ask(used, plans, idempotency_key=idempotency_key, at=at)
 
         monkeypatch.setattr(planning, "ask", spend_in_between)
         with pytest.raises(BudgetExceeded):
@@ -210,11 +210,11 @@ def test_an_interrupted_profile_goes_on_where_it_stopped(monkeypatch: pytest.Mon
     said = {"ledger": tmp_path / "people.ledger", "budget": dp.Budget(epsilon=2)}
     ask, asked = planning.ask, []
 
-    def stop(used: dp.Session, plans: Any, *, key: str, at: str) -> Any:
+    def stop(used: dp.Session, plans: Any, *, idempotency_key: str, at: str) -> Any:
         if at == "narrow" and not asked:
             asked.append(at)
             raise KeyboardInterrupt
-        return ask(used, plans, key=key, at=at)
+        return ask(used, plans, idempotency_key=idempotency_key, at=at)
 
     monkeypatch.setattr(planning, "ask", stop)
     with session(people(500).select(["age", "town"]), **said) as opened, pytest.raises(KeyboardInterrupt):
@@ -298,7 +298,12 @@ def test_json_has_every_number_with_its_plus_minus(exact: Profile) -> None:
 
 def test_nonsense_is_refused() -> None:
     with session(people(10).select(["member", "person"])) as opened:
-        for wrong in ({"epsilon": 0}, {"epsilon": 101}, {"epsilon": 1, "key": " "}, {"epsilon": 1, "delta": -1}):
+        for wrong in (
+            {"epsilon": 0},
+            {"epsilon": 101},
+            {"epsilon": 1, "idempotency_key": " "},
+            {"epsilon": 1, "delta": -1},
+        ):
             with pytest.raises(InvalidParameter):
                 plan_profile(opened, **wrong)
         with pytest.raises(InvalidParameter, match="Did you mean"):

@@ -34,7 +34,7 @@ def profile(
     ledger: _Ledger = None,
     numbers: _Numbers = None,
     dates: _Dates = None,
-    key: Annotated[str, typer.Option("--key", help="Paid once under this name.")] = "profile",
+    idempotency_key: Annotated[str, typer.Option("--idempotency-key", help="Paid once under this name.")] = "profile",
     out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("profile.html"),
     max_epsilon: MaxEpsilon = None,
     principal: Principal = None,
@@ -44,7 +44,12 @@ def profile(
     from discreet.cli.profile_support import ProfileRequest, profiled
 
     wanted = ProfileRequest(
-        epsilon=epsilon, delta=delta, table=table, numbers=numbers or [], dates=dates or [], key=key
+        epsilon=epsilon,
+        delta=delta,
+        table=table,
+        numbers=numbers or [],
+        dates=dates or [],
+        idempotency_key=idempotency_key,
     )
     found = profiled(source, unit, ledger, wanted, principal=principal, max_epsilon=max_epsilon, out=out)
     show(found, as_json=as_json)

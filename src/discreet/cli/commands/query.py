@@ -20,7 +20,9 @@ _Expected = Annotated[
     list[str] | None, typer.Option("--expected", help="Rows of a typical group, or column=value; never read from data.")
 ]
 _Keys = Annotated[list[str] | None, typer.Option("--keys", help="Public values of a group key: column=one,two.")]
-_Key = Annotated[str | None, typer.Option("--key", help="A name for this question: asked again, it is free.")]
+_IdempotencyKey = Annotated[
+    str | None, typer.Option("--idempotency-key", help="A name for this question: asked again, it is free.")
+]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -51,7 +53,7 @@ def query(
     expected: _Expected = None,
     delta: Delta = None,
     keys: _Keys = None,
-    key: _Key = None,
+    idempotency_key: _IdempotencyKey = None,
     max_epsilon: MaxEpsilon = None,
     at_delta: AtDelta = None,
     principal: Principal = None,
@@ -62,7 +64,7 @@ def query(
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, ask
 
-    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, key)
+    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, idempotency_key)
     with open_session(policy, principal=principal, project=project) as session:
         show(ask(session, sql, offer, max_epsilon=max_epsilon, at_delta=at_delta), as_json=as_json)
         note(f"left: {session.left}")

@@ -348,7 +348,7 @@ def pay(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | Non
 
 def _charge_once(session: Payer, plan: RunPlan, name: str, folder: RunFolder) -> None:
     """Charge a payer without a ledger: one with keys each time, one without by the note in the folder."""
-    key = {"key": folder.key} if "key" in inspect.signature(session.charge).parameters else {}
+    key = {"idempotency_key": folder.key} if "idempotency_key" in inspect.signature(session.charge).parameters else {}
     if key or not folder.charged:
         session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **key)
 
@@ -364,7 +364,7 @@ def _charged(session: Payer, ledger: Ledger, plan: RunPlan, name: str, folder: R
     before = ledger.charged(folder.key)
     # A charge that an earlier release made has no room for several claims, and stays as it is.
     parts = None if before is not None and "parts" not in before.content else min(plan.steps, MOST_CLAIMS)
-    room: dict[str, Any] = {"key": folder.key, "parts": parts}
+    room: dict[str, Any] = {"idempotency_key": folder.key, "parts": parts}
     session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **room)
     charge = ledger.charged(folder.key)
     if charge is None:

@@ -273,7 +273,7 @@ class QueryBuilder:
         expected: Expectation | None = None,
         delta: Number | None = None,
         keys: Keys | None = None,
-        key: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Plan:
         """Make the plan, as `Session.sql` would: say what to spend in the same words."""
         return self.session.sql(
@@ -286,7 +286,7 @@ class QueryBuilder:
             expected=expected,
             delta=delta,
             keys=keys,
-            key=key,
+            idempotency_key=idempotency_key,
         )
 
 

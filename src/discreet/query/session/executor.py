@@ -59,7 +59,11 @@ class Executor:
         self.check_open()
         plan = asked.fingerprint
         found = self.ledger.stored(
-            principal=self.principal, project=self.project, version=self.version, key=asked.key, plan=plan
+            principal=self.principal,
+            project=self.project,
+            version=self.version,
+            idempotency_key=asked.idempotency_key,
+            plan=plan,
         )
         claim = self._claim(asked, plan) if found is None else found
         if isinstance(claim, StoredAnswer):
@@ -82,7 +86,7 @@ class Executor:
                 purpose=asked.text[:_LONGEST_PURPOSE],
                 principal=self.principal,
                 project=self.project,
-                key=asked.key,
+                idempotency_key=asked.idempotency_key,
                 plan=plan,
                 version=self.version,
                 unit=self.unit,
@@ -119,7 +123,13 @@ class Executor:
         return result
 
     def pay(
-        self, event: Event, *, relation: Relation, purpose: str, key: str | None = None, parts: int | None = None
+        self,
+        event: Event,
+        *,
+        relation: Relation,
+        purpose: str,
+        idempotency_key: str | None = None,
+        parts: int | None = None,
     ) -> None:
         """Charge what another part of the library spends."""
         self.check_open()
@@ -130,7 +140,7 @@ class Executor:
             purpose=purpose,
             principal=self.principal,
             project=self.project,
-            key=key,
+            idempotency_key=idempotency_key,
             unit=self.unit,
             parts=parts,
         )

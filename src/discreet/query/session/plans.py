@@ -115,17 +115,17 @@ class JointRelease:
 class JointPlan:
     """Several plans that are paid by one charge. Everything in it follows from public facts and may be shown.
 
-    Guarantee   Releasing spends `event`, once, whatever fails; a second release under the same key, or of the same
-                plans on the same version of the data, returns the first one bit by bit.
+    Guarantee   Releasing spends `event`, once, whatever fails; a second release under the same idempotency key, or of
+                the same plans on the same version of the data, returns the first one bit by bit.
     """
 
     __slots__ = ("_asked", "_desk", "_plans")
 
-    def __init__(self, desk: Executor, plans: Mapping[str, Plan], *, key: str | None, purpose: str) -> None:
+    def __init__(self, desk: Executor, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> None:
         _check(desk, plans)
         parts = tuple((name, plans[name]._asked.priced) for name in sorted(plans))
         self._desk, self._plans = desk, MappingProxyType(dict(plans))
-        self._asked = BatchRequest(text=purpose, parts=parts, key=key)
+        self._asked = BatchRequest(text=purpose, parts=parts, idempotency_key=idempotency_key)
 
     @property
     def plans(self) -> Mapping[str, Plan]:
@@ -174,20 +174,20 @@ class JointPlan:
         return JointRelease(MappingProxyType({name: tables[name] for name in self._plans}), answered.charge)
 
     def _is_paid(self) -> bool:
-        key = self._asked.key
+        key = self._asked.idempotency_key
         entry = None if key is None else self._desk.ledger.charged(key)
         return entry is not None and entry.content.get("plan") == self.fingerprint
 
     def _check_key(self) -> None:
         """Refuse a key under which something else was released: its answer is not the answer of these plans."""
-        key = self._asked.key
+        key = self._asked.idempotency_key
         entry = None if key is None else self._desk.ledger.charged(key)
         if entry is not None and entry.content.get("plan") != self.fingerprint:
             raise Refused(
                 f"the plan changed since {key!r} was charged",
-                reason="what was released under a key stays as it is: it is given again for the same names, questions "
-                "and prices only",
-                way_out="bring back the plan as it was, or release under another key, which is paid for by itself",
+                reason="what was released under an idempotency key stays as it is: it is given again for the same "
+                "names, questions and prices only",
+                way_out="bring back the plan as it was, or release under another idempotency key, which costs anew",
             )
 
     def __repr__(self) -> str:
@@ -205,5 +205,5 @@ def _check(desk: Executor, plans: Mapping[str, Plan]) -> None:
             raise InvalidParameter("each plan needs a name: a text that is not empty")
         if not isinstance(plan, Plan) or plan._desk is not desk:
             raise InvalidParameter(f"{name!r} is no plan of this session: make it with session.sql or session.table")
-        if plan._asked.key is not None:
-            raise InvalidParameter(f"{name!r} has a key of its own: give one key to all of them together")
+        if plan._asked.idempotency_key is not None:
+            raise InvalidParameter(f"{name!r} has an idempotency key of its own: give one to all of them together")

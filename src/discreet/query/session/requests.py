@@ -34,7 +34,7 @@ class ChargedRequest(Protocol):
         """The question, or what it is for, as the ledger keeps it."""
 
     @property
-    def key(self) -> str | None:
+    def idempotency_key(self) -> str | None:
         """The idempotency key, if it has one."""
 
     @property
@@ -68,7 +68,7 @@ class Request:
 
     text: str
     priced: PricedQuery
-    key: str | None = None
+    idempotency_key: str | None = None
 
     @property
     def event(self) -> Event:
@@ -102,7 +102,7 @@ class BatchRequest:
 
     text: str
     parts: tuple[tuple[str, PricedQuery], ...]  # sorted by name: neither the price nor the answer depends on the order
-    key: str | None = None
+    idempotency_key: str | None = None
 
     @property
     def event(self) -> Event:
@@ -126,7 +126,9 @@ class BatchRequest:
     @property
     def fingerprint(self) -> str:
         # With the key: two periods that ask the same of one version of the data are two releases.
-        return fingerprint("together", self.key, tuple((name, priced.fingerprint) for name, priced in self.parts))
+        return fingerprint(
+            "together", self.idempotency_key, tuple((name, priced.fingerprint) for name, priced in self.parts)
+        )
 
     @property
     def stages(self) -> tuple[Stage, ...]:

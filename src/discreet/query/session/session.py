@@ -147,13 +147,13 @@ class Session:
         expected: Expectation | None = None,
         delta: Number | None = None,
         keys: Keys | None = None,
-        key: str | None = None,
+        idempotency_key: str | None = None,
     ) -> Plan:
         """Read a question and price it; nothing is spent and nothing is read before the plan is released.
 
         Say what to spend: `epsilon`, `rho`, a `share` of the lifetime budget, or the largest ± that is wanted, as
         `error` or as `relative_error` of what is `expected`. `delta` is for groups whose keys are not public; `keys`
-        lists public ones. With `key`, an idempotency key, asking again returns what was answered.
+        lists public ones. With `idempotency_key` asking again returns what was answered.
         """
         offer = Offer(
             epsilon=epsilon,
@@ -164,16 +164,16 @@ class Session:
             expected=expected,
             delta=delta,
         )
-        return self._ask(query, offer, keys=keys, key=key)
+        return self._ask(query, offer, keys=keys, idempotency_key=idempotency_key)
 
-    def together(self, plans: Mapping[str, Plan], *, key: str | None, purpose: str) -> JointPlan:
+    def together(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
         """Put plans of this session together: one charge pays for all of them, and they are answered at once.
 
         All noise is accounted for as one event, which is less than the sum of the parts where it is Gaussian. With
-        `key`, releasing again returns what was released, and refuses if any of the plans has changed.
+        `idempotency_key`, releasing again returns what was released, and refuses if any of the plans has changed.
         """
         self._desk.check_open()
-        joint = JointPlan(self._desk, plans, key=key, purpose=purpose)
+        joint = JointPlan(self._desk, plans, idempotency_key=idempotency_key, purpose=purpose)
         self._desk.times_left(joint.event)  # What the ledger cannot account for is refused here, not at the release.
         self._remember(joint.event)
         return joint
@@ -192,7 +192,7 @@ class Session:
         relation: Relation,
         purpose: str,
         unit: str = "row",
-        key: str | None = None,
+        idempotency_key: str | None = None,
         parts: int | None = None,
     ) -> None:
         """Charge what a function of the library is about to spend, or raise and nothing is read.
@@ -200,11 +200,11 @@ class Session:
         Such a function protects the rows of the column that it is handed. That is what this session promises only if
         rows are its units; where a person has several rows, ask with `sql`. Whoever charges an event that holds for
         the units of this session, such as a training run that clips by person, names their column as `unit`. The same
-        event under the same `key` is charged once, however often a run that was interrupted asks. With `parts` it pays
-        for a series, whose parts are stored in the ledger one by one.
+        event under the same `idempotency_key` is charged once, however often a run that was interrupted asks. With
+        `parts` it pays for a series, whose parts are stored in the ledger one by one.
         """
         self._check_unit(unit)
-        self._desk.pay(event, relation=relation, purpose=purpose, key=key, parts=parts)
+        self._desk.pay(event, relation=relation, purpose=purpose, idempotency_key=idempotency_key, parts=parts)
         self._remember(event)
 
     def _read(self, work: Callable[[], T], *, event: Event, relation: Relation, purpose: str, unit: str) -> T:
@@ -295,12 +295,12 @@ class Session:
         offer: Offer,
         *,
         keys: Keys | None = None,
-        key: str | None = None,
+        idempotency_key: str | None = None,
         catalogue: Catalogue | None = None,
     ) -> Plan:
         """Read and price a question; `catalogue` is for steps that look within wider bounds than are declared."""
         self._desk.check_open()
-        _check_key(key)
+        _check_key(idempotency_key)
         known = self._catalogue if catalogue is None else catalogue
         budget = self._desk.ledger.account.budget
         reading = read(query, known, keys=listed_keys(keys))
@@ -309,7 +309,7 @@ class Session:
         priced = plan_question(reading.question, known, spend, limits=reading.options, pure=budget.kind == "pure")
         self._desk.times_left(priced.event)  # What the ledger cannot account for is refused here, not at the release.
         self._remember(priced.event)
-        return Plan(self._desk, Request(text=query, priced=priced, key=key), known)
+        return Plan(self._desk, Request(text=query, priced=priced, idempotency_key=idempotency_key), known)
 
     def _remember(self, event: Event) -> None:
         with self._lock:
@@ -352,9 +352,9 @@ def _check_texts(**texts: str) -> None:
             raise InvalidParameter(f"{name} must be a text that is not empty")
 
 
-def _check_key(key: str | None) -> None:
+def _check_key(idempotency_key: str | None) -> None:
     """Leave the keys of release plans alone: under a question's own charge their period could never be published."""
-    if key is not None and key.startswith(_OF_RELEASES):
+    if idempotency_key is not None and idempotency_key.startswith(_OF_RELEASES):
         raise InvalidParameter(
             f"keys that begin with {' or '.join(_OF_RELEASES)} belong to release plans: name this question otherwise"
         )

@@ -286,7 +286,7 @@ def _charged(plan: ReleasePlan, priced: PricedRunning, session: Session, book: L
             relation=_ADD,
             purpose=f"{priced.running.title or priced.running.name}: totals so far, {priced.running.days} days",
             principal=session.principal,
-            key=key,
+            idempotency_key=key,
             plan=json.dumps(facts, sort_keys=True),
             unit=priced.unit,
             parts=priced.running.days,

@@ -61,7 +61,7 @@ class ProfilePlan:
     subjects: tuple[ProfiledColumn, ...]
     division: Division
     allowed: Fraction  # epsilon
-    key: str
+    idempotency_key: str
 
     @property
     def event(self) -> Event:
@@ -86,7 +86,7 @@ class ProfilePlan:
     @property
     def charges(self) -> tuple[str, ...]:
         """The keys under which the rounds are charged."""
-        return tuple(f"{self.key}/{at}" for at in self.rounds)
+        return tuple(f"{self.idempotency_key}/{at}" for at in self.rounds)
 
     def amount_of(self, at: str) -> Fraction:
         """Return the epsilon, or the rho of Gaussian noise, of one round."""
@@ -114,7 +114,7 @@ class ProfilePlan:
     @property
     def unpaid(self) -> tuple[str, ...]:
         """The rounds that were not charged yet: of a profile that stopped midway, those that are left."""
-        return tuple(at for at in self.rounds if self.session.ledger.charged(f"{self.key}/{at}") is None)
+        return tuple(at for at in self.rounds if self.session.ledger.charged(f"{self.idempotency_key}/{at}") is None)
 
     @property
     def affordable(self) -> bool:
@@ -125,10 +125,10 @@ class ProfilePlan:
         """Pay and ask, round by round; or read what was answered before, and go on from there."""
         if not self.affordable:
             self._refuse()
-        first = ask(self.session, self._finding(), key=self.key, at="find")
-        second = ask(self.session, self._narrowing(first), key=self.key, at="narrow")
+        first = ask(self.session, self._finding(), idempotency_key=self.idempotency_key, at="find")
+        second = ask(self.session, self._narrowing(first), idempotency_key=self.idempotency_key, at="narrow")
         cells = {subject.name: self._shown(subject, first, second) for subject in self.subjects}
-        last = ask(self.session, self._counting(cells), key=self.key, at="count")
+        last = ask(self.session, self._counting(cells), idempotency_key=self.idempotency_key, at="count")
         return profile_of(self, cells, last)
 
     def _refuse(self) -> None:
@@ -209,23 +209,30 @@ def plan_profile(
     table: str | None = None,
     numbers: Iterable[str] = (),
     dates: Iterable[str] = (),
-    key: str = "profile",
+    idempotency_key: str = "profile",
 ) -> ProfilePlan:
     """Price a profile of a private table of a session. Nothing is spent and nothing is read.
 
     `numbers` and `dates` name columns of texts to be read so: whether they look like it is not looked up. Under a
-    `key` a profile is paid once; for new data, or to pay again, say another one.
+    `idempotency_key` a profile is paid once; for new data, or to pay again, say another one.
     """
     allowed, most = positive(epsilon, name="epsilon"), _MOST_EPSILON
     if allowed > most:
         raise InvalidParameter(f"epsilon must be at most {most}: beyond it nobody is protected")
-    if not isinstance(key, str) or not key.strip():
-        raise InvalidParameter("key must be a text that is not empty, such as profile-2026-10")
+    if not isinstance(idempotency_key, str) or not idempotency_key.strip():
+        raise InvalidParameter("idempotency_key must be a text that is not empty, such as profile-2026-10")
     known = private_table(session.catalogue, table)
     small = exact_or_none(delta, name="delta") or None
     subjects = subjects_of(known, numbers=numbers, dates=dates, with_delta=small is not None)
     division = divide(subjects, epsilon=allowed, delta=small, unit=session.unit)
-    return ProfilePlan(session=session, table=known, subjects=subjects, division=division, allowed=allowed, key=key)
+    return ProfilePlan(
+        session=session,
+        table=known,
+        subjects=subjects,
+        division=division,
+        allowed=allowed,
+        idempotency_key=idempotency_key,
+    )
 
 
 # --- profile: `profile`: a whole table in one call. ---
@@ -247,7 +254,7 @@ def profile(
     numbers: Iterable[str] = (),
     dates: Iterable[str] = (),
     budget: Budget | None = None,
-    key: str = "profile",
+    idempotency_key: str = "profile",
     project: str = "",
     version: str | None = None,
     resources: Resources = _USUAL,
@@ -258,8 +265,8 @@ def profile(
                 charged to the ledger before anything is read. What is not declared in `columns` is found privately.
 
     A unit that is only the name of a column is counted with one row each. Without a `budget` the data set is opened
-    with exactly what this profile may spend. Under the same `key` a profile is paid once, and is resumed if it was
-    interrupted.
+    with exactly what this profile may spend. Under the same `idempotency_key` a profile is paid once, and is resumed if
+    it was interrupted.
     """
     with Session(
         source,
@@ -273,7 +280,9 @@ def profile(
         version=version,
         resources=resources,
     ) as session:
-        return plan_profile(session, epsilon=epsilon, delta=delta, numbers=numbers, dates=dates, key=key).release()
+        return plan_profile(
+            session, epsilon=epsilon, delta=delta, numbers=numbers, dates=dates, idempotency_key=idempotency_key
+        ).release()
 
 
 def _unit(unit: Unit | str) -> Unit | Literal["row"]:

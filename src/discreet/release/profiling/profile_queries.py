@@ -327,9 +327,9 @@ def _priced(
     return session.sql(query, epsilon=spent, delta=delta)
 
 
-def ask(session: Session, plans: Mapping[str, Plan], *, key: str, at: str) -> Mapping[str, ReleaseTable]:
+def ask(session: Session, plans: Mapping[str, Plan], *, idempotency_key: str, at: str) -> Mapping[str, ReleaseTable]:
     """Pay for a round and answer it, or return what was answered under its key."""
     if not plans:
         return {}
     purpose = f"profile, {at}: {len(plans)} questions"
-    return session.together(plans, key=f"{key}/{at}", purpose=purpose).release().tables
+    return session.together(plans, idempotency_key=f"{idempotency_key}/{at}", purpose=purpose).release().tables
