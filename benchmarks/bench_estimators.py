@@ -69,7 +69,7 @@ def _coverage(results: Results) -> Table:
         remarks=(
             f"{rows[0]['runs'] if rows else 0:,} samples a row: four normal features between -5 and 5, an intercept, "
             f"targets between -10 and 10, residuals of deviation 1, or, “uneven”, of 0.5 + |x1|; δ = {DELTA}, "
-            "add-remove, `public_size` is n. “Worst” is the least covered coefficient. “Told” is the share of fits "
+            "add-remove, `public_rows` is n. “Worst” is the least covered coefficient. “Told” is the share of fits "
             "with intervals; the others say that noise hides them, and are not counted.",
             f"The goal is a coverage of at least {LEAST_COVERAGE}, up to 99.9 % limits of counting.",
         ),

@@ -39,7 +39,7 @@ def _compared() -> dp.statistics.Comparison:
         relation=dp.Relation.REPLACE_ONE,
         epsilon=1,
         delta="1e-6",
-        size=1000,
+        public_rows=1000,
         bounds=(0, 10**6),
         step=1,
         expected=dp.Expected.lognormal(30_000, 2),

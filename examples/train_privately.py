@@ -57,7 +57,7 @@ def main(folder: Path) -> None:
             loss=LOSS,
             epsilon=2,
             delta=1e-5,
-            public_size=PEOPLE,
+            public_rows=PEOPLE,
             batch_size=400,
             epochs=5,
             session=ledger,

@@ -257,7 +257,7 @@ def training_run(model: nn.Module, **chosen: Any) -> PrivateTraining:
         loss=nn.CrossEntropyLoss(reduction="none"),
         noise_multiplier=1,
         delta="1e-5",
-        public_size=40,
+        public_rows=40,
         batch_size=20,
         steps=10,
         clip=AdaptiveClip(1, count_noise=8),

@@ -86,13 +86,15 @@ MECHANISMS = {
         relation=Relation.ADD_REMOVE,
     ),
     "smooth": lambda e: SmoothSensitivityMechanism(
-        query=median_query(grid=GRID, relation=Relation.REPLACE_ONE, size=len(VALUES)),
+        query=median_query(grid=GRID, relation=Relation.REPLACE_ONE, public_rows=len(VALUES)),
         recipe=polynomial(e, beta=Fraction(e) / 5),
     ),
     "mean": lambda e: Mean(
-        grid=GRID, relation=Relation.REPLACE_ONE, noise=LaplaceNoise(epsilon=Fraction(e)), size=len(VALUES)
+        grid=GRID, relation=Relation.REPLACE_ONE, noise=LaplaceNoise(epsilon=Fraction(e)), public_rows=len(VALUES)
     ),
-    "clipped": lambda e: ClippedMean(grid=GRID, relation=Relation.REPLACE_ONE, epsilon=Fraction(e), size=len(VALUES)),
+    "clipped": lambda e: ClippedMean(
+        grid=GRID, relation=Relation.REPLACE_ONE, epsilon=Fraction(e), public_rows=len(VALUES)
+    ),
 }
 
 

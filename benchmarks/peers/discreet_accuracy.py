@@ -124,9 +124,9 @@ def quantile(part: Part) -> Answers:
     """Ask for a median or another quantile."""
     public, q = facts(part, delta=True), Fraction(QUANTILES[part.task])
     yield from chosen(part, public)
-    query: Any = adaptive.median_query(grid=public.grid, relation=public.relation, size=public.size)
+    query: Any = adaptive.median_query(grid=public.grid, relation=public.relation, public_rows=public.size)
     if part.task != "median":
-        query = adaptive.quantile_query(grid=public.grid, relation=public.relation, q=q, size=public.size)
+        query = adaptive.quantile_query(grid=public.grid, relation=public.relation, q=q, public_rows=public.size)
     yield from smooth(part, query, ("polynomial", "Student", "Laplace", "Gaussian"))
 
 
@@ -136,8 +136,8 @@ def mean(part: Part) -> Answers:
     yield from chosen(part, public)
     ends = part.size // 20
     queries = {
-        "Winsorised 5 %": adaptive.winsorised_mean_query(grid=public.grid, size=part.size, moved=ends),
-        "trimmed 5 %": adaptive.trimmed_mean_query(grid=public.grid, size=part.size, trimmed=ends),
+        "Winsorised 5 %": adaptive.winsorised_mean_query(grid=public.grid, public_rows=part.size, moved=ends),
+        "trimmed 5 %": adaptive.trimmed_mean_query(grid=public.grid, public_rows=part.size, trimmed=ends),
     }
     for name, query in queries.items():
         for how, estimates in smooth(part, query, ("polynomial", "Laplace")):

@@ -1,6 +1,6 @@
 """Discreet, and scikit-learn without privacy, on the table of estimators.
 
-Bounds are the declared ones, `public_size` is the number of rows rounded to two digits, everything else is as it comes.
+Bounds are the declared ones, `public_rows` is the number of rows rounded to two digits, everything else is as it comes.
 What is not private sees the same clamped features, and its predictions are moved into the same bounds.
 """
 
@@ -20,14 +20,14 @@ from discreet.learn import sklearn as private
 Make = Callable[[Bounded, Any], Any]
 
 
-def public_size(rows: Any) -> int:
+def public_rows(rows: Any) -> int:
     """Return what would be known: about how many rows there are."""
     return int(float(f"{len(rows):.1e}"))
 
 
 def usual(table: Bounded, rows: Any, epsilon: str) -> dict[str, Any]:
     """Return what every private estimator is told."""
-    return {"epsilon": epsilon, "delta": DELTA, "bounds": table.bounds, "public_size": public_size(rows)}
+    return {"epsilon": epsilon, "delta": DELTA, "bounds": table.bounds, "public_rows": public_rows(rows)}
 
 
 def clamped(table: Bounded) -> Floats:

@@ -42,7 +42,7 @@ def measure(kind: str, residuals: str, size: int, epsilon: str) -> None:
     """Fit many samples and count."""
     generator = np.random.default_rng((SEED, size, int(10 * float(epsilon))))
     usual = {"epsilon": epsilon, "delta": DELTA, "bounds": (-5, 5), "target_bounds": (-10, 10)}
-    estimator = getattr(private, kind)(**usual, public_size=size)
+    estimator = getattr(private, kind)(**usual, public_rows=size)
     covered, reaches, exact = [], [], []
     runs = RUNS // 20 if is_quick() else RUNS
     for _ in range(runs):

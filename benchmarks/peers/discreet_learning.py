@@ -50,7 +50,7 @@ def trained(recipe: Recipe, rows: Rows, steps: int) -> tuple[nn.Module, float]:
         loss=nn.CrossEntropyLoss(reduction="none"),
         epsilon=recipe.epsilon,
         delta=DELTA,
-        public_size=PUBLIC_SIZE,
+        public_rows=PUBLIC_SIZE,
         batch_size=recipe.batch,
         steps=steps,
         clip=recipe.clip,

@@ -56,7 +56,7 @@ def private(rows: Tensor, classes: Tensor) -> Predict:
         loss=nn.CrossEntropyLoss(reduction="none"),
         epsilon=EPSILON,
         delta=DELTA,
-        public_size=ROWS,
+        public_rows=ROWS,
         batch_size=BATCH,
         steps=STEPS,
         clip=CLIP,

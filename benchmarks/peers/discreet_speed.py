@@ -26,7 +26,7 @@ RELATIONS = {"add-remove": dp.Relation.ADD_REMOVE, "replace-one": dp.Relation.RE
 def smooth_median(relation: dp.Relation, size: int) -> SmoothSensitivityMechanism:
     """Build the mechanism: pure epsilon, on the grid that the quantile uses too."""
     known = size if relation is dp.Relation.REPLACE_ONE else None
-    query = median_query(grid=Grid.between(*SPEED_BOUNDS), relation=relation, size=known)
+    query = median_query(grid=Grid.between(*SPEED_BOUNDS), relation=relation, public_rows=known)
     return SmoothSensitivityMechanism(
         query=query, recipe=best_recipe(lambda beta: polynomial(SPEED_EPSILON, beta=beta))
     )

@@ -20,7 +20,7 @@ def plan_of(job: Job, slots: int) -> TrainingPlan:
     return plan_training(
         noise_multiplier=NOISE,
         delta="1e-5",
-        public_size=60_000,
+        public_rows=60_000,
         batch_size=len(job.rows),
         steps=1000,
         clip=CLIP,

@@ -44,7 +44,7 @@ def blocks() -> Exhibit:
 def _direct() -> float:
     times = dp.Expected("exponential(10)", lambda shares: -10 * np.log1p(-shares))
     found = dp.compare(
-        "mean", relation=_RELATION, epsilon=1, size=_ROWS, bounds=(0, 1000), step="0.001", expected=times
+        "mean", relation=_RELATION, epsilon=1, public_rows=_ROWS, bounds=(0, 1000), step="0.001", expected=times
     )
     return usual_errors(found)["clipped"]
 
@@ -57,7 +57,7 @@ def _answers(blocks: int, shares: np.ndarray) -> np.ndarray:
 
 def _noise(blocks: int) -> float:
     answers = _answers(blocks, (np.arange(blocks) + 0.5) / blocks)
-    query = adaptive.median_query(grid=_GRID, relation=_RELATION, size=blocks)
+    query = adaptive.median_query(grid=_GRID, relation=_RELATION, public_rows=blocks)
 
     def bound(beta: Fraction) -> float:
         return query.smooth_bound(answers, beta).approximate(float(beta)) * float(_GRID.step)

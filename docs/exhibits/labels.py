@@ -38,7 +38,7 @@ def _outlooks(lead: int) -> dict[str, float]:
         relation=_REPLACE,
         epsilon=1,
         delta="1e-6",
-        size=1000,
+        public_rows=1000,
         candidates=range(20),
         expected=[Fraction(300 + lead, 1000), Fraction(300, 1000)],
     )

@@ -34,7 +34,7 @@ def _errors(high: int, step: str, expected: dp.Expected, rows: int = _ROWS) -> d
         "mean",
         relation=dp.Relation.REPLACE_ONE,
         epsilon=1,
-        size=rows,
+        public_rows=rows,
         bounds=(0, high),
         step=step,
         expected=expected,

@@ -32,7 +32,7 @@ _EPSILON, _ERROR = "privacy loss ε (nats)", "usual error (50 %), in euros"
 
 def _predicted(epsilon: Fraction, relation: dp.Relation, rows: int = ROWS) -> dict[str, float]:
     found = dp.compare(
-        "median", relation=relation, epsilon=epsilon, size=rows, bounds=(0, 10**6), step=1, expected=INCOMES
+        "median", relation=relation, epsilon=epsilon, public_rows=rows, bounds=(0, 10**6), step=1, expected=INCOMES
     )
     return usual_errors(found)
 
@@ -86,7 +86,9 @@ def candidates() -> Exhibit:
 
 
 def _by_rank(high: int) -> float:
-    found = dp.compare("median", relation=_ADD, epsilon=_LITTLE, size=_FEW, bounds=(0, high), step=1, expected=INCOMES)
+    found = dp.compare(
+        "median", relation=_ADD, epsilon=_LITTLE, public_rows=_FEW, bounds=(0, high), step=1, expected=INCOMES
+    )
     return usual_errors(found)["exponential"]
 
 
@@ -163,7 +165,7 @@ def _smooth_bound(beta: Fraction) -> float:
 
 
 def _query() -> adaptive.CentralMeanQuery | adaptive.LowerMedianQuery:
-    return adaptive.median_query(grid=GRID, relation=_REPLACE, size=ROWS)
+    return adaptive.median_query(grid=GRID, relation=_REPLACE, public_rows=ROWS)
 
 
 _BOUND = 2000
@@ -188,7 +190,7 @@ def proposed() -> Exhibit:
 
 def _answers(size: int, epsilon: Fraction) -> float:
     mechanism = adaptive.propose_median(
-        grid=GRID, bound=_BOUND, epsilon=epsilon, delta=DELTA, relation=_REPLACE, size=size
+        grid=GRID, bound=_BOUND, epsilon=epsilon, delta=DELTA, relation=_REPLACE, public_rows=size
     )
     with precision(64):
         return float(mechanism.test.chance(mechanism.distance(INCOMES.column(size, GRID))))
@@ -242,7 +244,7 @@ def _proposal(epsilon: Fraction) -> float:
         relation=_REPLACE,
         epsilon=epsilon,
         delta=DELTA,
-        size=ROWS,
+        public_rows=ROWS,
         bounds=(0, 10**6),
         step=1,
         expected=INCOMES,

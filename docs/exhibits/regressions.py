@@ -44,7 +44,7 @@ def errors(wider: int) -> dict[str, float]:
             relation=dp.Relation.ADD_REMOVE,
             epsilon=1,
             delta="1e-6",
-            size=_ROWS,
+            public_rows=_ROWS,
             x_bounds=[(0, 100 * wider), (0, 5 * wider)],
             y_bounds=(-20 * wider, 50 * wider),
             expected=_table(),

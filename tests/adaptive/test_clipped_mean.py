@@ -24,7 +24,7 @@ SMALL = adaptive.ClippedMean(
     grid=GRID,
     relation=REPLACE_ONE,
     epsilon=Fraction(6),
-    size=3,
+    public_rows=3,
     beyond=Fraction(1),
     centre_share="1/4",
     radius_share="1/2",
@@ -63,7 +63,7 @@ def test_claim_holds_where_rows_come_and_go() -> None:
 
 def test_the_price_is_the_whole_epsilon() -> None:
     for relation, size in ((ADD_REMOVE, None), (REPLACE_ONE, 1000)):
-        mechanism = adaptive.ClippedMean(grid=GRID, relation=relation, epsilon=Fraction(1), size=size)
+        mechanism = adaptive.ClippedMean(grid=GRID, relation=relation, epsilon=Fraction(1), public_rows=size)
         assert epsilon(mechanism.event, 0, relation=relation) == pytest.approx(1)
 
 
@@ -81,8 +81,8 @@ def test_the_release_says_what_all_three_steps_spend(delta: Fraction | None) -> 
 def test_wide_bounds_cost_far_less_than_they_do_a_plain_mean() -> None:
     values = np.random.default_rng(7).normal(30, 5, 20_000)
     wide = Grid.between(-1000, 1000, step="0.01")
-    mechanism = adaptive.ClippedMean(grid=wide, relation=REPLACE_ONE, epsilon=Fraction(1), size=20_000)
-    plain = Mean(grid=wide, relation=REPLACE_ONE, noise=LaplaceNoise(epsilon=Fraction(1)), size=20_000)
+    mechanism = adaptive.ClippedMean(grid=wide, relation=REPLACE_ONE, epsilon=Fraction(1), public_rows=20_000)
+    plain = Mean(grid=wide, relation=REPLACE_ONE, noise=LaplaceNoise(epsilon=Fraction(1)), public_rows=20_000)
     truth = values.mean()
     ours = np.median([abs(float(mechanism.release(values).value) - truth) for _ in range(60)])
     theirs = np.median([abs(float(plain.release(values).value) - truth) for _ in range(60)])

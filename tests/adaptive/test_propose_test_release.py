@@ -58,7 +58,7 @@ def test_central_distance_is_one_more_than_to_a_larger_local_sensitivity(size: i
     found = multisets(NUMBERS, [size])
     local = {data: local_sensitivity(value, data, NUMBERS, REPLACE_ONE) for data in found}
     for bound in (1, 2, 3):
-        query = CentralMean(grid=GRID, size=size, lower=lower, upper=upper, bound=bound)
+        query = CentralMean(grid=GRID, public_rows=size, lower=lower, upper=upper, bound=bound)
         wild = [data for data in found if local[data] > bound]
         for data, steps in zip(found, distances_to(found, wild, REPLACE_ONE), strict=True):
             assert query.distance(data) == 1 + steps
@@ -80,7 +80,7 @@ def test_lower_median_distance_is_one_more_than_to_a_larger_local_sensitivity() 
 
 def test_distances_move_by_one() -> None:
     for size, lower, upper in CENTRAL[:4]:
-        query = CentralMean(grid=GRID, size=size, lower=lower, upper=upper, bound=1)
+        query = CentralMean(grid=GRID, public_rows=size, lower=lower, upper=upper, bound=1)
         assert verify.sensitivity(query.distance, small(NUMBERS, REPLACE_ONE, size), relation=REPLACE_ONE).value == 1
     median = LowerMedian(grid=GRID, bound=1)
     assert verify.sensitivity(median.distance, small(NUMBERS, ADD_REMOVE, 6), relation=ADD_REMOVE).value == 1
@@ -88,12 +88,12 @@ def test_distances_move_by_one() -> None:
 
 SHARED: dict[str, Any] = {"grid": GRID, "epsilon": 6, "delta": "0.05"}
 INSTANCES: dict[str, tuple[ProposeTestRelease, int]] = {
-    "odd median": (propose_median(bound=1, relation=REPLACE_ONE, size=5, **SHARED), 5),
-    "even median": (propose_median(bound=1, relation=REPLACE_ONE, size=6, **SHARED), 6),
+    "odd median": (propose_median(bound=1, relation=REPLACE_ONE, public_rows=5, **SHARED), 5),
+    "even median": (propose_median(bound=1, relation=REPLACE_ONE, public_rows=6, **SHARED), 6),
     "lower median": (propose_median(bound=1, relation=ADD_REMOVE, **SHARED), 5),
-    "quantile": (propose_quantile("0.9", bound=2, size=6, **SHARED), 6),
-    "trimmed mean": (propose_trimmed_mean(trimmed=1, bound="0.5", size=6, **SHARED), 6),
-    "mean": (propose_trimmed_mean(trimmed=0, bound="0.5", size=4, **SHARED), 4),
+    "quantile": (propose_quantile("0.9", bound=2, public_rows=6, **SHARED), 6),
+    "trimmed mean": (propose_trimmed_mean(trimmed=1, bound="0.5", public_rows=6, **SHARED), 6),
+    "mean": (propose_trimmed_mean(trimmed=0, bound="0.5", public_rows=4, **SHARED), 4),
 }
 
 
@@ -106,7 +106,9 @@ def test_claim_holds_on_all_data_sets(name: str) -> None:
 
 WIDE = Grid(low=Fraction(0), high=Fraction(40), step=Fraction(1), default=Fraction(0))
 FAR = worlds((0, 40), [3])  # A median that jumps over the whole grid.
-MEDIAN = propose_median(grid=WIDE, bound=1, epsilon=3, delta="1e-3", relation=REPLACE_ONE, size=3, test_share="2/3")
+MEDIAN = propose_median(
+    grid=WIDE, bound=1, epsilon=3, delta="1e-3", relation=REPLACE_ONE, public_rows=3, test_share="2/3"
+)
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,7 @@ def test_a_mechanism_with_a_delta_of_its_own_keeps_the_larger_of_both() -> None:
 
 
 def test_a_refusal_costs_what_an_answer_costs_and_says_nothing_else() -> None:
-    mechanism = propose_median(grid=WIDE, bound=1, epsilon=3, delta="1e-3", relation=REPLACE_ONE, size=101)
+    mechanism = propose_median(grid=WIDE, bound=1, epsilon=3, delta="1e-3", relation=REPLACE_ONE, public_rows=101)
     stable, torn = [20] * 101, [0] * 50 + [40] * 51
     purse = Purse(2)
     answer, refusal = mechanism.release(stable, session=purse), mechanism.release(torn, session=purse)
@@ -233,7 +235,9 @@ def test_release_follows_distribution() -> None:
 def test_large_columns_take_no_longer_than_sorting_them() -> None:
     values = np.random.default_rng(0).normal(500, 20, 200_001)
     grid = Grid(low=Fraction(0), high=Fraction(1000), step=Fraction(1, 1000), default=Fraction(0))
-    mechanism = propose_median(grid=grid, bound="0.1", epsilon=1, delta="1e-6", relation=REPLACE_ONE, size=200_001)
+    mechanism = propose_median(
+        grid=grid, bound="0.1", epsilon=1, delta="1e-6", relation=REPLACE_ONE, public_rows=200_001
+    )
     assert abs(float(mechanism.release(values).value) - 500) < 2
     removed = propose_median(grid=grid, bound="0.1", epsilon=1, delta="1e-6", relation=ADD_REMOVE)
     assert abs(float(removed.release(values).value) - 500) < 2
@@ -249,6 +253,6 @@ def test_pays_first_and_refuses_nonsense() -> None:
         with pytest.raises(DiscreetError):
             propose_trimmed_mean(**good | extra)
     with pytest.raises(DiscreetError):
-        propose_quantile("1.1", bound=1, size=5, **SHARED)
+        propose_quantile("1.1", bound=1, public_rows=5, **SHARED)
     with pytest.raises(InvalidParameter):
         MEDIAN.release([1, 2])

@@ -68,7 +68,7 @@ def quartile_range(data: Any) -> int:
 def test_distance_is_the_distance_to_another_bin(size: int, scale: LogScale) -> None:
     """C16, on all data sets of a size over five values."""
     found = multisets(NUMBERS, [size])
-    query = QuartileDistance(grid=GRID, size=size, scale=scale)
+    query = QuartileDistance(grid=GRID, public_rows=size, scale=scale)
     bins = {data: scale.bin(quartile_range(data)) for data in found}
     for home in set(bins.values()):
         mine = [data for data in found if bins[data] == home]
@@ -81,7 +81,7 @@ def test_distance_is_the_distance_to_another_bin(size: int, scale: LogScale) -> 
 @pytest.mark.parametrize(("size", "fineness", "shift"), [(4, 1, 0), (4, 2, 1), (4, 3, 0), (6, 2, 0)])
 def test_claim_holds_on_all_data_sets(size: int, fineness: int, shift: int) -> None:
     mechanism = propose_interquartile_range(
-        grid=GRID, epsilon=4, delta="0.05", size=size, ratio=2, fineness=fineness, shift=shift
+        grid=GRID, epsilon=4, delta="0.05", public_rows=size, ratio=2, fineness=fineness, shift=shift
     )
     report = verify.check(mechanism, small(NUMBERS, REPLACE_ONE, size), epsilons=[0, 2, 4])
     assert report.holds, str(report)
@@ -91,7 +91,7 @@ def test_a_release_billed_as_its_test_alone_is_refuted() -> None:
     """A range of 1 or of 7, in one bin and two steps from leaving it, told apart by noise for a small epsilon."""
     grid = Grid(low=Fraction(0), high=Fraction(7), step=Fraction(1), default=Fraction(0))
     mechanism = propose_interquartile_range(
-        grid=grid, epsilon=4, delta="0.3", size=7, ratio=8, fineness=3, test_share="1/4"
+        grid=grid, epsilon=4, delta="0.3", public_rows=7, ratio=8, fineness=3, test_share="1/4"
     )
     world = small((0, 1, 7), REPLACE_ONE, 7)
     assert verify.check(mechanism, world, claim=ApproxDP(1, "0.3")).violated
@@ -102,7 +102,12 @@ def test_a_release_billed_as_its_test_alone_is_refuted() -> None:
 def test_a_scale_is_found_within_its_interval(fineness: int) -> None:
     values = np.random.default_rng(1).normal(0, 10, 20_001)
     mechanism = propose_interquartile_range(
-        grid=Grid.between(-100, 100, step="0.001"), epsilon=2, delta="1e-6", size=20_001, ratio="1.5", fineness=fineness
+        grid=Grid.between(-100, 100, step="0.001"),
+        epsilon=2,
+        delta="1e-6",
+        public_rows=20_001,
+        ratio="1.5",
+        fineness=fineness,
     )
     assert mechanism.true_distance(values).value > mechanism.test.reliable_distance("0.999999999999")
     release = mechanism.release(values)
@@ -114,14 +119,15 @@ def test_a_scale_is_found_within_its_interval(fineness: int) -> None:
 
 def test_a_bin_that_is_told_without_noise_leaves_all_of_epsilon_to_the_test() -> None:
     whole, parts = (
-        propose_interquartile_range(grid=GRID, epsilon=2, delta="0.1", size=4, fineness=fineness) for fineness in (1, 2)
+        propose_interquartile_range(grid=GRID, epsilon=2, delta="0.1", public_rows=4, fineness=fineness)
+        for fineness in (1, 2)
     )
     assert (whole.epsilon, parts.epsilon) == (2, 1)
     assert whole.mechanism.event == PureDP(0)
 
 
 def test_no_spread_at_all_is_told_exactly_where_it_is_stable() -> None:
-    mechanism = propose_interquartile_range(grid=GRID, epsilon=2, delta="1e-3", size=1001)
+    mechanism = propose_interquartile_range(grid=GRID, epsilon=2, delta="1e-3", public_rows=1001)
     release = mechanism.release([3] * 1001)
     assert release.value == 0
     assert release.interval() == (0, 0)
@@ -131,15 +137,15 @@ def test_no_spread_at_all_is_told_exactly_where_it_is_stable() -> None:
 
 def test_the_usual_ratio_is_one_plus_one_over_the_logarithm() -> None:
     for size in (2, 100, 10**6):
-        mechanism: Any = propose_interquartile_range(grid=GRID, epsilon=1, delta="0.1", size=size)
+        mechanism: Any = propose_interquartile_range(grid=GRID, epsilon=1, delta="0.1", public_rows=size)
         ratio = mechanism.mechanism.query.scale.ratio
         assert float(ratio) == pytest.approx(1 + 1 / max(1, math.log(size)), rel=1e-3)
 
 
 def test_pays_first_and_refuses_nonsense() -> None:
-    good = {"grid": GRID, "epsilon": 1, "delta": "0.1", "size": 4, "ratio": 2, "fineness": 2}
+    good = {"grid": GRID, "epsilon": 1, "delta": "0.1", "public_rows": 4, "ratio": 2, "fineness": 2}
     assert_pays_first(propose_interquartile_range(**good), [0, 1, 2, 3])
-    assert_refuses(propose_interquartile_range, good, numbers=["epsilon", "delta", "size", "fineness"])
+    assert_refuses(propose_interquartile_range, good, numbers=["epsilon", "delta", "public_rows", "fineness"])
     for extra in (
         {"ratio": 1},
         {"ratio": "0.5"},

@@ -39,10 +39,10 @@ VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "smooth_sensiti
 GRID = Grid(low=Fraction(LOW), high=Fraction(HIGH), step=Fraction(1), default=Fraction(LOW))
 HALF = Fraction(1, 2)
 QUERIES = [
-    (CentralMeanQuery(grid=GRID, size=5, lower=3, upper=3), [5]),
-    (median_query(grid=GRID, relation=REPLACE_ONE, size=4), [4]),
-    (trimmed_mean_query(grid=GRID, size=6, trimmed=1), [6]),
-    (winsorised_mean_query(grid=GRID, size=5, moved=1), [5]),
+    (CentralMeanQuery(grid=GRID, public_rows=5, lower=3, upper=3), [5]),
+    (median_query(grid=GRID, relation=REPLACE_ONE, public_rows=4), [4]),
+    (trimmed_mean_query(grid=GRID, public_rows=6, trimmed=1), [6]),
+    (winsorised_mean_query(grid=GRID, public_rows=5, moved=1), [5]),
     (median_query(grid=GRID, relation=ADD_REMOVE), range(7)),
     (quantile_query(grid=GRID, relation=ADD_REMOVE, q="0.9"), range(7)),
 ]
@@ -99,7 +99,7 @@ def test_a_maximum_without_the_data_themselves_is_below_the_local_sensitivity(va
 class TestMutants:
     """Bounds as their wrong authors compute them are refuted in a small world, and the right one is not."""
 
-    query = CentralMeanQuery(grid=GRID, size=5, lower=3, upper=3)
+    query = CentralMeanQuery(grid=GRID, public_rows=5, lower=3, upper=3)
     beta = Fraction(1, 2)
     world = data_sets(5)
 

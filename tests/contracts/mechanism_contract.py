@@ -125,17 +125,17 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
             return (value / step,)
         case "Mean" | "Proportion":
             step = Fraction(1, 2) if type(mechanism).__name__ == "Proportion" else step
-            if mechanism.size is None:
+            if mechanism.public_rows is None:
                 return (accuracy.total / step, accuracy.count)
-            return (value * mechanism.size / step,)
+            return (value * mechanism.public_rows / step,)
         case "Variance":
-            if mechanism.size is None:
+            if mechanism.public_rows is None:
                 return (accuracy.squares / step**2, accuracy.total / step, accuracy.count)
-            return (value * (mechanism.size / step) ** 2,)
+            return (value * (mechanism.public_rows / step) ** 2,)
         case "VectorMean":
-            if mechanism.size is None:
+            if mechanism.public_rows is None:
                 return (*(cell.total / step for cell in accuracy.cells), accuracy.cells[0].count)
-            return tuple(part * mechanism.size / step for part in value)
+            return tuple(part * mechanism.public_rows / step for part in value)
         case "Quantile":
             return value / step
         case "CorrelatedGaussian":

@@ -65,19 +65,19 @@ def _recipe(recipe: Any) -> list[Any]:
 
 
 def _by(recipe: Any) -> Any:
-    query = _A.median_query(grid=_GRID, relation=_REPLACE, size=_SIZE)
+    query = _A.median_query(grid=_GRID, relation=_REPLACE, public_rows=_SIZE)
     return _A.SmoothSensitivityMechanism(query=query, recipe=recipe).release(AGES)
 
 
 def _smooth() -> Iterator[Flow]:
     recipe = _A.polynomial(1, beta="0.1")
     queries = {
-        "median": lambda: _A.median_query(grid=_GRID, relation=_REPLACE, size=_SIZE),
+        "median": lambda: _A.median_query(grid=_GRID, relation=_REPLACE, public_rows=_SIZE),
         "median of unknown size": lambda: _A.median_query(grid=_GRID, relation=dp.Relation.ADD_REMOVE),
-        "quantile by rank": lambda: _A.quantile_query(grid=_GRID, relation=_REPLACE, rank=700, size=_SIZE),
+        "quantile by rank": lambda: _A.quantile_query(grid=_GRID, relation=_REPLACE, rank=700, public_rows=_SIZE),
         "quantile": lambda: _A.quantile_query(grid=_GRID, relation=dp.Relation.ADD_REMOVE, q="0.9"),
-        "trimmed mean": lambda: _A.trimmed_mean_query(grid=_GRID, size=_SIZE, trimmed=80),
-        "winsorised mean": lambda: _A.winsorised_mean_query(grid=_GRID, size=_SIZE, moved=80),
+        "trimmed mean": lambda: _A.trimmed_mean_query(grid=_GRID, public_rows=_SIZE, trimmed=80),
+        "winsorised mean": lambda: _A.winsorised_mean_query(grid=_GRID, public_rows=_SIZE, moved=80),
     }
     for name, make in queries.items():
         yield Flow(
@@ -105,7 +105,7 @@ def _number(data: Any) -> int:
 
 def _tested(word: str, relation: dp.Relation) -> Iterator[Flow]:
     both: dict[str, Any] = {"grid": _GRID, "epsilon": 1, "delta": "1e-6"}
-    size = {"size": _SIZE} if relation is _REPLACE else {}
+    size = {"public_rows": _SIZE} if relation is _REPLACE else {}
     yield Flow(
         f"propose median, {word}",
         lambda: _A.propose_median(bound=10, relation=relation, **both, **size).release(AGES),

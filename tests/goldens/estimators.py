@@ -28,7 +28,7 @@ def flows() -> Iterator[Flow]:
     """Every estimator and its methods, under both relations."""
     torch.set_num_threads(1)
     for word, relation in RELATIONS.items():
-        at: dict[str, Any] = {"relation": relation.value, "public_size": len(_ROWS)}
+        at: dict[str, Any] = {"relation": relation.value, "public_rows": len(_ROWS)}
         for name, make, target in (*_lines(at), *_classes(at), *_shapes(at)):
             yield Flow(f"{name}, {word}", lambda make=make, target=target: _fitted(make(), target), rounded=True)
     yield Flow("DPClassifier", lambda: _network(_S.DPClassifier, _CLASSES, classes=[0, 1]), rounded=True)
@@ -97,7 +97,7 @@ def _array(model: Any, name: str) -> Any:
 
 def _network(kind: Any, target: Any, **how: Any) -> Said:
     torch.manual_seed(5)
-    return _fitted(kind(_linear, public_size=len(_ROWS), epochs=1, batch_size=100, **how, **_IN), target)
+    return _fitted(kind(_linear, public_rows=len(_ROWS), epochs=1, batch_size=100, **how, **_IN), target)
 
 
 def _linear(inputs: int, outputs: int) -> torch.nn.Module:

@@ -47,7 +47,7 @@ def _with_noise(relation: dp.Relation) -> Iterator[_Case]:
     fixed = 801 if relation is dp.Relation.REPLACE_ONE else None
     for word, noise in _NOISES.items():
         both = {"relation": relation, "noise": noise}
-        sized = {**both, "size": fixed}
+        sized = {**both, "public_rows": fixed}
         yield f"Count {word}", lambda both=both: _M.Count(**both), AGES
         yield f"Sum {word}", lambda both=both: _M.Sum(grid=_GRID, **both), WAITS
         yield f"Mean {word}", lambda sized=sized: _M.Mean(grid=_GRID, **sized), WAITS
@@ -58,8 +58,8 @@ def _with_noise(relation: dp.Relation) -> Iterator[_Case]:
 
 
 def _vector_mean(how: dict[str, Any]) -> Any:
-    size = None if how["size"] is None else len(_VECTORS)
-    return _M.VectorMean(bound=Fraction(8), step=Fraction(1, 100), dimension=3, **{**how, "size": size})
+    size = None if how["public_rows"] is None else len(_VECTORS)
+    return _M.VectorMean(bound=Fraction(8), step=Fraction(1, 100), dimension=3, **{**how, "public_rows": size})
 
 
 def _additive(relation: dp.Relation) -> Iterator[_Case]:

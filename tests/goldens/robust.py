@@ -63,7 +63,7 @@ def _mechanisms(word: str, relation: dp.Relation) -> Iterator[tuple[str, Any]]:
     noise = dp.mechanisms.GaussianNoise.for_epsilon(2, "1e-6")
     unit = (Fraction(-1), Fraction(1))
     design = _R.Design(features=(unit, unit), response=(Fraction(-4), Fraction(4)))
-    sized = {} if relation is dp.Relation.ADD_REMOVE else {"size": 2000}
+    sized = {} if relation is dp.Relation.ADD_REMOVE else {"public_rows": 2000}
     both: dict[str, Any] = {"design": design, "relation": relation, "noise": noise, **sized}
     yield f"AdaSSP, {word}", lambda: _fitted(_R.AdaSSP(**both))
     yield f"NoisyStatistics, {word}", lambda: _fitted(_R.NoisyStatistics(**both))

@@ -25,7 +25,7 @@ _ROWS = [[(7 * place) % 11 - 5, (5 * place) % 13 - 6] for place in range(400)]
 def flows() -> Iterator[Flow]:
     """Every function."""
     for word, relation in RELATIONS.items():
-        sized = {} if relation is dp.Relation.ADD_REMOVE else {"population": 801}
+        sized = {} if relation is dp.Relation.ADD_REMOVE else {"public_rows": 801}
         for offer, budget in _BUDGETS.items():
             yield from _additive(f"{word}, {offer}", {"relation": relation, **budget}, sized)
         yield from _ranked(word, relation, sized)
@@ -43,13 +43,13 @@ def _additive(word: str, how: dict[str, Any], sized: dict[str, int]) -> Iterator
     yield Flow(f"proportion {word}", lambda: dp.proportion(_TRUE, **how, **sized))
     yield Flow(f"histogram {word}", lambda: dp.histogram(CITIES, bins=_PLACES, **how))
     yield Flow(f"histogram by edges {word}", lambda: dp.histogram(AGES, edges=[0, 20, 40, 65, 120], **how))
-    size = {"population": 400} if sized else {}
+    size = {"public_rows": 400} if sized else {}
     yield Flow(f"vector_mean {word}", lambda: dp.vector_mean(_ROWS, bound=9, dimension=2, step="0.01", **how, **size))
 
 
 def _ranked(word: str, relation: dp.Relation, sized: dict[str, int]) -> Iterator[Flow]:
     at = {"relation": relation, "bounds": (0, 240), "step": "0.1"}
-    size = sized or {"expected_size": 801}
+    size = sized or {"public_rows": 801}
     for method in ("auto", "exponential", "candidates", "smooth", "propose-test-release", "nonsense"):
         how = {**at, "epsilon": 1, "delta": "1e-6", "method": method, **size}
         yield Flow(f"median {method}, {word}", lambda how=how: dp.median(WAITS, **how), rounded=True)
@@ -72,14 +72,14 @@ def _chosen(word: str, relation: dp.Relation) -> Iterator[Flow]:
 
 def _line(relation: dp.Relation, method: str) -> Any:
     rows = matrix(2000, 2)
-    size = {} if relation is dp.Relation.ADD_REMOVE else {"population": 2000}
+    size = {} if relation is dp.Relation.ADD_REMOVE else {"public_rows": 2000}
     budget = {"epsilon": 2, "delta": "1e-6"}
     where = {"x_bounds": [(-1, 1)] * 2, "y_bounds": (-4, 4)}
     return dp.regression(rows, rows @ [1.0, -2.0] + 0.5, relation=relation, method=method, **where, **budget, **size)
 
 
 def _compared(word: str, relation: dp.Relation) -> Iterator[Flow]:
-    at: dict[str, Any] = {"relation": relation, "epsilon": 1, "delta": "1e-6", "size": 801}
+    at: dict[str, Any] = {"relation": relation, "epsilon": 1, "delta": "1e-6", "public_rows": 801}
     for statistic in ("mean", "median", "quantile", "mode", "regression", "sum"):
         more: dict[str, Any] = {"bounds": (0, 120), "step": "0.1"}
         more |= {"q": "0.9"} if statistic == "quantile" else {}

@@ -47,7 +47,7 @@ def flows() -> Iterator[Flow]:
 
 
 def _plans() -> Iterator[Flow]:
-    how: dict[str, Any] = {"delta": "1e-5", "public_size": 60_000, "batch_size": 512, "clip": 1, "parameters": 26_010}
+    how: dict[str, Any] = {"delta": "1e-5", "public_rows": 60_000, "batch_size": 512, "clip": 1, "parameters": 26_010}
     runs: dict[str, dict[str, Any]] = {
         "epochs": {"epsilon": 3, "epochs": 20},
         "steps": {"epsilon": 1, "steps": 100},
@@ -55,7 +55,7 @@ def _plans() -> Iterator[Flow]:
     }
     for name, run in runs.items():
         yield Flow(f"plan by {name}", lambda run=run: _planned(_T.plan_training(physical_batch=256, **how, **run)))
-    stream = {**how, "public_size": 6000, "batch_size": 100}
+    stream = {**how, "public_rows": 6000, "batch_size": 100}
     yield Flow(
         "plan of a stream",
         lambda: _planned(_T.plan_stream(epsilon=2, epochs=2, physical_batch=50, **stream)),
@@ -90,7 +90,7 @@ def _trained(*, make: Any = _mlp, clip: Any = 1, budget: Any = None, optimiser: 
     model = make()
     kind = optimiser or torch.optim.SGD
     offer = budget or {"noise_multiplier": 1, "steps": 4}
-    how = {"loss": _LOSS, "delta": "1e-5", "public_size": _SIZE, "batch_size": 40, "clip": clip, **offer, **more}
+    how = {"loss": _LOSS, "delta": "1e-5", "public_rows": _SIZE, "batch_size": 40, "clip": clip, **offer, **more}
     private = dp.make_private(model, kind(model.parameters(), lr=0.5), _data(), **how)
     private.fit(progress=False)
     return _learned(private, model)
@@ -110,7 +110,7 @@ def _stepped() -> Said:
     model = _mlp()
     how: dict[str, Any] = {"loss": _LOSS, "noise_multiplier": 1, "delta": "1e-5", "steps": 3}
     optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
-    private = dp.make_private(model, optimiser, _data(), public_size=_SIZE, batch_size=40, **how)
+    private = dp.make_private(model, optimiser, _data(), public_rows=_SIZE, batch_size=40, **how)
     for rows, classes in private.batches():
         private.step(_LOSS(model(rows), classes))
     return _learned(private, model)
@@ -119,7 +119,7 @@ def _stepped() -> Said:
 def _streamed(**more: Any) -> Said:
     torch.manual_seed(3)
     model = _mlp()
-    how: dict[str, Any] = {"loss": _LOSS, "epsilon": 4, "delta": "1e-5", "public_size": _SIZE, "batch_size": 60, **more}
+    how: dict[str, Any] = {"loss": _LOSS, "epsilon": 4, "delta": "1e-5", "public_rows": _SIZE, "batch_size": 60, **more}
     optimiser = torch.optim.SGD(model.parameters(), lr=0.5)
     private = dp.learn.torch.make_private_stream(model, optimiser, _data(), epochs=2, **how)
     private.fit(progress=False)

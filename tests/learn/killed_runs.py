@@ -50,7 +50,7 @@ class Journaled:
 
 def small(steps: int) -> dict:
     return {
-        "model": model_of(), "data": rows(40), "public_size": 40, "batch_size": 20, "steps": steps,
+        "model": model_of(), "data": rows(40), "public_rows": 40, "batch_size": 20, "steps": steps,
         "checkpoint_every": 3, "noise_multiplier": 4,
     }  # fmt: skip
 
@@ -64,7 +64,7 @@ def network() -> dict:
     )  # fmt: skip
     pictures = rows(6000, 784)[0].reshape(-1, 1, 28, 28)
     return {
-        "model": model, "data": (pictures, torch.arange(6000) % 10), "public_size": 6000, "batch_size": 256,
+        "model": model, "data": (pictures, torch.arange(6000) % 10), "public_rows": 6000, "batch_size": 256,
         "epochs": 10, "epsilon": 3, "physical_batch": 64,
     }  # fmt: skip
 

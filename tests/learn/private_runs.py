@@ -37,7 +37,7 @@ def run(model: nn.Module | None = None, data: Any = None, **chosen: Any) -> Priv
     model = model_of() if model is None else model
     optimizer = chosen.pop("optimizer", None) or torch.optim.SGD(model.parameters(), lr=chosen.pop("lr", 1.0))
     facts: dict[str, Any] = {
-        "loss": LOSS, "noise_multiplier": 1, "delta": Fraction(1, 10**5), "public_size": 40, "batch_size": 40,
+        "loss": LOSS, "noise_multiplier": 1, "delta": Fraction(1, 10**5), "public_rows": 40, "batch_size": 40,
         "steps": 3, "physical_batch": 32,
     }  # fmt: skip
     return make_private(model, optimizer, rows(40) if data is None else data, **(facts | chosen))

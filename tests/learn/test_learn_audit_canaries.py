@@ -26,7 +26,7 @@ RATE, STEPS = "1/20", 200
 def steps_with_canaries(count: int, steps: int, wrong: str = "") -> tuple[Any, Any]:
     """Return the noisy sums of steps in which `count` canaries always are, with as many coordinates that have none."""
     private = run_on(
-        canaries(count, 2 * count), wrong=wrong, public_size=20 * count, batch_size=count, steps=steps, **PLAN
+        canaries(count, 2 * count), wrong=wrong, public_rows=20 * count, batch_size=count, steps=steps, **PLAN
     )
     private._sampler = AlwaysIn(private._sampler, count)
     return noisy_sums(private), private.plan
@@ -95,7 +95,7 @@ def one_run(target: int, wrong: str = "", *, sampled: bool = False, error: float
         canaries(1000, 1000)[included],
         wrong=wrong,
         epsilon=target,
-        public_size=size,
+        public_rows=size,
         batch_size=500,
         steps=steps,
         physical_batch=256,

@@ -36,7 +36,7 @@ class Shuffled:
 
 def included(sampler: Any = None, steps: int = STEPS) -> Any:
     """Run on four rows at a rate of one half, and tell from the batches who was in which step."""
-    private = run_on(torch.eye(4), noise_multiplier=1, public_size=4, batch_size=2, steps=steps, physical_batch=8)
+    private = run_on(torch.eye(4), noise_multiplier=1, public_rows=4, batch_size=2, steps=steps, physical_batch=8)
     private._sampler = sampler or private._sampler
     drawn = np.zeros((steps, 4), bool)
     for batch in private.batches():
@@ -61,14 +61,14 @@ def test_a_real_run_with_a_shuffling_sampler_is_caught() -> None:
 def test_a_shuffling_loader_is_refused() -> None:
     loader = DataLoader(TensorDataset(torch.eye(4)), shuffle=True)
     model = torch.nn.Linear(4, 1)
-    plan = {"noise_multiplier": 1, "delta": "1e-6", "public_size": 4, "batch_size": 2, "steps": 1}
+    plan = {"noise_multiplier": 1, "delta": "1e-6", "public_rows": 4, "batch_size": 2, "steps": 1}
     with pytest.raises(Refused, match="DataLoader"):
         make_private(model, torch.optim.SGD(model.parameters(), lr=1.0), loader, loss=first_column, **plan)
 
 
 def sums_without_noise(rows: Any, wrong: str = "no noise") -> Any:
     """Everybody is in every step, and nothing hides what the step does."""
-    return noisy_sums(run_on(rows, wrong=wrong, noise_multiplier=1, public_size=64, batch_size=64, steps=2))
+    return noisy_sums(run_on(rows, wrong=wrong, noise_multiplier=1, public_rows=64, batch_size=64, steps=2))
 
 
 def test_a_record_that_adds_nothing_changes_no_update() -> None:
@@ -81,7 +81,7 @@ def test_a_record_that_adds_nothing_changes_no_update() -> None:
 
 
 def test_no_record_still_steps() -> None:
-    private = run_on(torch.zeros(0, 3), noise_multiplier=1, public_size=10, batch_size=5, steps=7, physical_batch=8)
+    private = run_on(torch.zeros(0, 3), noise_multiplier=1, public_rows=10, batch_size=5, steps=7, physical_batch=8)
     sums = noisy_sums(private)
     assert sums.shape == (7, 3)
     assert (sums != 0).any(axis=1).all()
@@ -94,7 +94,7 @@ def noise_only(wrong: str = "", rows: int = 0, steps: int = 10) -> tuple[Any, An
         wrong=wrong,
         noise_multiplier="1.3",
         clip="0.5",
-        public_size=64,
+        public_rows=64,
         batch_size=64,
         physical_batch=32,
         steps=steps,
@@ -132,7 +132,7 @@ def test_noise_of_another_size_or_of_other_steps_is_caught(wrong: str, rows: int
 @pytest.mark.statistical
 def test_an_adaptive_clip_scales_its_noise_and_leaves_the_gradient_its_share() -> None:
     rule = AdaptiveClip(3, count_noise=1, quantile="0.9")
-    plan = {"noise_multiplier": "1.2", "public_size": 64, "batch_size": 64, "steps": 10, "physical_batch": 32}
+    plan = {"noise_multiplier": "1.2", "public_rows": 64, "batch_size": 64, "steps": 10, "physical_batch": 32}
     private, clips = run_on(torch.zeros(0, 20_000), clip=rule, **plan), []
     private._callback = lambda done: clips.append(done.clip)
     sums = noisy_sums(private)
@@ -145,7 +145,7 @@ def test_an_adaptive_clip_scales_its_noise_and_leaves_the_gradient_its_share() -
 
 
 def test_updates_lie_on_the_grid_and_nowhere_else() -> None:
-    private = run_on(torch.randn(40, 5) / 3, noise_multiplier=1, public_size=64, batch_size=32, steps=20)
+    private = run_on(torch.randn(40, 5) / 3, noise_multiplier=1, public_rows=64, batch_size=32, steps=20)
     grid = float(private.plan.grid)
     gradients = []
     private._parts.optimizer.register_step_pre_hook(
@@ -166,7 +166,7 @@ AWFUL = [math.nan, math.inf, -math.inf, 3e38, 1e38, 1e30, 1e-30, 1e-45, 7.0]
 def test_awful_gradients_stay_below_the_clip(size: float, everywhere: bool) -> None:
     rows = torch.zeros(1, 50)
     rows[0, : 50 if everywhere else 1] = size
-    private = run_on(rows, wrong="no noise", noise_multiplier=1, public_size=32, batch_size=32, steps=1, clip="0.1")
+    private = run_on(rows, wrong="no noise", noise_multiplier=1, public_rows=32, batch_size=32, steps=1, clip="0.1")
     length = np.linalg.norm(noisy_sums(private)[0])
     assert length <= float(private.plan.sensitivity) * (1 + 1e-6)  # Weights are float32.
     if math.isfinite(size) and 1 < size < 1e18:

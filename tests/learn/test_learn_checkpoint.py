@@ -193,7 +193,7 @@ class TestAnotherRun:
         ("changed", "named"),
         [
             ({"steps": 4}, "plan"), ({"noise_multiplier": 2}, "plan"), ({"clip": 2}, "plan"),
-            ({"public_size": 41}, "plan"),
+            ({"public_rows": 41}, "plan"),
             ({"model": nn.Linear(4, 2)}, "model"), ({"name": "others"}, "name"),
             ({"augment": lambda batch: [batch, batch]}, "views"),
         ],

@@ -30,7 +30,7 @@ def small_plan(parameters: int = 50, **changes: Any) -> TrainingPlan:
     chosen: dict[str, Any] = {
         "noise_multiplier": "1.1",
         "delta": "1e-5",
-        "public_size": 1000,
+        "public_rows": 1000,
         "batch_size": 100,
         "steps": 30,
         "clip": 1,

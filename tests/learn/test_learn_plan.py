@@ -23,7 +23,7 @@ def small_plan(**changes: object) -> TrainingPlan:
     chosen: dict[str, object] = {
         "noise_multiplier": "1.1",
         "delta": "1e-5",
-        "public_size": 1000,
+        "public_rows": 1000,
         "batch_size": 100,
         "steps": 30,
         "clip": 1,
@@ -34,7 +34,7 @@ def small_plan(**changes: object) -> TrainingPlan:
 
 
 def test_rate_steps_and_divisor_come_from_public_numbers() -> None:
-    plan = small_plan(public_size=60_000, batch_size=512, epochs=20, steps=None)
+    plan = small_plan(public_rows=60_000, batch_size=512, epochs=20, steps=None)
     assert plan.sampling_probability == Fraction(512, 60_000)
     assert plan.steps == 2344  # 20 * 60000 / 512 = 2343.75: the last epoch is finished.
     assert plan.divisor == 512
@@ -149,11 +149,11 @@ def test_what_is_no_plan_is_refused(text: str) -> None:
         {"steps": None, "epochs": 0},
         {"delta": 0},
         {"delta": 1},
-        {"delta": "0.001"},  # 1 / public_size
+        {"delta": "0.001"},  # 1 / public_rows
         {"batch_size": 1001},
         {"batch_size": 0},
-        {"public_size": 0},
-        {"public_size": 99},
+        {"public_rows": 0},
+        {"public_rows": 99},
         {"clip": 0},
         {"clip": -1},
         {"clip": float("inf")},
@@ -170,12 +170,12 @@ def test_nonsense_is_refused(wrong: dict[str, object]) -> None:
         small_plan(**wrong)
 
 
-@pytest.mark.parametrize("gone", ["delta", "public_size", "batch_size", "clip"])
+@pytest.mark.parametrize("gone", ["delta", "public_rows", "batch_size", "clip"])
 def test_what_is_the_users_choice_has_no_default(gone: str) -> None:
     chosen = {
         "epsilon": 1,
         "delta": "1e-5",
-        "public_size": 100,
+        "public_rows": 100,
         "batch_size": 10,
         "steps": 3,
         "clip": 1,

@@ -96,7 +96,7 @@ def _plan(clip: Any, parameters: int, slack: Fraction) -> TrainingPlan:
     return plan_training(
         noise_multiplier=1,
         delta="1e-6",
-        public_size=1000,
+        public_rows=1000,
         batch_size=100,
         steps=1,
         clip=clip,

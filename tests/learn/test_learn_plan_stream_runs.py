@@ -22,7 +22,7 @@ def stream_on(rows: Any, **changes: Any) -> Any:
     model = nn.Linear(rows.shape[1], 1, bias=False)
     nn.init.zeros_(model.weight)
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
-    chosen: dict[str, Any] = {"noise_multiplier": 1, "delta": "1e-6", "public_size": 64, "batch_size": 16, "epochs": 2}
+    chosen: dict[str, Any] = {"noise_multiplier": 1, "delta": "1e-6", "public_rows": 64, "batch_size": 16, "epochs": 2}
     return make_private_stream(
         model, optimizer, (rows, torch.zeros(len(rows))), loss=first_column, **(chosen | changes)
     )
@@ -80,7 +80,7 @@ def test_a_small_model_learns_from_a_stream() -> None:
         loss=nn.CrossEntropyLoss(reduction="none"),
         epsilon=4,
         delta="1e-5",
-        public_size=1024,
+        public_rows=1024,
         batch_size=128,
         epochs=3,
     )

@@ -26,7 +26,7 @@ def small_plan(**changes: Any) -> StreamPlan:
     chosen: dict[str, Any] = {
         "noise_multiplier": 1,
         "delta": "1e-6",
-        "public_size": 600,
+        "public_rows": 600,
         "batch_size": 100,
         "epochs": 3,
         "clip": 1,
@@ -176,7 +176,7 @@ def test_turns_that_follow_the_place_are_caught(monkeypatch: pytest.MonkeyPatch)
 
 def test_without_noise_every_sum_comes_out_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.noise, "rounded_gaussian", lambda variance, size: np.zeros(size, np.int64))
-    stream = Stream(small_plan(public_size=4000, batch_size=100, epochs=1))
+    stream = Stream(small_plan(public_rows=4000, batch_size=100, epochs=1))
     for step in range(40):
         stream.draw(3)
         total = np.arange(5) * 1000 - step * 77

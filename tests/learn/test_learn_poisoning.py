@@ -84,7 +84,7 @@ def private(rows: Tensor, classes: Tensor):
     model = blank()
     training = make_private(
         model, torch.optim.SGD(model.parameters(), lr=2.0), (rows, classes), loss=nn.CrossEntropyLoss(reduction="none"),
-        epsilon=2, delta="1e-5", public_size=1000, batch_size=250, steps=20, clip=1,
+        epsilon=2, delta="1e-5", public_rows=1000, batch_size=250, steps=20, clip=1,
     )  # fmt: skip
     training.fit(progress=False).close()
     return lambda asked: model(asked).argmax(1)

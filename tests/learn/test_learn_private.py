@@ -128,7 +128,7 @@ class TestNoise:
             model = nn.Linear(999, 100)
             data = torch.zeros(count, 999), torch.zeros(count, dtype=torch.int64)
             before = flat(model).double()
-            run(model, data, public_size=64, batch_size=64, steps=1, loss=lambda o, y: 0 * LOSS(o, y)).fit(
+            run(model, data, public_rows=64, batch_size=64, steps=1, loss=lambda o, y: 0 * LOSS(o, y)).fit(
                 progress=False
             )
             found.append(float((flat(model).double() - before).std()))
@@ -279,7 +279,7 @@ class TestMisuse:
             private.step(LOSS(model_of()(x), y))
 
     def test_losses_of_an_earlier_batch(self):
-        private = run(steps=2, data=rows(64), public_size=64, batch_size=64)
+        private = run(steps=2, data=rows(64), public_rows=64, batch_size=64)
         batches = private.batches()
         x, y = next(batches)
         kept = LOSS(private.model(x), y)
@@ -348,7 +348,7 @@ class TestMisuse:
         assert run(model_of().eval()).fit(progress=False).finished
 
     def test_a_loop_that_was_left_loses_its_step_and_another_goes_on(self):
-        private = run(steps=3, data=rows(64), public_size=64, batch_size=64)
+        private = run(steps=3, data=rows(64), public_rows=64, batch_size=64)
         old = private.batches()
         next(old)
         private.fit(progress=False)
@@ -425,7 +425,7 @@ class TestMisuse:
         "wrong",
         [
             {"epsilon": 1}, {"noise_multiplier": None}, {"epochs": 1}, {"steps": 0}, {"clip": 0}, {"batch_size": 41},
-            {"physical_batch": 0}, {"delta": 0}, {"public_size": -1}, {"ema": 2}, {"noise_multiplier": float("nan")},
+            {"physical_batch": 0}, {"delta": 0}, {"public_rows": -1}, {"ema": 2}, {"noise_multiplier": float("nan")},
         ],
     )  # fmt: skip
     def test_numbers_that_make_no_plan(self, wrong):
@@ -462,7 +462,7 @@ class TestAfterTheNoise:
         run(
             model,
             rows(64),
-            public_size=64,
+            public_rows=64,
             batch_size=64,
             optimizer=optimizer,
             scheduler=schedule,
@@ -603,7 +603,7 @@ def test_the_physical_batch_is_chosen_from_public_facts():
         model = model_of()
         private = make_private(
             model, torch.optim.SGD(model.parameters(), lr=1.0), (x, y), loss=LOSS, noise_multiplier=1, delta=1e-6,
-            public_size=10_000, batch_size=batch, steps=1,
+            public_rows=10_000, batch_size=batch, steps=1,
         )  # fmt: skip
         assert private.plan.physical_batch == slots
 

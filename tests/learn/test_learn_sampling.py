@@ -24,7 +24,7 @@ def plan_of(rate: Fraction, *, slots: int = 4) -> TrainingPlan:
     return plan_training(
         noise_multiplier=1,
         delta="1e-9",
-        public_size=rate.denominator,
+        public_rows=rate.denominator,
         batch_size=rate.numerator,
         steps=10,
         clip=1,

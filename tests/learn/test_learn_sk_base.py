@@ -40,9 +40,9 @@ class Unread:
 class Constant(PrivatePredictor, RegressorMixin, BaseEstimator):
     """An estimator that reads everything and learns nothing."""
 
-    def __init__(self, *, epsilon, delta=None, bounds=None, relation="add-remove", public_size=None, session=None):
+    def __init__(self, *, epsilon, delta=None, bounds=None, relation="add-remove", public_rows=None, session=None):
         self.epsilon, self.delta, self.bounds = epsilon, delta, bounds
-        self.relation, self.public_size, self.session = relation, public_size, session
+        self.relation, self.public_rows, self.session = relation, public_rows, session
 
     def fit(self, X: Any, y: Any) -> Constant:
         table = self._table(X, y, y_numeric=True)
@@ -139,7 +139,7 @@ def test_bounds_may_be_an_array_or_pairs_or_one_pair() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0}, {"epsilon": None}, {"epsilon": float("nan")}, {"relation": "both"}, {"public_size": 0}]
+    "wrong", [{"epsilon": 0}, {"epsilon": None}, {"epsilon": float("nan")}, {"relation": "both"}, {"public_rows": 0}]
 )
 def test_wrong_numbers_are_refused_at_fit_and_not_before(wrong: dict[str, Any]) -> None:
     estimator = Constant(epsilon=1, bounds=(0, 1)).set_params(**wrong)

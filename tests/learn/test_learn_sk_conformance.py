@@ -44,12 +44,12 @@ SLOW: tuple[tuple[Any, dict[str, str]], ...] = (
         CLASSIFICATION,
     ),
     (
-        private.DPClassifier(**USUAL, **FOUND, public_size=100, batch_size=64, epochs=60, learning_rate=0.1),
+        private.DPClassifier(**USUAL, **FOUND, public_rows=100, batch_size=64, epochs=60, learning_rate=0.1),
         CLASSIFICATION,
     ),
     (
         private.DPRegressor(
-            **USUAL, target_bounds=(-5, 5), public_size=100, batch_size=64, epochs=60, learning_rate=0.1
+            **USUAL, target_bounds=(-5, 5), public_rows=100, batch_size=64, epochs=60, learning_rate=0.1
         ),
         REGRESSION,
     ),

@@ -29,7 +29,7 @@ ALL = (
     LinearRegression(**USUAL, method="tukey"),
     Ridge(**USUAL),
     RobustRegressor(**USUAL),
-    RobustRegressor(**USUAL, method="gradient_descent", public_size=4000),
+    RobustRegressor(**USUAL, method="gradient_descent", public_rows=4000),
 )
 
 
@@ -45,7 +45,7 @@ X, Y = sample(np.random.default_rng(7), 4000)
 @pytest.mark.parametrize("estimator", ALL, ids=lambda one: f"{type(one).__name__}-{getattr(one, 'method', '')}")
 def test_a_fit_charges_what_it_says_and_no_more_than_was_asked(estimator: Any, relation: Relation) -> None:
     purse = Purse()
-    fit = clone(estimator).set_params(session=purse, relation=relation, public_size=300).fit(X[:300], Y[:300])
+    fit = clone(estimator).set_params(session=purse, relation=relation, public_rows=300).fit(X[:300], Y[:300])
     ((event, charged, purpose),) = purse.charges
     assert (event, charged) == (fit.privacy_spent_.event, relation)
     assert purpose == f"fit of {type(estimator).__name__}"
@@ -66,7 +66,7 @@ def test_intervals_are_a_part_of_the_budget_and_not_more() -> None:
 def test_the_method_follows_from_public_facts_alone() -> None:
     few, many, unknown = 200, 10**5, None
     for size, method in ((few, "robust"), (many, "refined"), (unknown, "refined")):
-        assert LinearRegression(**USUAL, public_size=size).fit(X, Y).method_ == method
+        assert LinearRegression(**USUAL, public_rows=size).fit(X, Y).method_ == method
     fit = LinearRegression(**USUAL, relation="replace-one").fit(X[:200], Y[:200])  # Where the size is public.
     assert fit.method_ == "robust"
 
@@ -119,7 +119,7 @@ def test_each_interval_covers_in_two_thousand_simulations(estimator: Any, size: 
     covered = []
     for _ in range(2000):
         rows, targets = sample(generator, size)
-        fit = estimator(**USUAL | {"epsilon": epsilon}, public_size=size).fit(rows, targets)
+        fit = estimator(**USUAL | {"epsilon": epsilon}, public_rows=size).fit(rows, targets)
         if fit._intervals(Fraction(95, 100)) is not None:
             low, high = fit.intervals_(0.95).T
             covered.append((low <= TRUTH) & (high >= TRUTH))
@@ -133,7 +133,7 @@ def test_intervals_that_were_paid_for_are_always_given() -> None:
         fit = LinearRegression(**USUAL | {"epsilon": "0.01"}, method=method).fit(X[:100], Y[:100])
         assert fit.intervals_().tolist() == [[-math.inf, math.inf]] * len(TRUTH)
         assert "Intervals are unbounded: the noise hides" in str(fit.summary())
-    few = LinearRegression(**USUAL, public_size=300)
+    few = LinearRegression(**USUAL, public_rows=300)
     for seed in range(20):  # Some of these were refused.
         low, high = few.fit(*sample(np.random.default_rng(seed), 300)).intervals_().T
         assert (low < high).all()
@@ -141,7 +141,7 @@ def test_intervals_that_were_paid_for_are_always_given() -> None:
 
 def test_a_descent_that_has_not_arrived_tells_no_interval() -> None:
     """So few steps are not enough for columns that fill a fifth of their bounds: an interval would be false."""
-    estimator = RobustRegressor(**USUAL | {"epsilon": 30}, method="gradient_descent", public_size=4000)
+    estimator = RobustRegressor(**USUAL | {"epsilon": 30}, method="gradient_descent", public_rows=4000)
     fit = estimator.set_params(iterations=10).fit(X, Y)
     assert abs(fit.coef_[0] - TRUTH[1]) > 0.3
     assert np.isinf(fit.intervals_()).all()
@@ -189,7 +189,7 @@ def test_predictions_stay_within_the_bounds_of_the_target_and_features_within_th
         {"delta": 0},
         {"epsilon": -1},
         {"target_bounds": (1, 0)},
-        {"public_size": 10**7, "delta": "1e-6"},
+        {"public_rows": 10**7, "delta": "1e-6"},
     ],
 )
 def test_wrong_parameters_are_refused_before_anything_is_paid(wrong: dict[str, Any]) -> None:
@@ -202,7 +202,7 @@ def test_wrong_parameters_are_refused_before_anything_is_paid(wrong: dict[str, A
 def test_a_target_without_bounds_is_refused_with_ways_out() -> None:
     with pytest.raises(Refused, match="way out"):
         Ridge(**USUAL | {"target_bounds": None}).fit(X, Y)
-    with pytest.raises(InvalidParameter, match="public_size"):
+    with pytest.raises(InvalidParameter, match="public_rows"):
         RobustRegressor(**USUAL, method="gradient_descent").fit(X, Y)
 
 

@@ -236,7 +236,7 @@ def test_a_copy_pays_from_the_same_purse() -> None:
         {"fit_intercept": "yes"},
         {"classes": [1]},
         {"relation": "friends"},
-        {"public_size": 0},
+        {"public_rows": 0},
     ],
     ids=repr,
 )
@@ -298,7 +298,7 @@ def covered(runs: int, n: int, **changes: Any) -> tuple[int, int, int]:
 @pytest.mark.parametrize("method", METHODS)
 def test_intervals_of_coefficients_cover(method: str) -> None:
     """30 fits of 3: a coverage of 0.94 falls below 0.7 less than once in 10^9, and a fifth of the width fails."""
-    told, hits, short = covered(30, 3000, method=method, epsilon=2, public_size=3000)
+    told, hits, short = covered(30, 3000, method=method, epsilon=2, public_rows=3000)
     assert told >= 60
     assert hits >= 0.7 * told > short
 
@@ -309,7 +309,7 @@ def test_intervals_of_coefficients_cover(method: str) -> None:
 @pytest.mark.parametrize("relation", BOTH)
 def test_intervals_cover_93_of_100_over_2000_fits(method: str, relation: str) -> None:
     """Of 6,000 coefficients, within the 99.9 % limits of chance; hardly any interval is refused."""
-    told, hits, _ = covered(2000, 3000, method=method, relation=relation, epsilon=2, public_size=3000)
+    told, hits, _ = covered(2000, 3000, method=method, relation=relation, epsilon=2, public_rows=3000)
     print(f"{method}, {relation}: {hits} of {told} covered")
     assert told >= 0.98 * 6000
     assert hits >= 0.93 * told - 3.1 * (0.93 * 0.07 * told) ** 0.5

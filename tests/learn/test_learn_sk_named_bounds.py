@@ -164,6 +164,6 @@ def test_regressions_take_bounds_by_name(fitted: Any) -> None:
 
 def test_networks_take_them_too() -> None:
     network = private.DPClassifier(
-        **SPENT, classes=[0, 1], bounds=BY_NAME, public_size=ROWS, batch_size=64, epochs=1
+        **SPENT, classes=[0, 1], bounds=BY_NAME, public_rows=ROWS, batch_size=64, epochs=1
     ).fit(TABLE[["income", "balance"]], Y)
     assert [float(high) for _, high in network.frame_.bounds] == [70_000, 3000]

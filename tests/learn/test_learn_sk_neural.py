@@ -30,12 +30,12 @@ TARGET = 10 * ROWS[:, 0] + 5
 
 
 def classifier(**fields: Any) -> DPClassifier:
-    known = {"epsilon": 4, "delta": 1e-6, "public_size": 1500, "bounds": (-1, 1), "classes": ["no", "yes"], "epochs": 8}
+    known = {"epsilon": 4, "delta": 1e-6, "public_rows": 1500, "bounds": (-1, 1), "classes": ["no", "yes"], "epochs": 8}
     return DPClassifier(**({"module": linear, "learning_rate": 0.1} | known | fields))
 
 
 def regressor(**fields: Any) -> DPRegressor:
-    known = {"epsilon": 4, "delta": 1e-6, "public_size": 1500, "bounds": (-1, 1), "target_bounds": (-5, 15)}
+    known = {"epsilon": 4, "delta": 1e-6, "public_rows": 1500, "bounds": (-1, 1), "target_bounds": (-5, 15)}
     return DPRegressor(**({"module": linear, "learning_rate": 0.1, "epochs": 10} | known | fields))
 
 
@@ -89,15 +89,15 @@ def test_a_pipeline_and_a_search_take_it() -> None:
     )
     assert clone(steps).fit(ROWS, LABELS).predict(ROWS[:3]).shape == (3,)
     chosen = PrivateSearch(
-        classifier(epochs=1), {"learning_rate": [1e-6, 0.1]}, epsilon=8, delta=1e-6, holdout=0.05, public_size=1500
+        classifier(epochs=1), {"learning_rate": [1e-6, 0.1]}, epsilon=8, delta=1e-6, holdout=0.05, public_rows=1500
     ).fit(ROWS, LABELS)
     assert chosen.privacy_spent_.epsilon <= 8
-    assert chosen.best_estimator_.public_size == 1425
+    assert chosen.best_estimator_.public_rows == 1425
     with pytest.raises(ValueError, match="PrivateSearch"):
         cross_val_score(classifier(session=Purse()), ROWS, LABELS, cv=2)
 
 
-@pytest.mark.parametrize("wrong", [{"public_size": None}, {"relation": "replace-one"}, {"bounds": None}])
+@pytest.mark.parametrize("wrong", [{"public_rows": None}, {"relation": "replace-one"}, {"bounds": None}])
 def test_what_cannot_be_private_is_refused_with_a_way_out(wrong: dict[str, Any]) -> None:
     with pytest.raises(Refused) as caught:
         classifier(**wrong).fit(ROWS, LABELS)

@@ -40,7 +40,7 @@ def test_means_and_deviations_are_near(relation: str) -> None:
 
 def test_far_too_wide_bounds_are_narrowed_first() -> None:
     wide = standard(bounds=(-1e6, 1e6)).fit(ROWS)
-    found = standard(bounds=(-1e6, 1e6), coverage=0.95, public_size=20_000).fit(ROWS)
+    found = standard(bounds=(-1e6, 1e6), coverage=0.95, public_rows=20_000).fit(ROWS)
     assert wide.scale_[1] > 100  # What noise hides is not taken for a small spread.
     assert found.scale_ == pytest.approx([9, 0.45], rel=0.3)
 
@@ -171,7 +171,7 @@ def test_bounds_of_min_and_max_hold_most_rows() -> None:
     assert declared_bounds(rows) == (-1, 1)
     assert fit.inverse_transform(rows).min(axis=0) == pytest.approx(fit.data_min_, abs=1e-9)
     with pytest.raises(InvalidParameter, match="coverage of"):
-        MinMaxScaler(epsilon=1, bounds=(-1000, 1000), coverage=0.99, public_size=1000).fit(ROWS)
+        MinMaxScaler(epsilon=1, bounds=(-1000, 1000), coverage=0.99, public_rows=1000).fit(ROWS)
 
 
 def test_a_pair_of_quantiles_keeps_its_claim_on_all_small_data_sets() -> None:

@@ -114,10 +114,10 @@ class _Threshold(PrivatePredictor, ClassifierMixin, BaseEstimator):
     keeps_rows_alone = True
 
     def __init__(
-        self, *, epsilon, delta=None, bounds=None, relation="add-remove", public_size=None, session=None, column=0
+        self, *, epsilon, delta=None, bounds=None, relation="add-remove", public_rows=None, session=None, column=0
     ):
         self.epsilon, self.delta, self.bounds, self.relation = epsilon, delta, bounds, relation
-        self.public_size, self.session, self.column = public_size, session, column
+        self.public_rows, self.session, self.column = public_rows, session, column
 
     def fit(self, X: Any, y: Any) -> _Threshold:
         table = self._table(X, y)
@@ -153,8 +153,8 @@ def test_quotes_see_no_data_and_prepaid_takes_what_was_quoted() -> None:
     payer.charge(event, relation=Relation.ADD_REMOVE, purpose="")
     with pytest.raises(Refused):
         payer.charge(event, relation=Relation.ADD_REMOVE, purpose="")
-    twin = prepared(bayes(), factor=Fraction(1, 2), delta=Fraction(1, 10**9), public_size=7)
-    assert (twin.epsilon, twin.delta, twin.public_size) == (Fraction(1, 2), Fraction(1, 10**9), 7)
+    twin = prepared(bayes(), factor=Fraction(1, 2), delta=Fraction(1, 10**9), public_rows=7)
+    assert (twin.epsilon, twin.delta, twin.public_rows) == (Fraction(1, 2), Fraction(1, 10**9), 7)
 
 
 class TestGridSearch:

@@ -175,11 +175,13 @@ def aggregates(relation: Relation) -> list[Subject]:
         Subject(Count(relation=relation, noise=laplace("1/2")), worlds((1, None), sizes(relation))),
         Subject(Count(relation=relation, noise=LOUD), worlds((1, None), sizes(relation))),
         Subject(Sum(grid=GRID, relation=relation, noise=laplace(1)), numbers(relation)),
-        Subject(Mean(grid=GRID, relation=relation, noise=laplace(8), size=size), numbers(relation)),
-        Subject(Mean(grid=GRID, relation=relation, noise=LOUD, size=size), numbers(relation)),
-        Subject(Proportion(relation=relation, noise=laplace(6), size=size), worlds((True, False), sizes(relation))),
+        Subject(Mean(grid=GRID, relation=relation, noise=laplace(8), public_rows=size), numbers(relation)),
+        Subject(Mean(grid=GRID, relation=relation, noise=LOUD, public_rows=size), numbers(relation)),
         Subject(
-            Variance(grid=UNIT, relation=relation, noise=laplace(36 if size is None else 2), size=size),
+            Proportion(relation=relation, noise=laplace(6), public_rows=size), worlds((True, False), sizes(relation))
+        ),
+        Subject(
+            Variance(grid=UNIT, relation=relation, noise=laplace(36 if size is None else 2), public_rows=size),
             worlds((-1, 0, 1), sizes(relation)),
             told_apart=((-1, 1, 1), (1, 1, 1)),
         ),
@@ -192,7 +194,7 @@ def aggregates(relation: Relation) -> list[Subject]:
                 dimension=2,
                 relation=relation,
                 noise=laplace(24 if size is None else 6),
-                size=public(relation, 2),
+                public_rows=public(relation, 2),
             ),
             rows,
         ),

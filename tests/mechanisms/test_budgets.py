@@ -73,7 +73,7 @@ def test_gaussian_noise_for_epsilon_and_delta_is_the_analytic_one() -> None:
 
 def test_very_wide_noise_is_drawn_on_a_coarser_grid_and_charged_for_it() -> None:
     """A variance of a million rows on a million steps: more steps to one scale than a sampler takes."""
-    mechanism = Variance(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace("0.001"), size=10**6)
+    mechanism = Variance(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace("0.001"), public_rows=10**6)
     (measurement,) = mechanism.measurements
     exact = measurement.query.sensitivity.l1
     assert exact == 10**12 * (10**6 - 1)
@@ -121,17 +121,19 @@ def test_a_bad_budget_is_refused(bad: Any) -> None:
 
 
 def test_a_delta_that_could_publish_a_person_is_refused_unless_allowed() -> None:
-    assert small_delta("1e-6", population=10**5) == Fraction(1, 10**6)
-    assert small_delta("1e-6", population=None) == Fraction(1, 10**6)
-    with pytest.raises(InvalidParameter, match="population"):
-        small_delta("1e-5", population=10**5)
-    assert small_delta("1e-5", population=10**5, allow_large_delta=True) == Fraction(1, 10**5)
+    assert small_delta("1e-6", public_rows=10**5) == Fraction(1, 10**6)
+    assert small_delta("1e-6", public_rows=None) == Fraction(1, 10**6)
+    with pytest.raises(InvalidParameter, match="public_rows"):
+        small_delta("1e-5", public_rows=10**5)
+    assert small_delta("1e-5", public_rows=10**5, allow_large_delta=True) == Fraction(1, 10**5)
     for bad in (0, 1, -1, 2, float("nan"), "x"):
         with pytest.raises(InvalidParameter):
-            small_delta(bad, population=None)
+            small_delta(bad, public_rows=None)
 
 
-@pytest.mark.parametrize("fields", [{"size": 5}, {"count_share": 0}, {"count_share": 1}, {"relation": REPLACE_ONE}])
+@pytest.mark.parametrize(
+    "fields", [{"public_rows": 5}, {"count_share": 0}, {"count_share": 1}, {"relation": REPLACE_ONE}]
+)
 def test_sizes_and_shares_fit_the_relation(fields: dict[str, Any]) -> None:
     known: dict[str, Any] = {"grid": Grid.between(0, 1), "relation": ADD_REMOVE, "noise": laplace(1)}
     with pytest.raises(InvalidParameter):
@@ -142,15 +144,15 @@ def test_sizes_and_shares_fit_the_relation(fields: dict[str, Any]) -> None:
 def test_a_public_size_is_a_positive_whole_number(size: Any) -> None:
     for kind in (Mean, Variance):
         with pytest.raises(InvalidParameter):
-            kind(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace(1), size=size)
+            kind(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace(1), public_rows=size)
     with pytest.raises(InvalidParameter):
-        Variance(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace(1), size=1)
+        Variance(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace(1), public_rows=1)
 
 
 def test_data_of_another_size_than_declared_are_refused() -> None:
     for kind in (Mean, Variance):
         with pytest.raises(InvalidParameter, match="rows"):
-            kind(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace(1), size=3).release([1, 2])
+            kind(grid=Grid.between(0, 1), relation=REPLACE_ONE, noise=laplace(1), public_rows=3).release([1, 2])
 
 
 def test_epsilon_grows_as_noise_falls() -> None:

@@ -44,9 +44,9 @@ def numeric(relation: Any, noise: Any) -> list[Any]:
     return [
         Count(relation=relation, noise=noise),
         Sum(grid=GRID, relation=relation, noise=noise),
-        Mean(grid=GRID, relation=relation, noise=noise, size=size),
-        Variance(grid=GRID, relation=relation, noise=noise, size=size),
-        Proportion(relation=relation, noise=noise, size=size),
+        Mean(grid=GRID, relation=relation, noise=noise, public_rows=size),
+        Variance(grid=GRID, relation=relation, noise=noise, public_rows=size),
+        Proportion(relation=relation, noise=noise, public_rows=size),
         Histogram(bins=(1, 2, None), relation=relation, noise=noise),
     ]
 
@@ -91,7 +91,7 @@ def test_every_answer_is_a_multiple_of_the_public_step(noise: Any) -> None:
     for data in ([0], [1], [2**-30], [1 / 3], [4 / 3], []):
         for mechanism, step in (
             (Sum(grid=GRID, relation=ADD_REMOVE, noise=noise), GRID.step),
-            (Mean(grid=GRID, relation=REPLACE_ONE, noise=noise, size=1), GRID.step),
+            (Mean(grid=GRID, relation=REPLACE_ONE, noise=noise, public_rows=1), GRID.step),
             (Count(relation=ADD_REMOVE, noise=noise), Fraction(1)),
         ):
             if data or mechanism.relation is ADD_REMOVE:
@@ -170,7 +170,7 @@ def test_a_column_full_of_the_largest_integers_does_not_overflow() -> None:
         data = np.full(100_000, fill, dtype=np.int64)
         for mechanism in (
             Sum(grid=grid, relation=ADD_REMOVE, noise=laplace(1)),
-            Variance(grid=grid, relation=REPLACE_ONE, noise=laplace(1), size=100_000),
+            Variance(grid=grid, relation=REPLACE_ONE, noise=laplace(1), public_rows=100_000),
         ):
             exact = mechanism.measurements[0].query.evaluate(data)[0]
             assert exact in (100_000 * 2**52, -100_000 * 2**52, 0)

@@ -101,7 +101,7 @@ def histogram_sensitivity(relation: Any) -> Any:
 
 def mean_scale(given: dict[str, Any]) -> float:
     grid = Grid(low=Fraction(0), high=Fraction(1), step=Fraction(1), default=Fraction(0))
-    mechanism = Mean(grid=grid, relation=REPLACE_ONE, noise=laplace(str(given["eps"])), size=given["n"])
+    mechanism = Mean(grid=grid, relation=REPLACE_ONE, noise=laplace(str(given["eps"])), public_rows=given["n"])
     accuracy = mechanism.release([0] * given["n"]).accuracy
     return float(accuracy.noise.scale * accuracy.step)  # type: ignore[union-attr,attr-defined]
 

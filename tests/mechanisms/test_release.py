@@ -185,8 +185,8 @@ def test_intervals_cover_as_often_as_they_say(relation: Any, noise: Any) -> None
     mean, square = Fraction(sum(data), 40), Fraction(sum(value**2 for value in data), 40)
     cases = (
         (Count(relation=relation, noise=noise), 40),
-        (Mean(grid=grid, relation=relation, noise=noise, size=size), mean),
-        (Variance(grid=grid, relation=relation, noise=noise, size=size), square - mean**2),
+        (Mean(grid=grid, relation=relation, noise=noise, public_rows=size), mean),
+        (Variance(grid=grid, relation=relation, noise=noise, public_rows=size), square - mean**2),
     )
     for mechanism, truth in cases:
         ends = [mechanism.release(data).interval("0.6") for _ in range(200)]

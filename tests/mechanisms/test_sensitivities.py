@@ -18,7 +18,7 @@ ABOVE = Grid(low=Fraction(3), high=Fraction(7), step=Fraction(1, 2), default=Fra
 
 
 def made(kind: Any, relation: Relation, size: int, **fields: Any) -> Any:
-    known = {"size": None if relation is ADD_REMOVE else size} if kind not in (Sum, Count, Histogram) else {}
+    known = {"public_rows": None if relation is ADD_REMOVE else size} if kind not in (Sum, Count, Histogram) else {}
     return kind(relation=relation, noise=NOISE, **fields, **known)
 
 
@@ -86,7 +86,7 @@ def test_vector_means_change_by_their_sensitivity_and_no_more(relation: Relation
         dimension=2,
         relation=relation,
         noise=NOISE,
-        size=None if relation is ADD_REMOVE else 2,
+        public_rows=None if relation is ADD_REMOVE else 2,
     )
     query, claimed = mechanism.measurements[0].query.evaluate, mechanism.measurements[0].query.sensitivity
     rows = ((3, 4), (-3, -4), (9, 0), (100, -100), (0, 0), (4, 4))

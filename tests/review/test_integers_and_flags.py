@@ -44,12 +44,12 @@ def test_above_threshold_does_not_wrap() -> None:
 
 @pytest.mark.parametrize("size", [4 * 10**7, 10**8])
 def test_a_variance_does_not_wrap_its_sensitivity(size: int) -> None:
-    plain = Variance(grid=Grid.between(0, 10**6, step=1), relation=_REPLACE, noise=_NOISE, size=size)
-    assert replace(plain, size=np.int64(size)).event == plain.event
+    plain = Variance(grid=Grid.between(0, 10**6, step=1), relation=_REPLACE, noise=_NOISE, public_rows=size)
+    assert replace(plain, public_rows=np.int64(size)).event == plain.event
 
 
 def test_a_vector_mean_does_not_wrap_its_sensitivity() -> None:
-    plain = VectorMean(bound=2**14, step=1, dimension=5, relation=_REPLACE, noise=_NOISE, size=3)
+    plain = VectorMean(bound=2**14, step=1, dimension=5, relation=_REPLACE, noise=_NOISE, public_rows=3)
     assert replace(plain, dimension=np.int32(5)).event == plain.event
 
 
@@ -72,13 +72,13 @@ def test_other_flags_are_true_or_false(flag: Any) -> None:
     with pytest.raises(InvalidParameter, match="monotone"):
         AboveThreshold(epsilon=1, sensitivity=1, threshold=0, relation=_ADD, monotone=flag)
     with pytest.raises(InvalidParameter, match="allow_large_delta"):
-        GaussianNoise.for_epsilon(1, "0.6", population=2, allow_large_delta=flag)
+        GaussianNoise.for_epsilon(1, "0.6", public_rows=2, allow_large_delta=flag)
 
 
-@pytest.mark.parametrize("population", [-2, 0, True, 1.5, "2"])
-def test_a_population_is_a_number_of_people(population: Any) -> None:
-    with pytest.raises(InvalidParameter, match="population"):
-        GaussianNoise.for_epsilon(1, "0.6", population=population)
+@pytest.mark.parametrize("public_rows", [-2, 0, True, 1.5, "2"])
+def test_a_public_rows_is_a_number_of_people(public_rows: Any) -> None:
+    with pytest.raises(InvalidParameter, match="public_rows"):
+        GaussianNoise.for_epsilon(1, "0.6", public_rows=public_rows)
 
 
 def test_an_exact_diagnostic_is_released_in_no_cell() -> None:

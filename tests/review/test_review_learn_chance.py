@@ -47,7 +47,7 @@ def first_batch(drawn):
     model = nn.Linear(4, 2)
     private = make_private(
         model, torch.optim.SGD(model.parameters(), lr=1.0), Varied(drawn), loss=nn.CrossEntropyLoss(reduction="none"),
-        noise_multiplier=1, delta=1e-5, public_size=8, batch_size=8, steps=1, physical_batch=32,
+        noise_multiplier=1, delta=1e-5, public_rows=8, batch_size=8, steps=1, physical_batch=32,
         example=(torch.zeros(4), 0),
     )  # fmt: skip
     know_all_seeds()

@@ -21,7 +21,7 @@ def begun(folder, session=None):
     model = nn.Linear(4, 2)
     return make_private(
         model, torch.optim.SGD(model.parameters(), lr=1.0), (X, Y), loss=nn.CrossEntropyLoss(reduction="none"),
-        noise_multiplier=4, delta=1e-5, public_size=8, batch_size=8, steps=4, physical_batch=32, session=session,
+        noise_multiplier=4, delta=1e-5, public_rows=8, batch_size=8, steps=4, physical_batch=32, session=session,
         checkpoint=folder, checkpoint_every=2,
     )  # fmt: skip
 

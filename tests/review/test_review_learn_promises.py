@@ -15,7 +15,7 @@ Y = (X.sum(1) > 0).long()
 def begun(model, checkpoint=None):
     return make_private(
         model, torch.optim.SGD(model.parameters(), lr=1.0), (X, Y), loss=nn.CrossEntropyLoss(reduction="none"),
-        noise_multiplier=4, delta=1e-5, public_size=8, batch_size=8, steps=4, physical_batch=32, checkpoint=checkpoint,
+        noise_multiplier=4, delta=1e-5, public_rows=8, batch_size=8, steps=4, physical_batch=32, checkpoint=checkpoint,
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def test_gradients_that_somebody_left_on_frozen_weights_move_nothing():
     model[0].requires_grad_(False)
     before = model[0].weight.clone()
     make_private(
-        model, optimizer, (X, Y), loss=LOSS, noise_multiplier=1, delta=1e-5, public_size=8, batch_size=8, steps=1,
+        model, optimizer, (X, Y), loss=LOSS, noise_multiplier=1, delta=1e-5, public_rows=8, batch_size=8, steps=1,
         physical_batch=32,
     ).fit(progress=False)  # fmt: skip
     assert torch.equal(model[0].weight, before)

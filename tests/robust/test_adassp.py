@@ -31,7 +31,7 @@ UNIT = FINEST**2
 
 def made(relation: Relation = ADD_REMOVE, **fields: Any) -> AdaSSP:
     known: dict[str, Any] = {"design": DESIGN, "noise": GaussianNoise.for_rho(1)}
-    return AdaSSP(relation=relation, size=None if relation is ADD_REMOVE else 2, **(known | fields))
+    return AdaSSP(relation=relation, public_rows=None if relation is ADD_REMOVE else 2, **(known | fields))
 
 
 @pytest.mark.parametrize("vector", [v for v in VECTORS if "exact_sigma" in v["id"]], ids=lambda v: v["id"])

@@ -28,12 +28,12 @@ POINTS = (*product((0.0, 3.0, -4.0), (0.0, 4.0)), (float("inf"), 0.0), (-1e300, 
 
 def pressed(relation: Relation, size: int | None = 2, **fields: Any) -> CoinPressMean:
     known: dict[str, Any] = {"centre": (0, 0), "radius": Fraction(1000), "deviation": Fraction(1), "noise": NOISE}
-    return CoinPressMean(relation=relation, size=None if relation is ADD_REMOVE else size, **(known | fields))
+    return CoinPressMean(relation=relation, public_rows=None if relation is ADD_REMOVE else size, **(known | fields))
 
 
 def located(relation: Relation, size: int | None = 2, **fields: Any) -> LocationAndScale:
     known: dict[str, Any] = {"grid": Grid.between(-1000, 1000, step=1), "noise": NOISE}
-    return LocationAndScale(relation=relation, size=None if relation is ADD_REMOVE else size, **(known | fields))
+    return LocationAndScale(relation=relation, public_rows=None if relation is ADD_REMOVE else size, **(known | fields))
 
 
 @pytest.mark.parametrize("relation", BOTH)
@@ -211,7 +211,7 @@ def test_nonsense_is_refused(bad: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"rounds": 0}, {"rounds": 65}, {"size": 1}, {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))}]
+    "bad", [{"rounds": 0}, {"rounds": 65}, {"public_rows": 1}, {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))}]
 )
 def test_nonsense_scales_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):

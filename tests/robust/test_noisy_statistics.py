@@ -23,7 +23,7 @@ NOISE = GaussianNoise.for_epsilon(1, Fraction(1, 10**6))
 
 def made(kind: Any, relation: Relation, **fields: Any) -> Any:
     size = None if relation is ADD_REMOVE else 2
-    return kind(**({"design": DESIGN, "relation": relation, "noise": NOISE, "size": size} | fields))
+    return kind(**({"design": DESIGN, "relation": relation, "noise": NOISE, "public_rows": size} | fields))
 
 
 def looked(design: Design, data: Any, steps: int) -> tuple[Any, Any]:
@@ -74,7 +74,7 @@ def test_guess_of_the_coefficients_changes_the_balance_and_not_the_cost() -> Non
     [
         {"coefficient_norm": -1},
         {"coefficient_norm": float("nan")},
-        {"size": 3},
+        {"public_rows": 3},
         {"relation": REPLACE_ONE},
         {"relation": "add-remove"},
         {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))},

@@ -31,7 +31,9 @@ RECORDS = (*product(VALUES, (-1, 3)), (1, 0.5), (NAN, 3), (2, None), "no record"
 def made(relation: Relation, size: int | None = None, **fields: Any) -> RefinedRegression:
     noise = fields.pop("noise", GaussianNoise.for_rho(Fraction(1, 2)))
     known = size if relation is REPLACE_ONE else None
-    return RefinedRegression(design=fields.pop("design", DESIGN), relation=relation, noise=noise, size=known, **fields)
+    return RefinedRegression(
+        design=fields.pop("design", DESIGN), relation=relation, noise=noise, public_rows=known, **fields
+    )
 
 
 def looks() -> list[tuple[Lens, float, float]]:
@@ -135,7 +137,7 @@ def test_tails_find_the_level_that_few_exceed() -> None:
 def test_total_is_what_the_noise_was_made_for(kind: Any, relation: Relation) -> None:
     noise = GaussianNoise.for_epsilon(1, Fraction(1, 10**6))
     size = None if relation is ADD_REMOVE else 5
-    mechanism = kind(design=DESIGN, relation=relation, noise=noise, size=size)
+    mechanism = kind(design=DESIGN, relation=relation, noise=noise, public_rows=size)
     assert mechanism.event.mu_squared == 1 / noise.squared_multiplier
 
 
@@ -171,7 +173,7 @@ def test_rounds_find_their_way_from_bounds_that_are_far_too_wide(relation: Relat
     X, y = linear(20_000, 5)
     noise = GaussianNoise.for_epsilon(1, Fraction(1, 10**6))
     size = None if relation is ADD_REMOVE else len(X)
-    shared: dict[str, Any] = {"design": WIDE, "relation": relation, "noise": noise, "size": size}
+    shared: dict[str, Any] = {"design": WIDE, "relation": relation, "noise": noise, "public_rows": size}
     records = np.column_stack([X, y])
     assert distance(RefinedRegression(**shared).release(records), X, y) < 0.1
     for crude in (NoisyStatistics, AdaSSP):
@@ -267,7 +269,7 @@ def test_shrinking_does_nothing_without_noise_and_all_with_much() -> None:
         {"tails_share": 1},
         {"relation": None},
         {"relation": REPLACE_ONE},
-        {"size": 3},
+        {"public_rows": 3},
         {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))},
     ],
 )

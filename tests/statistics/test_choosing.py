@@ -84,7 +84,7 @@ def test_quantiles_spend_what_was_asked_for(relation: dp.Relation, method: str) 
         delta="1e-6" if method == "propose-test-release" else None,
         method=method,
         expected=NORMAL,
-        expected_size=SIZE,
+        public_rows=SIZE,
     )
     assert epsilon(answer.event, answer.delta or 0, relation=relation) <= 0.5 + 1e-9
     assert answer.method in {method, "candidates", "smooth", "exponential"}
@@ -106,7 +106,7 @@ def test_means_spend_what_was_asked_for(relation: dp.Relation, method: str, delt
         delta=delta,
         method=method,
         expected=NORMAL,
-        expected_size=SIZE,
+        public_rows=SIZE,
     )
     assert epsilon(answer.event, delta or 0, relation=relation) <= 0.5 + 1e-9
 
@@ -156,8 +156,8 @@ def test_a_method_that_lacks_something_says_what() -> None:
     with pytest.raises(InvalidParameter, match="delta"):
         dp.median([1, 2, 3], relation=REPLACE_ONE, bounds=(0, 10), epsilon=1, method="propose-test-release")
     with pytest.raises(InvalidParameter, match="replace-one"):
-        dp.mean([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), epsilon=1, method="trimmed", expected_size=3)
-    with pytest.raises(InvalidParameter, match="expected_size"):
+        dp.mean([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), epsilon=1, method="trimmed", public_rows=3)
+    with pytest.raises(InvalidParameter, match="public_rows"):
         dp.median([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), epsilon=1, method="smooth")
     with pytest.raises(InvalidParameter, match="rho"):
         dp.mean([1, 2, 3], relation=ADD_REMOVE, bounds=(0, 10), rho=1, method="clipped")
@@ -190,7 +190,7 @@ def test_nothing_is_read_before_it_is_paid_for(method: str) -> None:
             epsilon=1,
             method=method,
             expected=dp.Expected.uniform(0, 10),
-            expected_size=100,
+            public_rows=100,
             session=purse,
         )
     assert len(purse.spent) == 1
@@ -206,7 +206,7 @@ def test_a_paid_choice_finds_that_data_are_narrow() -> None:
 def test_modes_are_chosen_by_how_often_they_fail() -> None:
     shares = [0.6, 0.2, 0.1]
     found = dp.compare(
-        "mode", relation=ADD_REMOVE, epsilon=1, delta="1e-6", size=SIZE, candidates=range(1000), expected=shares
+        "mode", relation=ADD_REMOVE, epsilon=1, delta="1e-6", public_rows=SIZE, candidates=range(1000), expected=shares
     )
     assert set(found.outlooks) == {"permute-and-flip", "stable"}
     assert found.outlooks["stable"].fails < 1e-6
@@ -219,7 +219,7 @@ def test_modes_are_chosen_by_how_often_they_fail() -> None:
 def test_a_comparison_prints_a_table_and_reads_nothing() -> None:
     text = str(
         dp.compare(
-            "quantile", q="0.9", bounds=(-1000, 1000), epsilon=1, size=SIZE, relation=ADD_REMOVE, expected=NORMAL
+            "quantile", q="0.9", bounds=(-1000, 1000), epsilon=1, public_rows=SIZE, relation=ADD_REMOVE, expected=NORMAL
         )
     )
     assert "exponential" in text
@@ -228,7 +228,7 @@ def test_a_comparison_prints_a_table_and_reads_nothing() -> None:
 
 
 def test_a_comparison_is_drawn_for_each_method() -> None:
-    found = dp.compare("mean", bounds=(-1000, 1000), epsilon=1, size=SIZE, relation=REPLACE_ONE, expected=NORMAL)
+    found = dp.compare("mean", bounds=(-1000, 1000), epsilon=1, public_rows=SIZE, relation=REPLACE_ONE, expected=NORMAL)
     drawn = str(found.plot().to_dict())
     assert all(name in drawn for name in ("clamped", "clipped", "trimmed"))
 
@@ -243,11 +243,11 @@ def test_a_comparison_is_drawn_for_each_method() -> None:
         {"statistic": "mode", "expected": NORMAL, "candidates": "ab"},
         {"statistic": "mode"},
         {"statistic": "median", "delta": 2},
-        {"statistic": "median", "size": 0},
+        {"statistic": "median", "public_rows": 0},
     ],
 )
 def test_a_comparison_of_nonsense_is_refused(wrong: dict[str, Any]) -> None:
-    known = {"bounds": (0, 10), "epsilon": 1, "size": 100, "relation": REPLACE_ONE}
+    known = {"bounds": (0, 10), "epsilon": 1, "public_rows": 100, "relation": REPLACE_ONE}
     with pytest.raises(InvalidParameter):
         str(dp.compare(**known | wrong))
 
@@ -285,19 +285,19 @@ def test_regressions_are_tried_on_a_public_table() -> None:
     X = source.uniform(0, 10, size=(500, 2))
     y = 3 + X @ np.array([1.0, -2.0]) + source.normal(size=500)
     facts = {"relation": REPLACE_ONE, "epsilon": 2, "delta": "1e-6", "x_bounds": [(0, 10)] * 2, "y_bounds": (-50, 50)}
-    found = dp.compare("regression", size=5000, expected=(X, y), **facts)
+    found = dp.compare("regression", public_rows=5000, expected=(X, y), **facts)
     assert set(found.predictions) == {"refined", "noisy_statistics", "adassp", "tukey"}
     assert found.predictions[found.best].typical < 1
     assert "refined *" in str(found)
     with pytest.raises(InvalidParameter, match="public or simulated table"):
-        dp.compare("regression", size=5000, expected=NORMAL, **facts)
+        dp.compare("regression", public_rows=5000, expected=NORMAL, **facts)
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
 def test_a_proposal_that_the_expected_data_cannot_meet_is_predicted_to_decline(relation):
     """So few rows at so small an epsilon fail the test at any bound; the comparison says so and does not fail."""
     found = dp.compare(
-        "median", relation=relation, epsilon="0.01", delta="1e-6", size=100, bounds=(0, 10**6), step=1
+        "median", relation=relation, epsilon="0.01", delta="1e-6", public_rows=100, bounds=(0, 10**6), step=1
     ).predictions["propose-test-release"]
     assert found.declines > 0.99
 
@@ -305,7 +305,7 @@ def test_a_proposal_that_the_expected_data_cannot_meet_is_predicted_to_decline(r
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
 @pytest.mark.parametrize("steps", [1, 2, 3])
 def test_tiny_grids_can_be_compared(relation, steps):
-    found = dp.compare("median", relation=relation, epsilon=1, delta="1e-6", size=100, bounds=(0, steps), step=1)
+    found = dp.compare("median", relation=relation, epsilon=1, delta="1e-6", public_rows=100, bounds=(0, steps), step=1)
     assert ("propose-test-release" in found.refusals) == (steps < 3)
     assert "exponential" in found.predictions
 
@@ -338,7 +338,7 @@ def test_a_guess_of_the_law_keeps_a_median_that_many_rows_share() -> None:
     data = 37.37 + 7 * np.rint(np.random.default_rng(1).normal(0, 1, 1000))
     guess = dp.Expected.normal(40, 8)
     answer = dp.median(
-        data, relation=ADD_REMOVE, bounds=(0, 120), step="0.01", epsilon=1, expected=guess, expected_size=1000
+        data, relation=ADD_REMOVE, bounds=(0, 120), step="0.01", epsilon=1, expected=guess, public_rows=1000
     )
     assert answer.method == "exponential"
     assert abs(float(answer.value) - np.median(data)) < 0.01

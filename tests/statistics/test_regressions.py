@@ -63,7 +63,7 @@ def test_choice_depends_on_public_facts_only(monkeypatch: pytest.MonkeyPatch) ->
     fitted(X, Y, relation=REPLACE_ONE, **spend)
     fitted(X, Y, **spend)
     fitted(X[:20], Y[:20], **spend)  # How many there are is private here, and changes nothing.
-    fitted(X, Y, population=500, **spend)
+    fitted(X, Y, public_rows=500, **spend)
     few, many = "NoisyStatistics", "RefinedRegression"
     assert used == [few, many, many, many, few]
 
@@ -121,12 +121,12 @@ def test_cost_is_what_was_asked_for() -> None:
         ({"rho": None}, dp.InvalidParameter),
         ({"rho": None, "epsilon": 1}, dp.InvalidParameter),
         ({"rho": None, "epsilon": 1, "delta": 0}, dp.InvalidParameter),
-        ({"rho": None, "epsilon": 1, "delta": "0.01", "population": 4000}, dp.InvalidParameter),
+        ({"rho": None, "epsilon": 1, "delta": "0.01", "public_rows": 4000}, dp.InvalidParameter),
         ({"rho": 0}, dp.InvalidParameter),
         ({"rho": float("nan")}, dp.InvalidParameter),
         ({"method": "ordinary"}, dp.InvalidParameter),
         ({"method": "tukey"}, dp.InvalidParameter),
-        ({"method": "tukey", "rho": None, "epsilon": 1, "delta": "0.01", "population": 4000}, dp.InvalidParameter),
+        ({"method": "tukey", "rho": None, "epsilon": 1, "delta": "0.01", "public_rows": 4000}, dp.InvalidParameter),
         ({"relation": "replace_one"}, dp.InvalidParameter),
     ],
 )

@@ -140,10 +140,10 @@ def test_budgets_that_say_too_little_or_too_much_are_refused(budget: dict[str, A
                 call(name, ADD_REMOVE, **budget)
 
 
-def test_a_large_delta_is_refused_where_the_population_is_known() -> None:
-    with pytest.raises(InvalidParameter, match="population"):
-        call("count", ADD_REMOVE, epsilon=1, delta="0.001", population=1000)
-    with pytest.raises(InvalidParameter, match="population"):
+def test_a_large_delta_is_refused_where_the_public_rows_is_known() -> None:
+    with pytest.raises(InvalidParameter, match="public_rows"):
+        call("count", ADD_REMOVE, epsilon=1, delta="0.001", public_rows=1000)
+    with pytest.raises(InvalidParameter, match="public_rows"):
         call("mean", REPLACE_ONE, epsilon=1, delta="0.001")  # a thousand rows, and that is public
     call("mean", REPLACE_ONE, epsilon=1, delta="0.001", allow_large_delta=True)
     call("mean", ADD_REMOVE, epsilon=1, delta="0.001")

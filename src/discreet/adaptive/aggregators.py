@@ -279,7 +279,7 @@ class BlockNumber:
 
     @property
     def blocks(self) -> int:
-        return self.query.size
+        return self.query.public_rows
 
     @property
     def entries(self) -> int:
@@ -345,19 +345,19 @@ class BlockCentre:
 
 def block_median(*, blocks: int, grid: Grid, recipe: Recipe) -> BlockNumber:
     """Aggregate by the median of the answers."""
-    query = median_query(grid=grid, relation=Relation.REPLACE_ONE, size=blocks)
+    query = median_query(grid=grid, relation=Relation.REPLACE_ONE, public_rows=blocks)
     assert isinstance(query, CentralMeanQuery)
     return BlockNumber(query=query, recipe=recipe)
 
 
 def block_trimmed_mean(*, blocks: int, grid: Grid, recipe: Recipe, trimmed: int) -> BlockNumber:
     """Aggregate by the mean of the answers without the `trimmed` smallest and largest ones."""
-    return BlockNumber(query=trimmed_mean_query(grid=grid, size=blocks, trimmed=trimmed), recipe=recipe)
+    return BlockNumber(query=trimmed_mean_query(grid=grid, public_rows=blocks, trimmed=trimmed), recipe=recipe)
 
 
 def block_winsorised_mean(*, blocks: int, grid: Grid, recipe: Recipe, moved: int) -> BlockNumber:
     """Aggregate by the mean of the answers, the `moved` smallest and largest ones moved inward."""
-    return BlockNumber(query=winsorised_mean_query(grid=grid, size=blocks, moved=moved), recipe=recipe)
+    return BlockNumber(query=winsorised_mean_query(grid=grid, public_rows=blocks, moved=moved), recipe=recipe)
 
 
 def block_centre(*, blocks: int, grid: Grid, dimension: int, recipe: Recipe, entries: int = 1) -> BlockCentre:

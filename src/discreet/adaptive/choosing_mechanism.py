@@ -69,7 +69,7 @@ class Choosing:
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
             test_share=read_share(self.test_share, name="test_share"),
             growth=positive_integer(self.growth, name="growth"),
         )

@@ -57,7 +57,7 @@ class ClippedMean:
     relation: Relation
     epsilon: Fraction
     delta: Fraction | None = None  # of the noise of the mean, if it is to be Gaussian
-    size: int | None = None  # the public number of rows, under replace-one
+    public_rows: int | None = None  # the public number of rows, under replace-one
     beyond: Fraction | None = None  # rows outside; enough for the choice of a radius to be sure, if left out
     centre_share: Fraction = Fraction(1, 20)  # of epsilon
     radius_share: Fraction = Fraction(1, 10)
@@ -68,7 +68,7 @@ class ClippedMean:
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
-            size=check_size(self.relation, self.size),
+            public_rows=check_size(self.relation, self.public_rows),
             delta=None if self.delta is None else probability(self.delta, name="delta"),
             centre_share=read_share(self.centre_share, name="centre_share"),
             radius_share=read_share(self.radius_share, name="radius_share"),
@@ -113,7 +113,7 @@ class ClippedMean:
         """The noise of the mean."""
         if self.delta is None:
             return LaplaceNoise(epsilon=self._rest)
-        return _gaussian(self._rest, self.delta, None if self.allow_large_delta else self.size)
+        return _gaussian(self._rest, self.delta, None if self.allow_large_delta else self.public_rows)
 
     @property
     def _factor(self) -> Fraction:
@@ -123,8 +123,8 @@ class ClippedMean:
         """Charge, find the bounds, average within them."""
         charge(self, session, purpose="mean within bounds found in the data")
         column = column_of(data)
-        if self.size is not None:
-            check_length(column, self.size)
+        if self.public_rows is not None:
+            check_length(column, self.public_rows)
         middle = int(self.centre.release(column).value / self.grid.step)
         chosen = categorical(self._scores(column, middle), factor=self._factor)
         answer = self._mean(self._within(middle, self.radii[chosen])).release(column)
@@ -172,9 +172,9 @@ class ClippedMean:
         return Grid(low=low * step, high=high * step, step=step, default=min(max(default, low * step), high * step))
 
     def _mean(self, within: Grid) -> Mean:
-        return Mean(grid=within, relation=self.relation, noise=self.noise, size=self.size)
+        return Mean(grid=within, relation=self.relation, noise=self.noise, public_rows=self.public_rows)
 
 
 @lru_cache(64)
-def _gaussian(epsilon: Fraction, delta: Fraction, population: int | None) -> GaussianNoise:
-    return GaussianNoise.for_epsilon(epsilon, delta, population=population)
+def _gaussian(epsilon: Fraction, delta: Fraction, public_rows: int | None) -> GaussianNoise:
+    return GaussianNoise.for_epsilon(epsilon, delta, public_rows=public_rows)

@@ -239,7 +239,7 @@ def _settle(mechanism: _Mechanism) -> None:
     settle(
         mechanism,
         epsilon=positive(mechanism.epsilon, name="epsilon"),
-        delta=small_delta(mechanism.delta, population=None),
+        delta=small_delta(mechanism.delta, public_rows=None),
         bound_share=read_share(mechanism.bound_share, name="bound_share"),
     )
 
@@ -362,11 +362,11 @@ def _query(
     size = len(column) if read_relation(relation) is Relation.REPLACE_ONE else None
     if statistic == "order":
         _refuse(ends=ends)
-        return quantile_query(grid=grid, relation=relation, rank=rank, q=q, size=size)
+        return quantile_query(grid=grid, relation=relation, rank=rank, q=q, public_rows=size)
     _refuse(rank=rank, q=q)
     if statistic == "median":
         _refuse(ends=ends)
-        return median_query(grid=grid, relation=relation, size=size)
+        return median_query(grid=grid, relation=relation, public_rows=size)
     return _without_ends(grid, statistic, ends, size)
 
 
@@ -376,9 +376,9 @@ def _without_ends(grid: Grid, statistic: Statistic, ends: int | None, size: int 
     if ends is None:
         raise InvalidParameter("ends, the number of values left out or moved on each side, is needed")
     if statistic == "trimmed_mean":
-        return trimmed_mean_query(grid=grid, size=size, trimmed=ends)
+        return trimmed_mean_query(grid=grid, public_rows=size, trimmed=ends)
     if statistic == "winsorised_mean":
-        return winsorised_mean_query(grid=grid, size=size, moved=ends)
+        return winsorised_mean_query(grid=grid, public_rows=size, moved=ends)
     raise InvalidParameter('statistic must be "order", "median", "trimmed_mean", "winsorised_mean" or "variance"')
 
 

@@ -298,7 +298,7 @@ def _read(epsilon: Number, delta: Number, dimension: int) -> tuple[Fraction, Fra
         raise InvalidParameter(
             "this recipe is proven for epsilon below 1 only; `laplace` and `gaussian` hold for every epsilon"
         )
-    return budget, small_delta(delta, population=None), positive_integer(dimension, name="dimension")
+    return budget, small_delta(delta, public_rows=None), positive_integer(dimension, name="dimension")
 
 
 # --- tuning ---
@@ -415,7 +415,7 @@ def laplace(
     Theorem     In one dimension the delta of `dilation.laplace_delta`. In more, shifting is pure, so what it spends
                 is left out of the epsilon at which the delta of stretching is taken. [NRS07]
     """
-    budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, population=None)
+    budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")
 
     def holds(shift: Fraction, smooth: Fraction) -> bool:
@@ -449,7 +449,7 @@ def gaussian(
     Guarantee   (epsilon, delta), exactly.
     Theorem     The delta of `dilation.gaussian_delta`, of shifting and stretching at once, in any dimension.
     """
-    budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, population=None)
+    budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")
 
     def holds(shift: Fraction, smooth: Fraction) -> bool:

@@ -62,38 +62,38 @@ class CentralMeanQuery:
     value_error: ClassVar[Fraction] = Fraction(0)
 
     grid: Grid
-    size: int
+    public_rows: int
     lower: int  # ranks count from one
     upper: int
 
     def __post_init__(self) -> None:
-        size = positive_integer(self.size, name="size")
+        size = positive_integer(self.public_rows, name="public_rows")
         lower, upper = integer(self.lower, name="lower"), integer(self.upper, name="upper")
         if not 1 <= lower <= upper <= size:
             raise InvalidParameter("ranks must lie between 1 and size, lower not above upper")
-        settle(self, size=size, lower=lower, upper=upper)  # Plain ones: NumPy's wrap around.
+        settle(self, public_rows=size, lower=lower, upper=upper)  # Plain ones: NumPy's wrap around.
 
     def read(self, data: Data) -> Ranked:
         """Rank the data once for all that is asked of them. This is private."""
-        return _ranked(data, self.grid, self.size)
+        return _ranked(data, self.grid, self.public_rows)
 
     def value(self, data: Data | Ranked) -> Fraction:
         """Return the mean, in grid steps. This is private."""
-        central = _ranked(data, self.grid, self.size).between(self.lower, self.upper)
+        central = _ranked(data, self.grid, self.public_rows).between(self.lower, self.upper)
         return Fraction(exact_sum(central), self.upper - self.lower + 1)
 
     def smooth_bound(self, data: Data | Ranked, beta: Fraction) -> Peak:
         """Return the smooth sensitivity, or a small public number if that is larger. This is private."""
-        sample, far = _ranked(data, self.grid, self.size), farthest(self.grid, beta)
+        sample, far = _ranked(data, self.grid, self.public_rows), farthest(self.grid, beta)
         return central_mean(sample, self.lower, self.upper, beta, farthest=far)
 
     def smooth_sensitivity(self, data: Data, beta: Fraction) -> Peak:
         """Return the smooth sensitivity itself, in grid steps. This is private."""
-        return central_mean(_ranked(data, self.grid, self.size), self.lower, self.upper, beta)
+        return central_mean(_ranked(data, self.grid, self.public_rows), self.lower, self.upper, beta)
 
     def local_sensitivity(self, data: Data, distance: int = 0) -> Fraction:
         """Return the worst local sensitivity at a distance, in grid steps. This is private."""
-        sample = _ranked(data, self.grid, self.size)
+        sample = _ranked(data, self.grid, self.public_rows)
         return local_central_mean(sample, self.lower, self.upper, distance)
 
 
@@ -110,35 +110,35 @@ class WinsorisedMeanQuery:
     value_error: ClassVar[Fraction] = Fraction(0)
 
     grid: Grid
-    size: int
+    public_rows: int
     moved: int
 
     def __post_init__(self) -> None:
-        _check_ends(self.size, self.moved, name="moved")
-        settle(self, size=int(self.size), moved=int(self.moved))
+        _check_ends(self.public_rows, self.moved, name="moved")
+        settle(self, public_rows=int(self.public_rows), moved=int(self.moved))
 
     def read(self, data: Data) -> Ranked:
         """Rank the data once for all that is asked of them. This is private."""
-        return _ranked(data, self.grid, self.size)
+        return _ranked(data, self.grid, self.public_rows)
 
     def value(self, data: Data | Ranked) -> Fraction:
         """Return the mean, in grid steps. This is private."""
-        central = _ranked(data, self.grid, self.size).between(self.moved + 1, self.size - self.moved)
+        central = _ranked(data, self.grid, self.public_rows).between(self.moved + 1, self.public_rows - self.moved)
         ends = int(central[0]) + int(central[-1])
-        return Fraction(exact_sum(central) + self.moved * ends, self.size)
+        return Fraction(exact_sum(central) + self.moved * ends, self.public_rows)
 
     def smooth_bound(self, data: Data | Ranked, beta: Fraction) -> Peak:
         """Return a smooth bound, or a small public number if that is larger. This is private."""
-        sample, far = _ranked(data, self.grid, self.size), farthest(self.grid, beta)
+        sample, far = _ranked(data, self.grid, self.public_rows), farthest(self.grid, beta)
         return winsorised_mean(sample, self.moved, beta, farthest=far)
 
     def smooth_sensitivity(self, data: Data, beta: Fraction) -> Peak:
         """Return a smooth bound, in grid steps. This is private."""
-        return winsorised_mean(_ranked(data, self.grid, self.size), self.moved, beta)
+        return winsorised_mean(_ranked(data, self.grid, self.public_rows), self.moved, beta)
 
     def local_sensitivity(self, data: Data, distance: int = 0) -> Fraction:
         """Bound the local sensitivity at a distance, in grid steps. This is private."""
-        return local_winsorised_mean(_ranked(data, self.grid, self.size), self.moved, distance)
+        return local_winsorised_mean(_ranked(data, self.grid, self.public_rows), self.moved, distance)
 
 
 @final
@@ -227,41 +227,43 @@ class AddRemoveQuantileQuery:
 OrderQuery: TypeAlias = CentralMeanQuery | WinsorisedMeanQuery | LowerMedianQuery | AddRemoveQuantileQuery
 
 
-def median_query(*, grid: Grid, relation: Relation, size: int | None = None) -> CentralMeanQuery | LowerMedianQuery:
+def median_query(
+    *, grid: Grid, relation: Relation, public_rows: int | None = None
+) -> CentralMeanQuery | LowerMedianQuery:
     """Under replace-one the middle value, or the mean of the two; under add-remove the lower of the two."""
-    known = check_size(read_relation(relation), size)
+    known = check_size(read_relation(relation), public_rows)
     if known is None:
         return LowerMedianQuery(grid=grid)
-    return CentralMeanQuery(grid=grid, size=known, lower=(known + 1) // 2, upper=known // 2 + 1)
+    return CentralMeanQuery(grid=grid, public_rows=known, lower=(known + 1) // 2, upper=known // 2 + 1)
 
 
 def quantile_query(
-    *, grid: Grid, relation: Relation, rank: int | None = None, q: Number | None = None, size: int | None = None
+    *, grid: Grid, relation: Relation, rank: int | None = None, q: Number | None = None, public_rows: int | None = None
 ) -> CentralMeanQuery | LowerMedianQuery | AddRemoveQuantileQuery:
     """The value of a public rank, counted from one, or of the rank max(1, ceil(q n))."""
-    known = check_size(read_relation(relation), size)
+    known = check_size(read_relation(relation), public_rows)
     if (rank is None) == (q is None):
         raise InvalidParameter("say which value is wanted: either rank, counted from 1, or q, from 0 to 1")
     if rank is not None:
         if known is None:
             raise InvalidParameter("a rank has no meaning where the number of rows is private: give q")
-        return CentralMeanQuery(grid=grid, size=known, lower=rank, upper=rank)
+        return CentralMeanQuery(grid=grid, public_rows=known, lower=rank, upper=rank)
     part = probability(q or 0, name="q")
     if known is None:
         return LowerMedianQuery(grid=grid) if part == Fraction(1, 2) else AddRemoveQuantileQuery(grid=grid, q=part)
     wanted = _rank_of(part, known)
-    return CentralMeanQuery(grid=grid, size=known, lower=wanted, upper=wanted)
+    return CentralMeanQuery(grid=grid, public_rows=known, lower=wanted, upper=wanted)
 
 
-def trimmed_mean_query(*, grid: Grid, size: int, trimmed: int) -> CentralMeanQuery:
+def trimmed_mean_query(*, grid: Grid, public_rows: int, trimmed: int) -> CentralMeanQuery:
     """The mean without the `trimmed` smallest and largest values, under replace-one."""
-    _check_ends(size, trimmed, name="trimmed")
-    return CentralMeanQuery(grid=grid, size=size, lower=trimmed + 1, upper=size - trimmed)
+    _check_ends(public_rows, trimmed, name="trimmed")
+    return CentralMeanQuery(grid=grid, public_rows=public_rows, lower=trimmed + 1, upper=public_rows - trimmed)
 
 
-def winsorised_mean_query(*, grid: Grid, size: int, moved: int) -> WinsorisedMeanQuery:
+def winsorised_mean_query(*, grid: Grid, public_rows: int, moved: int) -> WinsorisedMeanQuery:
     """The mean with the `moved` smallest and largest values moved inward, under replace-one."""
-    return WinsorisedMeanQuery(grid=grid, size=size, moved=moved)
+    return WinsorisedMeanQuery(grid=grid, public_rows=public_rows, moved=moved)
 
 
 def farthest(grid: Grid, beta: Fraction) -> int:
@@ -274,7 +276,7 @@ def _rank_of(q: Fraction, size: int) -> int:
 
 
 def _check_ends(size: int, ends: int, *, name: str) -> None:
-    if not 0 <= 2 * integer(ends, name=name) < positive_integer(size, name="size"):
+    if not 0 <= 2 * integer(ends, name=name) < positive_integer(size, name="public_rows"):
         raise InvalidParameter(f"{name} must not be negative and must leave at least one of the values")
 
 

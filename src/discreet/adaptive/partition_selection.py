@@ -42,7 +42,7 @@ def partition_probability(count: int, *, epsilon: Number, delta: Number) -> Frac
                 e^-epsilon (1 - p - delta), not more; the largest sequence from 0 on takes the smaller of the two
                 at each step. It is the best for units in one bin each, under add-remove. [DVGM22]
     """
-    curve = _curve(positive(epsilon, name="epsilon"), small_delta(delta, population=None))
+    curve = _curve(positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None))
     return curve.chance_down(_count(count))
 
 
@@ -69,7 +69,7 @@ class OptimalPartitionSelection:
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
             bins_per_unit=positive_integer(self.bins_per_unit, name="bins_per_unit"),
         )
         read_relation(self.relation)

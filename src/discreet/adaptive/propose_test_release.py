@@ -69,7 +69,7 @@ class CentralMean:
     """
 
     grid: Grid
-    size: int
+    public_rows: int
     lower: int  # ranks count from one
     upper: int
     bound: int  # proposed for the sum, in grid steps
@@ -86,14 +86,14 @@ class CentralMean:
         """Return how many values must be replaced for the last of them to move the sum by more than the bound."""
         ranked = self._ranked(data)
         below = ranked.between(0, self.lower)[::-1]  # x_lower, x_(lower-1), …, x_0 = low
-        above = ranked.between(self.upper, self.size + 1)
+        above = ranked.between(self.upper, self.public_rows + 1)
         # The first t for which x_(upper+t) is too far from each x_(lower-s); there is none for some s.
         reach = np.searchsorted(above, below + self.bound, side="right")
         steps = reach + np.arange(below.size)
         return max(int(steps[reach < above.size].min()), 1)
 
     def _ranked(self, data: Data) -> Ranked:
-        check_length(data, self.size)
+        check_length(data, self.public_rows)
         return Ranked.of(data, self.grid)
 
 
@@ -141,7 +141,7 @@ def propose_median(
     epsilon: Number,
     delta: Number,
     relation: Relation,
-    size: int | None = None,
+    public_rows: int | None = None,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
     """Release the median if no unit near the data can move it by more than `bound`.
@@ -149,9 +149,11 @@ def propose_median(
     Under replace-one, with a public size, it is the mean of the two middle values of an even number of them; under
     add-remove the lower of the two.
     """
-    size = check_size(read_relation(relation), size)
-    if size is not None:
-        return _central(grid, size, (size + 1) // 2, size // 2 + 1, bound, epsilon, delta, test_share)
+    public_rows = check_size(read_relation(relation), public_rows)
+    if public_rows is not None:
+        return _central(
+            grid, public_rows, (public_rows + 1) // 2, public_rows // 2 + 1, bound, epsilon, delta, test_share
+        )
     query = LowerMedian(grid=grid, bound=_steps(bound, grid, terms=1))
     return _tested(query, relation, 1, epsilon, delta, test_share)
 
@@ -163,14 +165,14 @@ def propose_quantile(
     bound: Number,
     epsilon: Number,
     delta: Number,
-    size: int,
+    public_rows: int,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
     """Release x_ceil(quantile * size), under replace-one, if no unit near the data can move it by more than `bound`."""
-    check_size(Relation.REPLACE_ONE, size)
-    size = int(size)
-    rank = max(1, math.ceil(probability(quantile, name="quantile") * size))
-    return _central(grid, size, rank, rank, bound, epsilon, delta, test_share)
+    check_size(Relation.REPLACE_ONE, public_rows)
+    public_rows = int(public_rows)
+    rank = max(1, math.ceil(probability(quantile, name="quantile") * public_rows))
+    return _central(grid, public_rows, rank, rank, bound, epsilon, delta, test_share)
 
 
 def propose_trimmed_mean(
@@ -180,15 +182,15 @@ def propose_trimmed_mean(
     bound: Number,
     epsilon: Number,
     delta: Number,
-    size: int,
+    public_rows: int,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
     """Release the mean without the `trimmed` lowest and highest values, under replace-one, tested for `bound`."""
-    check_size(Relation.REPLACE_ONE, size)
-    size, ends = int(size), integer(trimmed, name="trimmed")
-    if not 0 <= 2 * ends < size:
+    check_size(Relation.REPLACE_ONE, public_rows)
+    public_rows, ends = int(public_rows), integer(trimmed, name="trimmed")
+    if not 0 <= 2 * ends < public_rows:
         raise InvalidParameter("trimmed must leave at least one value of the public size")
-    return _central(grid, size, ends + 1, size - ends, bound, epsilon, delta, test_share)
+    return _central(grid, public_rows, ends + 1, public_rows - ends, bound, epsilon, delta, test_share)
 
 
 def split_epsilon(epsilon: Number, test_share: Number) -> tuple[Fraction, Fraction]:
@@ -202,7 +204,7 @@ def _central(
 ) -> ProposeTestRelease:
     terms = upper - lower + 1
     steps = _steps(bound, grid, terms=terms)
-    query = CentralMean(grid=grid, size=size, lower=lower, upper=upper, bound=steps)
+    query = CentralMean(grid=grid, public_rows=size, lower=lower, upper=upper, bound=steps)
     return _tested(query, Relation.REPLACE_ONE, terms, epsilon, delta, share)
 
 
@@ -351,13 +353,13 @@ class QuartileDistance:
     """
 
     grid: Grid
-    size: int
+    public_rows: int
     scale: LogScale
 
     @property
     def quartiles(self) -> tuple[int, int]:
         """The ranks of the lower and the upper quartile."""
-        return math.ceil(Fraction(self.size, 4)), math.ceil(Fraction(3 * self.size, 4))
+        return math.ceil(Fraction(self.public_rows, 4)), math.ceil(Fraction(3 * self.public_rows, 4))
 
     def value(self, data: Data) -> int:
         """Return the interquartile range, in grid steps. This is private."""
@@ -367,7 +369,7 @@ class QuartileDistance:
     def distance(self, data: Data) -> int:
         """Return how many values must be replaced before the range is in another bin."""
         ranked, home = self._ranked(data), self.scale.bin(self.value(data))
-        low, high = 0, self.size  # Nothing replaced: at home. Everything: both ends of the scale are in reach.
+        low, high = 0, self.public_rows  # Nothing replaced: at home. Everything: both ends of the scale are in reach.
         while high - low > 1:
             middle = (low + high) // 2
             stays = all(self.scale.bin(reached) == home for reached in self._reach(ranked, middle))
@@ -384,11 +386,11 @@ class QuartileDistance:
 
     def _at(self, rank: int | NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where a rank is; below the first there is `low`, above the last `high`."""
-        return np.clip(np.asarray(rank, np.int64), 0, self.size + 1)
+        return np.clip(np.asarray(rank, np.int64), 0, self.public_rows + 1)
 
     def _ranked(self, data: Data) -> NDArray[np.int64]:
-        check_length(data, self.size)
-        return Ranked.of(data, self.grid).between(0, self.size + 1)
+        check_length(data, self.public_rows)
+        return Ranked.of(data, self.grid).between(0, self.public_rows + 1)
 
 
 def propose_interquartile_range(
@@ -396,7 +398,7 @@ def propose_interquartile_range(
     grid: Grid,
     epsilon: Number,
     delta: Number,
-    size: int,
+    public_rows: int,
     ratio: Number | None = None,
     fineness: int = 1,
     shift: int = 0,
@@ -409,11 +411,13 @@ def propose_interquartile_range(
     only for a large epsilon. A range near the edge of its bin is refused; another `shift` moves the edges, and costs
     the same again. [DL09]
     """
-    check_size(Relation.REPLACE_ONE, size, least=2)
-    size = int(size)
+    check_size(Relation.REPLACE_ONE, public_rows, least=2)
+    public_rows = int(public_rows)
     testing, noisy = split_epsilon(epsilon, test_share)
-    proposed = _usual_ratio(size) if ratio is None else exact(ratio, name="ratio")
-    query = QuartileDistance(grid=grid, size=size, scale=LogScale(ratio=proposed, fineness=fineness, shift=shift))
+    proposed = _usual_ratio(public_rows) if ratio is None else exact(ratio, name="ratio")
+    query = QuartileDistance(
+        grid=grid, public_rows=public_rows, scale=LogScale(ratio=proposed, fineness=fineness, shift=shift)
+    )
     return ProposeTestRelease(
         distance=query.distance,
         mechanism=_WithinBin(query=query, epsilon=noisy if fineness > 1 else Fraction(0)),

@@ -72,7 +72,7 @@ class DistanceTest:
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
         )
         check_noise_scale(self._scale)
 

@@ -59,7 +59,7 @@ class TruncatedHistogram:
     def __post_init__(self) -> None:
         settle(
             self,
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
             bins_per_unit=positive_integer(self.bins_per_unit, name="bins_per_unit"),
             contribution=positive_integer(self.contribution, name="contribution"),
         )
@@ -93,7 +93,7 @@ class TruncatedHistogram:
         noise_share: Number = Fraction(1, 2),
     ) -> TruncatedHistogram:
         """Spend (epsilon, delta) with Gaussian noise, which takes `noise_share` of delta: best for many bins."""
-        whole, share = small_delta(delta, population=None), read_share(noise_share, name="noise_share")
+        whole, share = small_delta(delta, public_rows=None), read_share(noise_share, name="noise_share")
         return cls(
             noise=GaussianNoise.for_epsilon(epsilon, whole * share),
             delta=whole * (1 - share),

@@ -138,14 +138,14 @@ class GaussianNoise:
         epsilon: Number,
         delta: Number,
         *,
-        population: int | None = None,
+        public_rows: int | None = None,
         allow_large_delta: bool = False,
     ) -> GaussianNoise:
         """Spend (epsilon, delta) by the exact calibration. [BW18]"""
         from discreet.privacy import gaussian_sigma
 
         spent = nonnegative(epsilon, name="epsilon")
-        chance = small_delta(delta, population=population, allow_large_delta=allow_large_delta)
+        chance = small_delta(delta, public_rows=public_rows, allow_large_delta=allow_large_delta)
         return cls(squared_multiplier=Fraction(gaussian_sigma(spent, chance)) ** 2, delta=chance)
 
     def part(self, share: Fraction) -> GaussianNoise:

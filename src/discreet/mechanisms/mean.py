@@ -28,8 +28,8 @@ __all__ = ["Mean", "MeanAccuracy", "VarianceAccuracy", "quotient"]
 class Mean:
     """Average the values, each clamped to the grid.
 
-    Under replace-one the number of rows is public: noisy sum over `size`. Under add-remove it is private: a noisy
-    sum of distances from the middle of the grid, over a noisy count, plus the middle.
+    Under replace-one the number of rows is public: noisy sum over `public_rows`. Under add-remove it is private: a
+    noisy sum of distances from the middle of the grid, over a noisy count, plus the middle.
 
     Guarantee   what the noise spends on the sensitivity of the sum, high - low, under replace-one; under add-remove
                 the part `count_share` on a count and the rest on a sum of sensitivity (high - low) / 2.
@@ -41,7 +41,7 @@ class Mean:
     grid: Grid
     relation: Relation
     noise: Noise
-    size: int | None = None  # the public number of rows, under replace-one
+    public_rows: int | None = None  # the public number of rows, under replace-one
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
 
     def __post_init__(self) -> None:
@@ -49,7 +49,7 @@ class Mean:
         settle(
             self,
             count_share=read_share(self.count_share, name="count_share"),
-            size=check_size(self.relation, self.size),
+            public_rows=check_size(self.relation, self.public_rows),
         )
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
@@ -71,7 +71,7 @@ class Mean:
     def release(self, data: Data) -> Release[Fraction]:
         """Average with noise."""
         column = column_of(data)
-        return self._ratio(column) if self.size is None else self._fixed(column, self.size)
+        return self._ratio(column) if self.public_rows is None else self._fixed(column, self.public_rows)
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the noisy sum, with the noisy count under add-remove."""
@@ -115,12 +115,12 @@ def check_size(relation: Relation, size: int | None, *, least: int = 1) -> int |
     Return it as a plain int: one of NumPy's wraps around where sensitivities are computed from it.
     """
     if relation is Relation.ADD_REMOVE and size is not None:
-        raise InvalidParameter("size is private under ADD_REMOVE: leave it out")
+        raise InvalidParameter("the number of rows is private under ADD_REMOVE: leave public_rows out")
     if relation is Relation.REPLACE_ONE:
         if size is None:
-            raise InvalidParameter("size, the public number of rows, is needed under REPLACE_ONE")
-        if positive_integer(size, name="size") < least:
-            raise InvalidParameter(f"size must be at least {least}")
+            raise InvalidParameter("public_rows, the number of rows, is needed under REPLACE_ONE")
+        if positive_integer(size, name="public_rows") < least:
+            raise InvalidParameter(f"public_rows must be at least {least}")
     return None if size is None else int(size)
 
 

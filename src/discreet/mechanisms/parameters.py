@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive_integer, probability
@@ -11,10 +12,12 @@ from discreet.privacy.relation import Relation
 __all__ = [
     "check_noise_scale",
     "check_noise_variance",
+    "declared_rows",
     "read_confidence",
     "read_flag",
     "read_relation",
     "read_share",
+    "rows_if_public",
     "settle",
     "small_delta",
 ]
@@ -78,16 +81,35 @@ def check_noise_variance(variance: Fraction) -> Fraction:
     return variance
 
 
-def small_delta(delta: Number, *, population: int | None, allow_large_delta: bool = False) -> Fraction:
-    """Refuse a delta that lets a mechanism publish one person's record out of the declared population."""
+def rows_if_public(data: Any, relation: Relation) -> int | None:
+    """Return the number of rows where it is public, and not even look where it is private."""
+    if relation is Relation.ADD_REMOVE:
+        return None
+    if not hasattr(data, "__len__"):
+        raise InvalidParameter("a column must have a length")
+    return len(data)
+
+
+def declared_rows(public_rows: int | None, known: int | None) -> int | None:
+    """Return what is publicly said about the number of rows; refuse what is not so, where the number is `known`."""
+    if public_rows is None:
+        return known or None
+    said = positive_integer(public_rows, name="public_rows")
+    if known not in (None, said):
+        raise InvalidParameter("public_rows is not the number of rows, which is public under replace-one")
+    return said
+
+
+def small_delta(delta: Number, *, public_rows: int | None, allow_large_delta: bool = False) -> Fraction:
+    """Refuse a delta that lets a mechanism publish one person's record out of the declared number of rows."""
     chance = probability(delta, name="delta")
     if chance == 0 or chance == 1:
         raise InvalidParameter("delta must lie strictly between 0 and 1; leave it out for pure privacy")
     allowed = read_flag(allow_large_delta, name="allow_large_delta")
-    people = 0 if population is None else positive_integer(population, name="population")
+    people = 0 if public_rows is None else positive_integer(public_rows, name="public_rows")
     if chance * people >= 1 and not allowed:
         raise InvalidParameter(
-            "delta must be below 1 / population: at 1 / population, publishing the record of one person "
+            "delta must be below 1 / public_rows: at that, publishing the record of one person "
             "chosen at random would be allowed; choose a smaller delta, or say allow_large_delta=True"
         )
     return chance

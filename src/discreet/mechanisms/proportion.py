@@ -38,11 +38,11 @@ class Proportion:
 
     relation: Relation
     noise: Noise
-    size: int | None = None  # the public number of rows, under replace-one
+    public_rows: int | None = None  # the public number of rows, under replace-one
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
 
     def __post_init__(self) -> None:
-        settle(self, count_share=self._mean.count_share, size=self._mean.size)
+        settle(self, count_share=self._mean.count_share, public_rows=self._mean.public_rows)
 
     @property
     def _mean(self) -> Mean:
@@ -50,7 +50,7 @@ class Proportion:
             grid=_HALVES,
             relation=self.relation,
             noise=self.noise,
-            size=self.size,
+            public_rows=self.public_rows,
             count_share=self.count_share,
         )
 

@@ -42,18 +42,18 @@ class Variance:
     grid: Grid
     relation: Relation
     noise: Noise
-    size: int | None = None  # the public number of rows, under replace-one
+    public_rows: int | None = None  # the public number of rows, under replace-one
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
-        settle(self, size=check_size(self.relation, self.size, least=2))
+        settle(self, public_rows=check_size(self.relation, self.public_rows, least=2))
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """The noisy spread under replace-one; noisy squares, sum and count under add-remove."""
-        if self.size is not None:
-            return (Measurement(query=spread_query(self.grid, self.size), noise=self.noise),)
+        if self.public_rows is not None:
+            return (Measurement(query=spread_query(self.grid, self.public_rows), noise=self.noise),)
         third = self.noise.part(_THIRD)
         return (
             Measurement(query=_square_query(self.grid), noise=third),
@@ -68,7 +68,7 @@ class Variance:
     def release(self, data: Data) -> Release[Fraction]:
         """Release the variance with noise."""
         column = column_of(data)
-        return self._ratio(column) if self.size is None else self._fixed(column, self.size)
+        return self._ratio(column) if self.public_rows is None else self._fixed(column, self.public_rows)
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the noisy numbers behind the answer."""

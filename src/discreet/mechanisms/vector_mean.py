@@ -49,7 +49,7 @@ class VectorMean:
     dimension: int
     relation: Relation
     noise: Noise
-    size: int | None = None  # the public number of rows, under replace-one
+    public_rows: int | None = None  # the public number of rows, under replace-one
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
 
     def __post_init__(self) -> None:
@@ -61,7 +61,7 @@ class VectorMean:
             dimension=positive_integer(self.dimension, name="dimension"),
         )
         read_relation(self.relation)
-        settle(self, size=check_size(self.relation, self.size))
+        settle(self, public_rows=check_size(self.relation, self.public_rows))
         if (self.bound / self.step).denominator != 1:
             raise InvalidParameter("bound must be a multiple of step")
         if self.dimension * self.radius**2 >= _LARGEST:
@@ -89,7 +89,7 @@ class VectorMean:
 
     def release(self, rows: Rows) -> Release[tuple[Fraction, ...]]:
         """Average with noise."""
-        return self._ratio(rows) if self.size is None else self._fixed(rows, self.size)
+        return self._ratio(rows) if self.public_rows is None else self._fixed(rows, self.public_rows)
 
     def distribution(self, rows: Rows) -> Outcomes:
         """List the law of the noisy sum, with the noisy count under add-remove."""

@@ -127,7 +127,7 @@ class Engine(Protocol):
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
         """Whether no two rows of a public table agree in these columns."""
 
-    def public_size(self, table: str) -> int:
+    def public_rows(self, table: str) -> int:
         """Return the number of rows of a public table."""
 
     def check_unchanged(self) -> None:

@@ -250,8 +250,8 @@ class _Declared:
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:
         return self._public.public_is_unique(table, columns)
 
-    def public_size(self, table: str) -> int:
-        return self._public.public_size(table)
+    def public_rows(self, table: str) -> int:
+        return self._public.public_rows(table)
 
     @property
     def _public(self) -> Engine:

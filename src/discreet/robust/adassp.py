@@ -43,7 +43,7 @@ class AdaSSP:
     design: Design
     relation: Relation
     noise: GaussianNoise
-    size: int | None = None  # the public number of records, under replace-one
+    public_rows: int | None = None  # the public number of records, under replace-one
     failure: Fraction = Fraction(1, 20)  # the chance with which the eigenvalue may be overrated
     eigenvalue_share: Fraction = _THIRD  # of the budget
 
@@ -51,7 +51,7 @@ class AdaSSP:
         read_relation(self.relation)
         settle(
             self,
-            size=check_size(self.relation, self.size),
+            public_rows=check_size(self.relation, self.public_rows),
             failure=read_share(self.failure, name="failure"),
             eigenvalue_share=read_share(self.eigenvalue_share, name="eigenvalue_share"),
         )
@@ -81,7 +81,7 @@ class AdaSSP:
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
         rows = self.design.rows(records)
-        check_rows(rows, self.size)
+        check_rows(rows, self.public_rows)
         radius = self.design.dimension**0.5
         moments, lens = self.moments, Lens.plain(self.design.dimension)
         placed, responses = bounded(*lens.look(rows), radius, 1.0, moments.radius)

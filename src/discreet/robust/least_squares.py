@@ -320,7 +320,7 @@ class NoisyStatistics:
     design: Design
     relation: Relation
     noise: GaussianNoise
-    size: int | None = None  # the public number of records, under replace-one
+    public_rows: int | None = None  # the public number of records, under replace-one
     coefficient_norm: Fraction = Fraction(1)  # a public guess, within the frame; it balances the two moments
     inference_share: Fraction = Fraction(0)  # of the budget, for intervals; without it there are none
     penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
@@ -329,7 +329,7 @@ class NoisyStatistics:
         read_relation(self.relation)
         settle(
             self,
-            size=check_size(self.relation, self.size),
+            public_rows=check_size(self.relation, self.public_rows),
             coefficient_norm=nonnegative(self.coefficient_norm, name="coefficient_norm"),
             inference_share=read_inference(self.inference_share),
             penalties=read_penalties(self.penalties, self.design.dimension),
@@ -358,7 +358,7 @@ class NoisyStatistics:
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
         rows = self.design.rows(records)
-        check_rows(rows, self.size)
+        check_rows(rows, self.public_rows)
         lens, radius, moments = Lens.plain(self.design.dimension), self.design.dimension**0.5, self.moments
         measured = moments.measure(*bounded(*lens.look(rows), radius, 1.0, moments.radius))
         seen = Seen(lens, radius, 1.0, measured).penalised(self.penalties)

@@ -16,7 +16,7 @@ from discreet.exact import Number, exact_or_none, integer, positive, positive_in
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
-from discreet.mechanisms.parameters import read_flag, read_relation, settle
+from discreet.mechanisms.parameters import declared_rows, read_flag, read_relation, rows_if_public, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
@@ -27,7 +27,7 @@ from discreet.robust.adaptive_queries import AdaptiveQueries, AdaptiveQuery
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
 from discreet.robust.loss_functions import Floats, Huber, Psi, Quantile
 from discreet.robust.m_estimates import location_fit
-from discreet.robust.named_bounds import noise_for, public_rows, quoted, reader_of
+from discreet.robust.named_bounds import noise_for, quoted, reader_of
 
 __all__ = [
     "GradientDescent",
@@ -429,7 +429,7 @@ def location(
     delta: Number | None = ...,
     rho: Number | None = ...,
     mu: Number | None = ...,
-    population: int | None = ...,
+    public_rows: int | None = ...,
     allow_large_delta: bool = ...,
     schedule: LocationSchedule = ...,
     session: Payer | None = ...,
@@ -447,7 +447,7 @@ def location(
     delta: Number | None = None,
     rho: Number | None = None,
     mu: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     schedule: LocationSchedule = _NEWTON,
     session: Payer | None = None,
@@ -460,14 +460,14 @@ def location(
     """
     if relation is None:
         special = None if schedule is _NEWTON else schedule
-        _refuse(bounds, step, missing, epsilon, delta, rho, mu, population, session, special)
+        _refuse(bounds, step, missing, epsilon, delta, rho, mu, public_rows, session, special)
         return NotPrivate(location_fit(values, psi=psi, scale=scale).value.estimates[0])
     noise = noise_for(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
         mu=mu,
-        population=public_rows(values, read_relation(relation)) if population is None else population,
+        public_rows=declared_rows(public_rows, rows_if_public(values, read_relation(relation))),
         allow_large_delta=allow_large_delta,
     )
     mechanism = PrivateLocation(

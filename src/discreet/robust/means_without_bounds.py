@@ -19,7 +19,7 @@ from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.grid import Grid, exact_number
 from discreet.mechanisms.mean import Mean, check_size
 from discreet.mechanisms.measurement import Measurement
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, read_relation, rows_if_public, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import Rows, VectorMean
@@ -51,14 +51,14 @@ def coinpress_mean(
 
     The mean is within `radius` of `centre`, both public; the radius may be a million deviations.
     """
-    size = _public_size(rows, relation)
+    size = rows_if_public(rows, relation)
     mechanism = CoinPressMean(
         centre=tuple(exact(value, name="centre") for value in centre),
         radius=exact(radius, name="radius"),
         deviation=exact(deviation, name="deviation"),
         relation=relation,
         noise=_gaussian(epsilon, delta, rho, mu, size),
-        size=size,
+        public_rows=size,
     )
     charge(mechanism, session, purpose="mean without tight bounds")
     return mechanism.release(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
@@ -76,23 +76,18 @@ def location_and_scale(
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]]:
     """Release the mean and the standard deviation of a column within bounds that may be a million times too wide."""
-    size = _public_size(values, relation)
+    size = rows_if_public(values, relation)
     mechanism = LocationAndScale.between(
-        bounds, relation=relation, noise=_gaussian(epsilon, delta, rho, mu, size), size=size
+        bounds, relation=relation, noise=_gaussian(epsilon, delta, rho, mu, size), public_rows=size
     )
     charge(mechanism, session, purpose="mean and deviation without tight bounds")
     return mechanism.release(column_of(values.to_numpy() if hasattr(values, "to_numpy") else values))
 
 
-def _public_size(data: Any, relation: Relation) -> int | None:
-    """Return the number of rows where it is public, and not even look where it is private."""
-    return len(data) if relation is Relation.REPLACE_ONE else None
-
-
 def _gaussian(
     epsilon: Number | None, delta: Number | None, rho: Number | None, mu: Number | None, size: int | None
 ) -> GaussianNoise:
-    noise = noise_for(epsilon=epsilon, delta=delta, rho=rho, mu=mu, population=size)
+    noise = noise_for(epsilon=epsilon, delta=delta, rho=rho, mu=mu, public_rows=size)
     if not isinstance(noise, GaussianNoise):
         raise InvalidParameter("say epsilon=… with delta=…, rho=… or mu=…: the noise of rounds is Gaussian")
     return noise
@@ -134,7 +129,7 @@ class CoinPressMean:
     deviation: Fraction  # of a row, in any direction: a public guess from above
     relation: Relation
     noise: GaussianNoise
-    size: int | None = None  # the public number of rows, under replace-one
+    public_rows: int | None = None  # the public number of rows, under replace-one
     shares: tuple[Fraction, ...] = _SHARES  # of the budget, one a round
 
     def __post_init__(self) -> None:
@@ -144,7 +139,7 @@ class CoinPressMean:
             centre=_place(self.centre),
             radius=positive(self.radius, name="radius"),
             deviation=positive(self.deviation, name="deviation"),
-            size=check_size(self.relation, self.size),
+            public_rows=check_size(self.relation, self.public_rows),
             shares=tuple(positive(share, name="a share") for share in self.shares),
         )
         if sum(self.shares) != 1:
@@ -164,7 +159,7 @@ class CoinPressMean:
     def release(self, rows: Rows) -> Release[tuple[Fraction, ...]]:
         """Average with noise."""
         table = as_floats(rows, self.dimension)
-        if self.size is not None and len(table) != self.size:
+        if self.public_rows is not None and len(table) != self.public_rows:
             raise InvalidParameter("the data do not have the declared number of rows")
         centre, near = np.array([float(value) for value in self.centre]), float(self.radius / self.deviation)
         for share in self.shares:
@@ -189,7 +184,7 @@ class CoinPressMean:
             dimension=self.dimension,
             relation=self.relation,
             noise=self.noise.part(share),
-            size=self.size,
+            public_rows=self.public_rows,
             count_share=_COUNT_SHARE,
         )
 
@@ -285,14 +280,14 @@ class LocationAndScale:
     grid: Grid  # of the declared bounds; as fine as a deviation at least
     relation: Relation
     noise: GaussianNoise
-    size: int | None = None  # the public number of values, under replace-one
+    public_rows: int | None = None  # the public number of values, under replace-one
     rounds: int = 5  # each narrows the window to a sixteenth at best
 
     def __post_init__(self) -> None:
         read_relation(self.relation)
         settle(
             self,
-            size=check_size(self.relation, self.size, least=2),
+            public_rows=check_size(self.relation, self.public_rows, least=2),
             rounds=positive_integer(self.rounds, name="rounds"),
         )
         if self.rounds > 64:
@@ -301,13 +296,13 @@ class LocationAndScale:
 
     @classmethod
     def between(
-        cls, bounds: tuple[Number, Number], *, relation: Relation, noise: GaussianNoise, size: int | None = None
+        cls, bounds: tuple[Number, Number], *, relation: Relation, noise: GaussianNoise, public_rows: int | None = None
     ) -> LocationAndScale:
         """Make a grid that is fine enough to find a spread of a millionth of the bounds."""
         low, high = bounds
         coarse = Grid.between(low, high)
         fine = Grid.between(low, high, step=coarse.step / 10**6)
-        return cls(grid=fine, relation=relation, noise=noise, size=size)
+        return cls(grid=fine, relation=relation, noise=noise, public_rows=public_rows)
 
     @property
     def zooms(self) -> Tails:
@@ -339,15 +334,17 @@ class LocationAndScale:
             grid=grid,
             relation=self.relation,
             noise=self.noise.part(_MEAN),
-            size=self.size,
+            public_rows=self.public_rows,
             count_share=_LOCATION_SCALE_COUNT_SHARE,
         )
-        return mean, Variance(grid=grid, relation=self.relation, noise=self.noise.part(_SPREAD), size=self.size)
+        return mean, Variance(
+            grid=grid, relation=self.relation, noise=self.noise.part(_SPREAD), public_rows=self.public_rows
+        )
 
     def release(self, data: Data) -> Release[tuple[Fraction, ...]]:
         """Release the mean and the deviation."""
         values = self.grid.indices(data)
-        if self.size is not None and len(values) != self.size:
+        if self.public_rows is not None and len(values) != self.public_rows:
             raise InvalidParameter("the data do not have the declared number of rows")
         mean, variance = self.measured(self._window(values))
         average, squares = mean.release(values).value, variance.release(values).value

@@ -13,9 +13,8 @@ from discreet.exact import Number, positive
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.column import Column
 from discreet.mechanisms.release import Release
-from discreet.privacy.relation import Relation
 
-__all__ = ["bounds_in_order", "column_names", "noise_for", "public_rows", "quoted", "reader_of"]
+__all__ = ["bounds_in_order", "column_names", "noise_for", "quoted", "reader_of"]
 
 # --- named_bounds: Bounds of several columns by their names: matched one by one, or refused. ---
 
@@ -67,7 +66,7 @@ def noise_for(
     delta: Number | None,
     rho: Number | None,
     mu: Number | None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
 ) -> Noise:
     """Choose the noise by what the caller wants to spend."""
@@ -83,16 +82,7 @@ def noise_for(
     assert epsilon is not None
     if delta is None:
         return LaplaceNoise(epsilon=positive(epsilon, name="epsilon"))
-    return GaussianNoise.for_epsilon(epsilon, delta, population=population, allow_large_delta=allow_large_delta)
-
-
-def public_rows(data: Any, relation: Relation) -> int | None:
-    """Return the number of rows where it is public, and not even look where it is private."""
-    if relation is Relation.ADD_REMOVE:
-        return None
-    if not hasattr(data, "__len__"):
-        raise InvalidParameter("a column must have a length")
-    return len(data)
+    return GaussianNoise.for_epsilon(epsilon, delta, public_rows=public_rows, allow_large_delta=allow_large_delta)
 
 
 def quoted(release: Release[T], noise: Noise) -> Release[T]:

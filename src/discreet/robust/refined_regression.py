@@ -61,7 +61,7 @@ class RefinedRegression:
     design: Design
     relation: Relation
     noise: GaussianNoise
-    size: int | None = None  # the public number of records, under replace-one
+    public_rows: int | None = None  # the public number of records, under replace-one
     shares: tuple[Fraction, ...] = _SHARES  # of what is left for moments, one a round
     tails_share: Fraction = Fraction(3, 20)  # of the budget, for the lengths of rows and residuals
     inference_share: Fraction = Fraction(0)  # of the budget, for intervals; without it there are none
@@ -74,7 +74,7 @@ class RefinedRegression:
             raise InvalidParameter("shares must be those of at least two rounds and add up to 1")
         settle(
             self,
-            size=check_size(self.relation, self.size),
+            public_rows=check_size(self.relation, self.public_rows),
             shares=shares,
             tails_share=read_share(self.tails_share, name="tails_share"),
             inference_share=read_inference(self.inference_share),
@@ -124,7 +124,7 @@ class RefinedRegression:
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
         rows = self.design.rows(records)
-        check_rows(rows, self.size)
+        check_rows(rows, self.public_rows)
         seen, last, fit = self._fit(rows)
         return coefficients_release(self, fit.tolist(), self._accuracy(rows, seen, last, fit))
 
@@ -135,7 +135,7 @@ class RefinedRegression:
         seen = Seen(lens, radius, 1.0, first.measure(*bounded(*lens.look(rows), radius, 1.0, first.radius)))
         # The first coordinate is 1 in every row, so its square counts them.
         counted = max(float(seen.measured.gram[0, 0]) * radius**2, 1.0)
-        count = float(self.size) if self.size is not None else counted
+        count = float(self.public_rows) if self.public_rows is not None else counted
         for moments in rest:
             lens = self._closer(seen, count)
             coordinates, residuals = lens.look(rows)

@@ -16,7 +16,7 @@ from discreet.exact import Number, exact_or_none, positive, positive_integer
 from discreet.mechanisms.additive_noise import Noise
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import read_flag, read_relation, settle
+from discreet.mechanisms.parameters import declared_rows, read_flag, read_relation, rows_if_public, settle
 from discreet.mechanisms.release import Accuracy, EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
@@ -28,7 +28,7 @@ from discreet.robust.least_squares import NOT_ASKED, accuracy_of
 from discreet.robust.locations import Place, needs_bounds
 from discreet.robust.loss_functions import Floats, Huber, Psi
 from discreet.robust.m_estimates import leverage_weights, regression_fit
-from discreet.robust.named_bounds import bounds_in_order, column_names, noise_for, public_rows, quoted, reader_of
+from discreet.robust.named_bounds import bounds_in_order, column_names, noise_for, quoted, reader_of
 from discreet.robust.regression_design import RegressionRows
 from discreet.robust.regression_queries import Line, RegressionFacts, RegressionNewton, RegressionSchedule
 
@@ -68,7 +68,7 @@ def regression(
     delta: Number | None = ...,
     rho: Number | None = ...,
     mu: Number | None = ...,
-    population: int | None = ...,
+    public_rows: int | None = ...,
     allow_large_delta: bool = ...,
     schedule: RegressionSchedule = ...,
     session: Payer | None = ...,
@@ -90,7 +90,7 @@ def regression(
     delta: Number | None = None,
     rho: Number | None = None,
     mu: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     schedule: RegressionSchedule = _NEWTON,
     session: Payer | None = None,
@@ -104,12 +104,12 @@ def regression(
     """
     if relation is None:
         special = None if schedule is _NEWTON else schedule
-        _refuse(x_bounds, y_bounds, x_units, names, epsilon, delta, rho, mu, population, session, special)
+        _refuse(x_bounds, y_bounds, x_units, names, epsilon, delta, rho, mu, public_rows, session, special)
         fit = regression_fit(X, y, psi=psi, scale=scale, leverage=leverage, intercept=intercept)
         return NotPrivate(fit.value.estimates)
-    people = public_rows(y, read_relation(relation)) if population is None else population
+    people = declared_rows(public_rows, rows_if_public(y, read_relation(relation)))
     noise = noise_for(
-        epsilon=epsilon, delta=delta, rho=rho, mu=mu, population=people, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, mu=mu, public_rows=people, allow_large_delta=allow_large_delta
     )
     columns = _columns(X, bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), x_units, leverage)
     mechanism = PrivateRegression(

@@ -426,7 +426,7 @@ class NoisyMean:
 
     def spread(self, sample: Floats) -> float:
         noise, size = LaplaceNoise(epsilon=self.epsilon), len(sample)
-        mechanism = PrivateMean(grid=self.grid, relation=Relation.REPLACE_ONE, noise=noise, size=size)
+        mechanism = PrivateMean(grid=self.grid, relation=Relation.REPLACE_ONE, noise=noise, public_rows=size)
         (measurement,) = mechanism.measurements
         _, high = measurement.accuracy(self.grid.step / size).interval(Fraction(0), CONFIDENCE)
         return float(high)
@@ -456,13 +456,13 @@ class SmoothVersion:
 
     def _query(self, size: int) -> CentralMeanQuery | WinsorisedMeanQuery:
         if isinstance(self.functional, WinsorisedMean):
-            return WinsorisedMeanQuery(grid=self.grid, size=size, moved=_ends(self.functional.share, size))
+            return WinsorisedMeanQuery(grid=self.grid, public_rows=size, moved=_ends(self.functional.share, size))
         if isinstance(self.functional, TrimmedMean):
             ends = _ends(self.functional.share, size)
-            return CentralMeanQuery(grid=self.grid, size=size, lower=ends + 1, upper=size - ends)
+            return CentralMeanQuery(grid=self.grid, public_rows=size, lower=ends + 1, upper=size - ends)
         # Where q n is whole, the quantile is the middle of two values.
         rank = exact(self.functional.q) * size
-        return CentralMeanQuery(grid=self.grid, size=size, lower=math.ceil(rank), upper=math.floor(rank) + 1)
+        return CentralMeanQuery(grid=self.grid, public_rows=size, lower=math.ceil(rank), upper=math.floor(rank) + 1)
 
 
 @final

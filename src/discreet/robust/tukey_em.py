@@ -65,7 +65,7 @@ class TukeyRegression:
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
             blocks=positive_integer(self.blocks, name="blocks"),
             coefficient_bound=positive(self.coefficient_bound, name="coefficient_bound"),
             test_share=read_share(self.test_share, name="test_share"),
@@ -201,7 +201,7 @@ class DeepPoint:
             count=positive_integer(self.count, name="count"),
             depth=positive_integer(self.depth, name="depth"),
             epsilon=positive(self.epsilon, name="epsilon"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
         )
         if not self.low < self.high or max(-self.low, self.high) > _WIDEST:
             raise InvalidParameter("low must be below high, both within 2^50 steps of zero")

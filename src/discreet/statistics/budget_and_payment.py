@@ -18,7 +18,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.statistics.columns import reader_for
 
-__all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "public_size", "quoted"]
+__all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "quoted"]
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
@@ -42,7 +42,7 @@ def noise_from(
     epsilon: Number | None,
     delta: Number | None,
     rho: Number | None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
 ) -> Noise:
     """Choose the noise by what the caller wants to spend: epsilon, epsilon with delta, or rho."""
@@ -54,7 +54,7 @@ def noise_from(
         )
     if delta is None:
         return LaplaceNoise(epsilon=exact(epsilon, name="epsilon"))
-    return GaussianNoise.for_epsilon(epsilon, delta, population=population, allow_large_delta=allow_large_delta)
+    return GaussianNoise.for_epsilon(epsilon, delta, public_rows=public_rows, allow_large_delta=allow_large_delta)
 
 
 def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | None, toward_zero: bool = False) -> Grid:
@@ -74,16 +74,6 @@ def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | N
     if missing is not None or not toward_zero:
         return grid
     return replace(grid, default=min(max(Fraction(0), grid.low), grid.high))
-
-
-def public_size(data: Any, relation: Relation) -> int | None:
-    """Return the number of rows where it is public, and not even look where it is private."""
-    if relation is not Relation.REPLACE_ONE:
-        return None
-    size = getattr(data, "__len__", None)
-    if size is None:
-        raise InvalidParameter("a column must have a length")
-    return int(size())
 
 
 def pay(event: Event, *, relation: Relation, session: Payer | None, purpose: str) -> None:

@@ -34,7 +34,7 @@ class ChooserInputs:
     epsilon: Fraction
     delta: Fraction | None = None
     size: int | None = None  # of the data where it is public, that is under replace-one
-    expected_size: int | None = None  # a guess of it, where it is private
+    expected_size: int | None = None  # what is publicly said about it, where it is private
     expected: Expected | None = None
 
     def __post_init__(self) -> None:
@@ -80,9 +80,7 @@ class ChooserInputs:
     @property
     def _rows(self) -> int:
         if not self.rows:
-            raise InvalidParameter(
-                "to predict an error, say for how many rows: size=…, or expected_size=… where the number is private"
-            )
+            raise InvalidParameter("to predict an error, say for how many rows: public_rows=…")
         return self.rows
 
 
@@ -106,7 +104,7 @@ def _small(delta: Number) -> Fraction:
 
 
 def _known(size: int | None) -> int | None:
-    return None if size is None else positive_integer(size, name="expected_size")
+    return None if size is None else positive_integer(size, name="public_rows")
 
 
 # --- predicted: What a mechanism is predicted to be worth, from public facts only. ---

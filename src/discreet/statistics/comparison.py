@@ -110,7 +110,7 @@ def compare(
     relation: Relation,
     epsilon: Number,
     delta: Number | None = None,
-    size: int,
+    public_rows: int,
     bounds: Bounds | None = None,
     step: Number | None = None,
     q: Number | None = None,
@@ -121,23 +121,29 @@ def compare(
 ) -> Comparison | ModeComparison | FitComparison:
     """Predict the error of each mechanism for "median", "quantile", "mean", "mode" or "regression", from public facts.
 
-    `size` is the number of rows, or a guess of it; `expected` what they may look like, such as
+    `public_rows` is the number of rows, or a public guess of it; `expected` what they may look like, such as
     `Expected.lognormal(30_000, 2)`; without it, values spread evenly between the bounds. For the mode, `expected` are
     the shares of the most frequent values; for a regression, a public or simulated table (X, y) on which each method is
     tried. Nothing is read and nothing is charged.
 
-        print(dp.compare("median", bounds=(0, 10**6), epsilon=1, size=10_000, relation=dp.Relation.REPLACE_ONE,
+        print(dp.compare("median", bounds=(0, 10**6), epsilon=1, public_rows=10_000, relation=dp.Relation.REPLACE_ONE,
                          expected=dp.Expected.lognormal(30_000, 2)))
     """
     read_relation(relation)
     if statistic == "mode":
-        known = mode_facts(candidates, relation, epsilon, delta, size, expected)
+        known = mode_facts(candidates, relation, epsilon, delta, public_rows, expected)
         return ModeComparison(
             {method.name: method.predict(known) for method in applicable(mode_methods(), known)}, best_mode(known).name
         )
     if statistic == "regression":
         return compare_fits(
-            expected, size=size, relation=relation, epsilon=epsilon, delta=delta, x_bounds=x_bounds, y_bounds=y_bounds
+            expected,
+            public_rows=public_rows,
+            relation=relation,
+            epsilon=epsilon,
+            delta=delta,
+            x_bounds=x_bounds,
+            y_bounds=y_bounds,
         )
     if expected is not None and not isinstance(expected, Expected):
         raise InvalidParameter("expected must be an Expected, such as Expected.normal(mean, sd)")
@@ -147,8 +153,8 @@ def compare(
         relation=relation,
         epsilon=positive(epsilon, name="epsilon"),
         delta=None if delta is None else exact(delta, name="delta"),
-        size=size if relation is Relation.REPLACE_ONE else None,
-        expected_size=size,
+        size=public_rows if relation is Relation.REPLACE_ONE else None,
+        expected_size=public_rows,
         expected=expected or Expected.uniform(grid.low, grid.high),
     )
     return Comparison(statistic, facts, _methods(statistic, q))
@@ -193,15 +199,15 @@ class FitComparison:
 def compare_fits(
     expected: Any,
     *,
-    size: int,
+    public_rows: int,
     relation: Relation,
     epsilon: Number,
     delta: Number | None,
     x_bounds: Sequence[Bounds] | None,
     y_bounds: Bounds | None,
 ) -> FitComparison:
-    """Try each method a few times on public rows, repeated until there are `size` of them."""
-    X, y = _table(expected, positive_integer(size, name="size"))
+    """Try each method a few times on public rows, repeated until there are `public_rows` of them."""
+    X, y = _table(expected, positive_integer(public_rows, name="public_rows"))
     exact = _line(X) @ np.linalg.lstsq(_line(X), y, rcond=None)[0]
 
     def tried(method: Any) -> Predicted:

@@ -60,7 +60,7 @@ class ClampedMean(_AlwaysAnswers):
     def make(self, facts: ChooserInputs) -> Mean:
         noise = _noise(facts)
         return Mean(
-            grid=facts.grid, relation=facts.relation, noise=noise, size=facts.size, count_share=self.count_share
+            grid=facts.grid, relation=facts.relation, noise=noise, public_rows=facts.size, count_share=self.count_share
         )
 
     def predict(self, facts: ChooserInputs) -> Predicted:
@@ -74,7 +74,7 @@ class FoundBoundsMean(_AlwaysAnswers):
     name: ClassVar[str] = "clipped"
 
     def refusal(self, facts: ChooserInputs) -> str | None:
-        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+        return None if facts.rows else "it is tuned by the number of rows: say public_rows=…"
 
     def margin(self, facts: ChooserInputs) -> float:
         """What is clipped depends on tails, of which little is known."""
@@ -105,7 +105,7 @@ class TrimmedMeanMethod(_AlwaysAnswers):
     def make(self, facts: ChooserInputs) -> SmoothSensitivityMechanism:
         ends, recipe = _best_ends(facts)
         size = facts.size or 0
-        query = trimmed_mean_query(grid=_finer(facts.grid), size=size, trimmed=math.floor(ends * size))
+        query = trimmed_mean_query(grid=_finer(facts.grid), public_rows=size, trimmed=math.floor(ends * size))
         return SmoothSensitivityMechanism(query=query, recipe=recipe)
 
     def predict(self, facts: ChooserInputs) -> Predicted:
@@ -126,7 +126,7 @@ def _mean_errors(facts: ChooserInputs, within: Grid, noise: Noise, count_share: 
         grid=within,
         relation=facts.relation,
         noise=noise,
-        size=facts.rows if facts.relation is Relation.REPLACE_ONE else None,
+        public_rows=facts.rows if facts.relation is Relation.REPLACE_ONE else None,
         count_share=count_share,
     )
     low, high, rows = float(within.low), float(within.high), facts.rows or 1
@@ -159,7 +159,7 @@ def _clipped(facts: ChooserInputs, size: int | None, share: Fraction) -> Clipped
         relation=facts.relation,
         epsilon=facts.epsilon,
         delta=facts.delta,
-        size=size,
+        public_rows=size,
         centre_share=share / 2,
         radius_share=share,
         allow_large_delta=True,
@@ -218,7 +218,7 @@ def _best_ends(facts: ChooserInputs) -> tuple[Fraction, Recipe]:
 def _trimmed_bound(facts: ChooserInputs, ends: Fraction, beta: Fraction) -> float:
     """Return the smooth bound of the expected column, in grid steps."""
     size = facts.sample.size
-    query = trimmed_mean_query(grid=facts.grid, size=size, trimmed=math.floor(ends * size))
+    query = trimmed_mean_query(grid=facts.grid, public_rows=size, trimmed=math.floor(ends * size))
     return query.smooth_bound(facts.sample, beta).approximate(float(beta))
 
 

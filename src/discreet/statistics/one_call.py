@@ -23,7 +23,7 @@ from discreet.mechanisms.histogram import Histogram, bin_counts, canonical, read
 from discreet.mechanisms.local_protocol import estimate
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.noisy_max import PermuteAndFlip
-from discreet.mechanisms.parameters import read_relation, small_delta
+from discreet.mechanisms.parameters import declared_rows, read_relation, rows_if_public, small_delta
 from discreet.mechanisms.proportion import Proportion
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
@@ -33,7 +33,7 @@ from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, pay, public_size, quoted
+from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, pay, quoted
 from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.columns import reader_for
 from discreet.statistics.expected import Expected
@@ -67,7 +67,7 @@ def count(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[int]:
@@ -76,7 +76,7 @@ def count(
     So `count(ages)` counts rows and `count(ages > 65)` counts people over 65.
     """
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
     )
     return answer(Count(relation=relation, noise=noise), column, session=session, purpose="count", noise=noise)
 
@@ -88,7 +88,7 @@ def proportion(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     count_share: Number = Fraction(1, 2),
     session: Payer | None = None,
@@ -97,16 +97,16 @@ def proportion(
 
     Under add-remove the part `count_share` of the budget pays for the number of rows, which is private there.
     """
-    size = public_size(column, relation)
+    size = rows_if_public(column, relation)
     noise = noise_from(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        population=size if population is None else population,
+        public_rows=declared_rows(public_rows, size),
         allow_large_delta=allow_large_delta,
     )
     mechanism = Proportion(
-        relation=relation, noise=noise, size=size, count_share=exact(count_share, name="count_share")
+        relation=relation, noise=noise, public_rows=size, count_share=exact(count_share, name="count_share")
     )
     return answer(mechanism, column, session=session, purpose="proportion", noise=noise)
 
@@ -124,7 +124,7 @@ def sum(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[Fraction]:
@@ -135,7 +135,7 @@ def sum(
     """
     grid = grid_from(bounds, step=step, missing=missing, toward_zero=True)
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
     )
     mechanism = Sum(grid=grid, relation=relation, noise=noise)
     return answer(mechanism, column, session=session, purpose="sum", noise=noise)
@@ -191,7 +191,7 @@ def histogram(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[tuple[int, ...]]:
@@ -202,7 +202,7 @@ def histogram(
     if (bins is None) == (edges is None):
         raise InvalidParameter("say either bins=…, the public values, or edges=…, the public ends of ranges")
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
     )
     if edges is None:
         mechanism = Histogram(bins=read_bins(bins or ()), relation=relation, noise=noise)
@@ -293,7 +293,7 @@ def vector_mean(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     count_share: Number = Fraction(1, 2),
     session: Payer | None = None,
@@ -303,12 +303,12 @@ def vector_mean(
     `rows` is a two-dimensional array, something with `to_numpy` (a table of pandas or polars), or a list of rows.
     """
     radius = positive(bound, name="bound")
-    size = public_size(rows, relation)
+    size = rows_if_public(rows, relation)
     noise = noise_from(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        population=size if population is None else population,
+        public_rows=declared_rows(public_rows, size),
         allow_large_delta=allow_large_delta,
     )
     mechanism = VectorMean(
@@ -317,7 +317,7 @@ def vector_mean(
         dimension=dimension,
         relation=relation,
         noise=noise,
-        size=size,
+        public_rows=size,
         count_share=exact(count_share, name="count_share"),
     )
     if not isinstance(rows, (np.ndarray, list, tuple)) and not hasattr(rows, "to_numpy"):
@@ -340,11 +340,10 @@ def mode(
     candidates: Iterable[Hashable] | None = None,
     epsilon: Number,
     delta: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     method: str = AUTO,
     expected: Mapping[Any, Number] | Sequence[Number] | None = None,
-    expected_size: int | None = None,
     session: Payer | None = None,
 ) -> Release[Any]:
     """Name the most frequent value of a column, or one that is about as frequent. `method` is one of
@@ -355,12 +354,11 @@ def mode(
     - "auto": the one that is predicted to fail least often if the most frequent values have the `expected` shares;
       without these the first, or the second if there are no candidates.
     """
-    size = public_size(column, relation)
-    people = size or None if population is None else population
+    size = rows_if_public(column, relation)
+    people = declared_rows(public_rows, size)
     if delta is not None:
-        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
-    rows = expected_size if relation is Relation.ADD_REMOVE else size
-    facts = mode_facts(candidates, relation, epsilon, delta, rows, expected)
+        small_delta(delta, public_rows=people, allow_large_delta=allow_large_delta)
+    facts = mode_facts(candidates, relation, epsilon, delta, people if size is None else size, expected)
     chosen = mode_method(method, facts)
     if isinstance(chosen, TestedMode):
         found: Release[Any] = answer(chosen.make(facts), column, session=session, purpose="mode")
@@ -443,12 +441,11 @@ def mean(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     count_share: Number = Fraction(1, 2),
     method: str = AUTO,
     expected: Expected | None = None,
-    expected_size: int | None = None,
     choice_share: Number = SHARE,
     session: Payer | None = None,
 ) -> Release[Fraction]:
@@ -465,28 +462,28 @@ def mean(
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
-    grid, size = grid_from(bounds, step=step, missing=missing), public_size(column, relation)
+    grid, size = grid_from(bounds, step=step, missing=missing), rows_if_public(column, relation)
     share = exact(count_share, name="count_share")
-    people = size if population is None else population
+    people = declared_rows(public_rows, size)
     # A clipped mean loses what lies beyond its radius, and no guess of a law is right about tails. Measured: with one
     # row in a hundred far beyond an expected normal law its error is 8 times that of the clamped mean.
     if rho is not None or epsilon is None or method in (ClampedMean.name, AUTO):
         noise = noise_from(
-            epsilon=epsilon, delta=delta, rho=rho, population=people, allow_large_delta=allow_large_delta
+            epsilon=epsilon, delta=delta, rho=rho, public_rows=people, allow_large_delta=allow_large_delta
         )
         _check_method(method, rho)
-        mechanism = Mean(grid=grid, relation=relation, noise=noise, size=size, count_share=share)
+        mechanism = Mean(grid=grid, relation=relation, noise=noise, public_rows=size, count_share=share)
         found = answer(mechanism, column, session=session, purpose="mean", noise=noise)
         return replace(found, method=ClampedMean.name)
     if delta is not None:
-        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
+        small_delta(delta, public_rows=people, allow_large_delta=allow_large_delta)
     facts = ChooserInputs(
         grid=grid,
         relation=relation,
         epsilon=exact(epsilon, name="epsilon"),
         delta=None if delta is None else exact(delta, name="delta"),
         size=size,
-        expected_size=expected_size,
+        expected_size=people,
         expected=expected,
     )
     return answer_by(
@@ -509,7 +506,7 @@ def variance(
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[Fraction]:
@@ -518,15 +515,15 @@ def variance(
     Under add-remove the budget is split evenly over a sum of squares, a sum and a count.
     """
     grid = grid_from(bounds, step=step, missing=missing)
-    size = public_size(column, relation)
+    size = rows_if_public(column, relation)
     noise = noise_from(
         epsilon=epsilon,
         delta=delta,
         rho=rho,
-        population=size if population is None else population,
+        public_rows=declared_rows(public_rows, size),
         allow_large_delta=allow_large_delta,
     )
-    mechanism = Variance(grid=grid, relation=relation, noise=noise, size=size)
+    mechanism = Variance(grid=grid, relation=relation, noise=noise, public_rows=size)
     return answer(mechanism, column, session=session, purpose="variance", noise=noise)
 
 
@@ -543,11 +540,10 @@ def quantile(
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     method: str = AUTO,
     expected: Expected | None = None,
-    expected_size: int | None = None,
     choice_share: Number = SHARE,
     session: Payer | None = None,
 ) -> Release[Any]:
@@ -564,17 +560,17 @@ def quantile(
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
-    size = public_size(column, relation)
-    people = size or None if population is None else population
+    size = rows_if_public(column, relation)
+    people = declared_rows(public_rows, size)
     if delta is not None:
-        small_delta(delta, population=people, allow_large_delta=allow_large_delta)
+        small_delta(delta, public_rows=people, allow_large_delta=allow_large_delta)
     facts = ChooserInputs(
         grid=grid_from(bounds, step=step, missing=missing),
         relation=relation,
         epsilon=exact(epsilon, name="epsilon"),
         delta=None if delta is None else exact(delta, name="delta"),
         size=size,
-        expected_size=expected_size,
+        expected_size=people,
         expected=expected,
     )
     methods = rank_methods(probability(q, name="q"))
@@ -590,11 +586,10 @@ def median(
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     method: str = AUTO,
     expected: Expected | None = None,
-    expected_size: int | None = None,
     choice_share: Number = SHARE,
     session: Payer | None = None,
 ) -> Release[Any]:
@@ -608,11 +603,10 @@ def median(
         bounds=bounds,
         step=step,
         missing=missing,
-        population=population,
+        public_rows=public_rows,
         allow_large_delta=allow_large_delta,
         method=method,
         expected=expected,
-        expected_size=expected_size,
         choice_share=choice_share,
         session=session,
     )

@@ -47,7 +47,7 @@ class _OfRank:
     q: Fraction
 
     def refusal(self, facts: ChooserInputs) -> str | None:
-        return None if facts.rows else "it is tuned by the number of rows: say expected_size=…"
+        return None if facts.rows else "it is tuned by the number of rows: say public_rows=…"
 
     def is_doubtful(self, facts: ChooserInputs) -> bool:
         return False
@@ -163,10 +163,15 @@ class ProposedQuantile(_OfRank):
         bound = self._bound(facts) * facts.grid.step
         if self.q == _HALF:
             return propose_median(
-                grid=facts.grid, bound=bound, epsilon=facts.epsilon, delta=delta, relation=facts.relation, size=size
+                grid=facts.grid,
+                bound=bound,
+                epsilon=facts.epsilon,
+                delta=delta,
+                relation=facts.relation,
+                public_rows=size,
             )
         return propose_quantile(
-            self.q, grid=facts.grid, bound=bound, epsilon=facts.epsilon, delta=delta, size=size or 0
+            self.q, grid=facts.grid, bound=bound, epsilon=facts.epsilon, delta=delta, public_rows=size or 0
         )
 
     def _bound(self, facts: ChooserInputs) -> Fraction:
@@ -272,5 +277,5 @@ def _bound(facts: ChooserInputs, q: Fraction, beta: Fraction) -> float:
 
 def _query(facts: ChooserInputs, q: Fraction, size: int | None) -> OrderQuery:
     if q == _HALF:
-        return median_query(grid=facts.grid, relation=facts.relation, size=size)
-    return quantile_query(grid=facts.grid, relation=facts.relation, q=q, size=size)
+        return median_query(grid=facts.grid, relation=facts.relation, public_rows=size)
+    return quantile_query(grid=facts.grid, relation=facts.relation, q=q, public_rows=size)

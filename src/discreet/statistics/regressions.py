@@ -12,7 +12,7 @@ from discreet.adaptive.paid_release import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
 from discreet.mechanisms.additive_noise import GaussianNoise
-from discreet.mechanisms.parameters import small_delta
+from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -22,7 +22,7 @@ from discreet.robust.named_bounds import bounds_in_order, column_names
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns
 from discreet.robust.tukey_em import TukeyRegression
-from discreet.statistics.budget_and_payment import Bounds, noise_from, pay, public_size
+from discreet.statistics.budget_and_payment import Bounds, noise_from, pay
 from discreet.statistics.columns import reader_for
 
 __all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
@@ -53,7 +53,7 @@ def regression(
     delta: Number | None = None,
     rho: Number | None = None,
     method: Method = "auto",
-    population: int | None = None,
+    public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
@@ -62,21 +62,21 @@ def regression(
     Each value is clamped to public bounds, one pair a feature in `x_bounds`, in order or by the names of
     the columns, `{"age": (0, 120), …}`; what is missing counts as their middle.
     Coefficients are in the units of the data; `robust.predict` applies them. `method="auto"` refines the fit in
-    rounds, so that bounds which are wide for the data cost little; where a public number of people, or `population`, is
-    too small for that, it looks once. `method="tukey"` takes a point deep among fits of a thousand blocks, and may
-    decline. Spend epsilon with delta, or, except for "tukey", rho.
+    rounds, so that bounds which are wide for the data cost little; where the number of rows is public, or is said in
+    `public_rows`, and is too small for that, it looks once. `method="tukey"` takes a point deep among fits of a
+    thousand blocks, and may decline. Spend epsilon with delta, or, except for "tukey", rho.
     """
     design = _design(bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), y_bounds)
     read = _reader(X, y)
-    size = public_size(X, relation)
-    people = size if population is None else population
+    size = rows_if_public(X, relation)
+    people = declared_rows(public_rows, size)
     mechanism: Regression
     if method == "tukey":
         mechanism = _tukey(design, relation, epsilon, delta, rho, people, allow_large_delta)
     else:
         noise = _noise(epsilon, delta, rho, people, allow_large_delta)
         chosen = _chosen(_automatic(design, noise, people) if method == "auto" else method)
-        mechanism = chosen(design=design, relation=relation, noise=noise, size=size)
+        mechanism = chosen(design=design, relation=relation, noise=noise, public_rows=size)
     pay(mechanism.event, relation=relation, session=session, purpose="regression")
     return mechanism.release(read())
 
@@ -102,12 +102,12 @@ def _tukey(
     epsilon: Number | None,
     delta: Number | None,
     rho: Number | None,
-    population: int | None,
+    public_rows: int | None,
     allow_large_delta: bool,
 ) -> TukeyRegression:
     if epsilon is None or delta is None or rho is not None:
         raise InvalidParameter('method="tukey" spends epsilon=… and delta=…')
-    chance = small_delta(delta, population=population, allow_large_delta=allow_large_delta)
+    chance = small_delta(delta, public_rows=public_rows, allow_large_delta=allow_large_delta)
     return TukeyRegression(design=design, relation=relation, epsilon=exact(epsilon, name="epsilon"), delta=chance)
 
 
@@ -121,10 +121,10 @@ def _design(x_bounds: Iterable[Bounds] | None, y_bounds: Bounds | None) -> Desig
 
 
 def _noise(
-    epsilon: Number | None, delta: Number | None, rho: Number | None, population: int | None, allow_large_delta: bool
+    epsilon: Number | None, delta: Number | None, rho: Number | None, public_rows: int | None, allow_large_delta: bool
 ) -> GaussianNoise:
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, population=population, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
     )
     if not isinstance(noise, GaussianNoise):
         raise InvalidParameter("a regression spends epsilon=… and delta=…, or rho=…: its noise is Gaussian")

@@ -112,7 +112,7 @@ def plan(
     terms = Terms(
         domain=declared,
         epsilon=positive(epsilon, name="epsilon"),
-        delta=small_delta(delta, population=public_rows),
+        delta=small_delta(delta, public_rows=public_rows),
         relation=read_relation(relation),
         rows_per_unit=read_unit(unit, rows_per_unit, declared),
         public_rows=None if public_rows is None else positive_integer(public_rows, name="public_rows"),

@@ -43,7 +43,7 @@ class SchemaOnly:
             name: CatalogueColumn(name=name, facts=ExpressionFacts(kind=kind)) for name, kind in SCHEMAS[table].items()
         }
 
-    def public_size(self, table: str) -> int:
+    def public_rows(self, table: str) -> int:
         return 1
 
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool:

@@ -65,7 +65,7 @@ def evaluate_for_a_price(
         mechanism.event,
         method="evaluation",
         relation=relation,
-        delta=small_delta(delta, population=None),
+        delta=small_delta(delta, public_rows=None),
         unit=unit,
         rows_per_unit=most,
     )

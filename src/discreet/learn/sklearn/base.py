@@ -109,7 +109,7 @@ class PrivateEstimator(Paying):
     delta: Number | None
     bounds: Any
     relation: str | Relation
-    public_size: int | None
+    public_rows: int | None
     session: Payer | None
     n_features_in_: int
     privacy_spent_: PrivacySpent
@@ -128,9 +128,9 @@ class PrivateEstimator(Paying):
         names = getattr(self, "feature_names_in_", None)
         frame = read_bounds(self.bounds, self.n_features_in_, brought=brought, names=names)
         size = len(X) if relation is Relation.REPLACE_ONE else None
-        guess = None if self.public_size is None else positive_integer(self.public_size, name="public_size")
+        guess = None if self.public_rows is None else positive_integer(self.public_rows, name="public_rows")
         if None not in (size, guess) and size != guess:
-            raise InvalidParameter("public_size is not the number of rows, which is public under replace-one")
+            raise InvalidParameter("public_rows is not the number of rows, which is public under replace-one")
         return TrainingTable(frame, size, guess if size is None else size, X, y)
 
     def _checked(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
@@ -169,7 +169,7 @@ class PrivateEstimator(Paying):
             raise InvalidParameter(
                 "this spends epsilon and delta: say delta=…, much below one over the number of people"
             )
-        chance = small_delta(self.delta, population=None)
+        chance = small_delta(self.delta, public_rows=None)
         if people is not None and chance * people >= 1:
             raise InvalidParameter(
                 "delta must be below one over the number of people: at that, publishing the record of one of them, "

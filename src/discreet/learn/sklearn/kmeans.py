@@ -255,7 +255,7 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         bounds: Any = None,
         n_steps: int = 2,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -264,7 +264,7 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         self.bounds = bounds
         self.n_steps = n_steps
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any = None) -> Self:

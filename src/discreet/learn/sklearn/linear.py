@@ -39,7 +39,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
     """Ordinary least squares with privacy, and intervals for its coefficients.
 
     Features and target are clamped to declared bounds. `method="auto"` chooses by public facts alone, the number of
-    features, epsilon, delta and `public_size`: least squares in rounds that narrow the bounds ("refined"), or, where
+    features, epsilon, delta and `public_rows`: least squares in rounds that narrow the bounds ("refined"), or, where
     few people leave little but noise to go by, a Huber fit by noisy Newton steps ("robust"), which aims at the same
     line if residuals are symmetric. "noisy_statistics" looks once; "adassp" and "tukey" are as published, the latter
     may decline, and then predicts the middle of the target's bounds. A tenth of the budget goes into intervals unless
@@ -58,7 +58,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         method: str = "auto",
         inference: bool = True,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -68,7 +68,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         self.method = method
         self.inference = inference
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -94,7 +94,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
                 delta = self._delta(table.people)
                 return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta), method
             case "adassp":
-                return AdaSSP(design=design, relation=relation, noise=noise, size=table.size), method
+                return AdaSSP(design=design, relation=relation, noise=noise, public_rows=table.size), method
             case "robust":
                 return m_estimate(design, relation, noise, RegressionNewton(inference=bool(share))), method
             case _:
@@ -120,7 +120,7 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         target_bounds: tuple[Number, Number] | None = None,
         inference: bool = True,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -130,7 +130,7 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         self.target_bounds = target_bounds
         self.inference = inference
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -164,7 +164,9 @@ def looking(
 ) -> RefinedRegression | NoisyStatistics:
     """Make the mechanism that looks in rounds, or the one that looks once."""
     kind = RefinedRegression if method == "refined" else NoisyStatistics
-    return kind(design=design, relation=relation, noise=noise, size=size, inference_share=share, penalties=penalties)
+    return kind(
+        design=design, relation=relation, noise=noise, public_rows=size, inference_share=share, penalties=penalties
+    )
 
 
 def _share(inference: bool) -> Fraction:
@@ -188,7 +190,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
 
     `psi` is Huber's loss unless another of `discreet.robust` is given; `scale` is that of the residuals, asked for
     privately if it is not public. "newton" takes few steps; "gradient_descent" takes `iterations` of them and needs
-    `public_size`. It needs more people than least squares does, and is for targets with outliers.
+    `public_rows`. It needs more people than least squares does, and is for targets with outliers.
     """
 
     _stored_as: ClassVar[str] = "RobustRegressor"
@@ -207,7 +209,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         iterations: int = 25,
         inference: bool = True,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -221,7 +223,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         self.iterations = iterations
         self.inference = inference
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -249,7 +251,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
             return RegressionNewton(inference=inference)
         if people is None:
             raise InvalidParameter(
-                'method="gradient_descent" needs public_size, a public number of rows or a guess of it'
+                'method="gradient_descent" needs public_rows, a public number of rows or a guess of it'
             )
         return RegressionGradientDescent(iterations=self.iterations, divisor=people, inference=inference)
 

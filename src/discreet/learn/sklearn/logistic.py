@@ -72,7 +72,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         fit_intercept: bool = True,
         inference: bool = True,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -84,7 +84,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.fit_intercept = fit_intercept
         self.inference = inference
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:

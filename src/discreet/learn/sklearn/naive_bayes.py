@@ -48,7 +48,7 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
         classes: Any = None,
         var_smoothing: Number = 1e-4,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -57,7 +57,7 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.var_smoothing = var_smoothing
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:

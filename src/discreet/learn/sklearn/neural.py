@@ -56,8 +56,8 @@ class _Network(PrivatePredictor):
             (rows, target),
             loss=loss,
             epsilon=self._epsilon(),
-            delta=self._delta(self.public_size),
-            public_size=self._size(),
+            delta=self._delta(self.public_rows),
+            public_rows=self._size(),
             batch_size=self._batch(),
             epochs=self.epochs,
             clip=self.clip,
@@ -82,13 +82,13 @@ class _Network(PrivatePredictor):
         return self._table(X, y, y_numeric=y_numeric)
 
     def _size(self) -> int:
-        if self.public_size is None:
+        if self.public_rows is None:
             raise Refused(
-                "this needs public_size=…, about how many rows there are, as everybody may know",
+                "this needs public_rows=…, about how many rows there are, as everybody may know",
                 reason="how often a row is drawn, and what that costs, must not follow from the data",
                 way_out="say a round number that is known anyway, or that a session has counted privately",
             )
-        return positive_integer(self.public_size, name="public_size")
+        return positive_integer(self.public_rows, name="public_rows")
 
     def _batch(self) -> int:
         if self.batch_size is not None:
@@ -147,7 +147,7 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         *,
         epsilon: Number,
         delta: Number | None = None,
-        public_size: int | None = None,
+        public_rows: int | None = None,
         bounds: Any = None,
         classes: Any = None,
         epochs: Number = 20,
@@ -162,7 +162,7 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         self.module = module
         self.epsilon = epsilon
         self.delta = delta
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.bounds = bounds
         self.classes = classes
         self.epochs = epochs
@@ -219,7 +219,7 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         *,
         epsilon: Number,
         delta: Number | None = None,
-        public_size: int | None = None,
+        public_rows: int | None = None,
         bounds: Any = None,
         target_bounds: Any = None,
         epochs: Number = 20,
@@ -234,7 +234,7 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         self.module = module
         self.epsilon = epsilon
         self.delta = delta
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.epochs = epochs

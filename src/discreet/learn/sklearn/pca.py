@@ -78,7 +78,7 @@ class Centring:
             dimension=self.dimension,
             relation=self.relation,
             noise=GaussianNoise(squared_multiplier=1 / self.mu_squared),
-            size=self.size,
+            public_rows=self.size,
             count_share=Fraction(1, 8),
         )
 
@@ -292,7 +292,7 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         bounds: Any = None,
         coverage: Number | None = 0.9,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.n_components = n_components
@@ -301,7 +301,7 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.bounds = bounds
         self.coverage = coverage
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -60,7 +60,7 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         with_mean: bool = True,
         with_std: bool = True,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -71,7 +71,7 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         self.with_mean = with_mean
         self.with_std = with_std
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -158,7 +158,7 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
         coverage: Number = 0.98,
         feature_range: tuple[Number, Number] = (0, 1),
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -167,7 +167,7 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
         self.coverage = coverage
         self.feature_range = feature_range
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any = None) -> Self:

@@ -91,7 +91,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         holdout: Number = 0.1,
         target_bounds: Any = None,
         relation: str | Relation = "add-remove",
-        public_size: int | None = None,
+        public_rows: int | None = None,
         session: Payer | None = None,
     ) -> None:
         self.estimator = estimator
@@ -101,7 +101,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         self.holdout = holdout
         self.target_bounds = target_bounds
         self.relation = relation
-        self.public_size = public_size
+        self.public_rows = public_rows
         self.session = session
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -144,7 +144,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         return read_pair(declared[0], "target_bounds")
 
     def _delta_or_none(self) -> Fraction | None:
-        return None if self.delta is None else self._delta(self.public_size)
+        return None if self.delta is None else self._delta(self.public_rows)
 
     def _finds_classes(self) -> bool:
         """Tell whether the caller says that the labels which occur are public; no session accepts that."""
@@ -198,11 +198,11 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
     def _trained(self) -> dict[str, int | None]:
         """Return about how many rows are fitted, as a parameter, where that is publicly known."""
         if self._relation() is Relation.REPLACE_ONE:
-            return {"public_size": None}  # It is the number of rows that are there.
-        if self.public_size is None:
+            return {"public_rows": None}  # It is the number of rows that are there.
+        if self.public_rows is None:
             return {}
-        rows = positive_integer(self.public_size, name="public_size")
-        return {"public_size": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
+        rows = positive_integer(self.public_rows, name="public_rows")
+        return {"public_rows": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
 
     def _fitted(self, plan: _Plan, X: Any, y: Any, aside: Bools) -> list[Any]:
         """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""

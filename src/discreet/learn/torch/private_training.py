@@ -66,7 +66,7 @@ def make_private(
     *,
     loss: Loss,
     delta: Number,
-    public_size: int,
+    public_rows: int,
     batch_size: int,
     epsilon: Number | None = None,
     noise_multiplier: Number | None = None,
@@ -91,11 +91,11 @@ def make_private(
     """Prepare a private training run, pay for it, and return it before any row was read.
 
     Say `epsilon` or `noise_multiplier`, and `epochs` or `steps`. How often a row takes part, how many steps there are,
-    what sums are divided by and what it all costs follow from `public_size` and `batch_size`, never from the data.
+    what sums are divided by and what it all costs follow from `public_rows` and `batch_size`, never from the data.
 
     dataset           tensors (x, y), a TensorDataset, or items with `example`, a made-up row that shows their shapes
     loss              loss(model(x), y) is one number a row: reduction="none"
-    public_size       about how many rows there are, as everybody may know
+    public_rows       about how many rows there are, as everybody may know
     clip              the largest l2 norm of one row's gradient, or Flat, Automatic, PerLayer, AdaptiveClip
     physical_batch    rows of one forward pass, a multiple of 32; chosen from `batch_size` if not given
     session           whoever pays: the whole run is charged now
@@ -123,7 +123,7 @@ def make_private(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
             delta=delta,
-            public_size=public_size,
+            public_rows=public_rows,
             batch_size=batch_size,
             epochs=epochs,
             steps=steps,
@@ -180,7 +180,7 @@ def make_private_stream(
     *,
     loss: Loss,
     delta: Number,
-    public_size: int,
+    public_rows: int,
     batch_size: int,
     epochs: int,
     epsilon: Number | None = None,
@@ -218,7 +218,7 @@ def make_private_stream(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
             delta=delta,
-            public_size=public_size,
+            public_rows=public_rows,
             batch_size=batch_size,
             epochs=epochs,
             band=band,

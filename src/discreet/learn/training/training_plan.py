@@ -174,7 +174,7 @@ class TrainingPlan:
             clip=read_clip(self.clip),
             noise_multiplier=positive(self.noise_multiplier, name="noise_multiplier"),
             divisor=positive(self.divisor, name="divisor"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
             parameters=positive_integer(self.parameters, name="parameters"),
             physical_batch=positive_integer(self.physical_batch, name="physical_batch"),
             slack=read_slack(self.slack),
@@ -253,7 +253,7 @@ class TrainingPlan:
 
     def epsilon(self, delta: Number) -> float:
         """Return the epsilon of the whole run at delta, rounded up."""
-        return _epsilon(self.event, small_delta(delta, population=None))
+        return _epsilon(self.event, small_delta(delta, public_rows=None))
 
     def describe(self) -> str:
         """Say what will be done and what it spends, in words that may be published."""
@@ -296,7 +296,7 @@ def plan_training(
     epsilon: Number | None = None,
     noise_multiplier: Number | None = None,
     delta: Number,
-    public_size: int,
+    public_rows: int,
     batch_size: int,
     epochs: Number | None = None,
     steps: int | None = None,
@@ -307,15 +307,15 @@ def plan_training(
 ) -> TrainingPlan:
     """Make the plan of a run from public numbers: with the least noise that keeps epsilon, or with a given noise.
 
-    `public_size` is how many records there are about, as everybody may know; the true number is private and is not
-    used. `batch_size` records are expected in a step, out of `public_size`.
+    `public_rows` is how many records there are about, as everybody may know; the true number is private and is not
+    used. `batch_size` records are expected in a step, out of `public_rows`.
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")
-    size, batch = positive_integer(public_size, name="public_size"), positive_integer(batch_size, name="batch_size")
+    size, batch = positive_integer(public_rows, name="public_rows"), positive_integer(batch_size, name="batch_size")
     if batch > size:
-        raise InvalidParameter("batch_size must not exceed public_size")
-    rate, chance = Fraction(batch, size), small_delta(delta, population=size)
+        raise InvalidParameter("batch_size must not exceed public_rows")
+    rate, chance = Fraction(batch, size), small_delta(delta, public_rows=size)
     count = _read_steps(epochs, steps, rate)
     if noise_multiplier is None:
         assert epsilon is not None
@@ -486,7 +486,7 @@ class StreamPlan:
             clip=_read_clip(self.clip),
             noise_multiplier=positive(self.noise_multiplier, name="noise_multiplier"),
             divisor=positive(self.divisor, name="divisor"),
-            delta=small_delta(self.delta, population=None),
+            delta=small_delta(self.delta, public_rows=None),
             parameters=positive_integer(self.parameters, name="parameters"),
             physical_batch=positive_integer(self.physical_batch, name="physical_batch"),
             slack=read_slack(self.slack),
@@ -587,7 +587,7 @@ def plan_stream(
     epsilon: Number | None = None,
     noise_multiplier: Number | None = None,
     delta: Number,
-    public_size: int,
+    public_rows: int,
     batch_size: int,
     epochs: int,
     band: int | None = None,
@@ -598,16 +598,16 @@ def plan_stream(
 ) -> StreamPlan:
     """Make the plan of a run over a stream, or over several epochs, from public numbers.
 
-    A record has its turn once in public_size / batch_size steps, and `epochs` times in all. `band` is as long as that
+    A record has its turn once in public_rows / batch_size steps, and `epochs` times in all. `band` is as long as that
     allows, but for 16 steps at most, unless it is said: a run keeps two vectors for each.
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")
-    size, batch = positive_integer(public_size, name="public_size"), positive_integer(batch_size, name="batch_size")
+    size, batch = positive_integer(public_rows, name="public_rows"), positive_integer(batch_size, name="batch_size")
     if batch > size:
-        raise InvalidParameter("batch_size must not exceed public_size")
+        raise InvalidParameter("batch_size must not exceed public_rows")
     period = size // batch
-    chance = small_delta(delta, population=size)
+    chance = small_delta(delta, public_rows=size)
     if noise_multiplier is None:
         assert epsilon is not None
         noise_multiplier = _calibrated_stream(positive(epsilon, name="epsilon"), chance)

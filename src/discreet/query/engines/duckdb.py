@@ -88,7 +88,7 @@ class DuckDBEngine:
         relation = self._relation(table)
         return self._ask(lambda connection: is_unique(connection, relation, columns), [table])
 
-    def public_size(self, table: str) -> int:
+    def public_rows(self, table: str) -> int:
         check_public(table, self._public)
         relation = self._relation(table)
         return self._ask(

@@ -46,7 +46,7 @@ class Spend:
             epsilon=_read(self.epsilon, "epsilon", MOST_EPSILON),
             rho=_read(self.rho, "rho", MOST_RHO),
             error=None if self.error is None else positive(self.error, name="error"),
-            delta=None if self.delta is None else small_delta(self.delta, population=None),
+            delta=None if self.delta is None else small_delta(self.delta, public_rows=None),
             relative=read_flag(self.relative, name="relative"),
             concentrated=read_flag(self.concentrated, name="concentrated"),
             expected=None if self.expected is None else positive_integer(self.expected, name="expected"),

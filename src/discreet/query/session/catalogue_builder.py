@@ -36,7 +36,7 @@ class Schemas(Protocol):
 
     def public_is_unique(self, table: str, columns: frozenset[str]) -> bool: ...
 
-    def public_size(self, table: str) -> int: ...
+    def public_rows(self, table: str) -> int: ...
 
 
 def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, columns: Columns) -> Catalogue:
@@ -233,7 +233,7 @@ def _public_table(engine: Schemas, name: str) -> CatalogueTable:
     try:
         columns = engine.public_columns(name)
         unique = frozenset(_unique_sets(engine, name, list(columns)))
-        rows = engine.public_size(name)
+        rows = engine.public_rows(name)
     except AnswerFailed:
         raise InvalidParameter(f"public table {name!r} could not be read: check the file and its format") from None
     _check_distinct(columns, what=f"columns of table {name!r}")

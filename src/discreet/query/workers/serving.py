@@ -144,8 +144,8 @@ class _Worker:
                 return encoded(tuple(engine.public_columns(*given).items()))
             case "public_is_unique":
                 return engine.public_is_unique(*given)
-            case "public_size":
-                return engine.public_size(*given)
+            case "public_rows":
+                return engine.public_rows(*given)
         raise InvalidParameter("a worker does not know such work")
 
     def _is_full(self) -> bool:

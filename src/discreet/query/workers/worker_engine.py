@@ -319,9 +319,9 @@ class WorkerEngine:
         check_public(table, self._public)
         return bool(self._ask("public_is_unique", (table, columns), [table]))
 
-    def public_size(self, table: str) -> int:
+    def public_rows(self, table: str) -> int:
         check_public(table, self._public)
-        return int(self._ask("public_size", (table,), [table]))
+        return int(self._ask("public_rows", (table,), [table]))
 
     def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
         with self._asked("run", (stage,), list(self._held), deadline, secrets=_secrets([stage])) as (said, blocks):

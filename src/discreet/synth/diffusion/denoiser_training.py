@@ -75,7 +75,7 @@ def begin(
         loss=_as_it_is,
         noise_multiplier=plan.noise_multiplier,
         delta=plan.delta,
-        public_size=schedule.public_rows,
+        public_rows=schedule.public_rows,
         batch_size=schedule.batch_size,
         steps=schedule.steps,
         clip=method.clip,

@@ -135,9 +135,11 @@ def of_adaptive() -> Iterator[ListedSubject]:
         yield _listed(_choosing(relation), small(_LETTERS[:2], relation, 6), Counter)
         yield _listed(_learner(relation), small(((1, 1), (2, 1), (1, 0)), relation, 3))
         size = 3 if relation is Relation.REPLACE_ONE else None
-        proposed = adaptive.propose_median(grid=_GRID, bound=1, epsilon=6, delta="0.05", relation=relation, size=size)
+        proposed = adaptive.propose_median(
+            grid=_GRID, bound=1, epsilon=6, delta="0.05", relation=relation, public_rows=size
+        )
         yield _listed(proposed, small((0, 2, 4), relation, 3), name="ProposeTestRelease of a median")
-        query = adaptive.median_query(grid=_GRID, relation=relation, size=size)
+        query = adaptive.median_query(grid=_GRID, relation=relation, public_rows=size)
         smooth = adaptive.SmoothSensitivityMechanism(query=query, recipe=adaptive.polynomial(2, beta="0.4"))
         yield _listed(smooth, small((0, 2, 4), relation, 3), name="SmoothSensitivityMechanism of a median")
     yield _listed(_clipped(), worlds((0, 1, 4), [3]), large=True)
@@ -174,7 +176,7 @@ def _clipped() -> adaptive.ClippedMean:
         grid=Grid(low=Fraction(0), high=Fraction(4), step=Fraction(1), default=Fraction(2)),
         relation=Relation.REPLACE_ONE,
         epsilon=Fraction(6),
-        size=3,
+        public_rows=3,
         beyond=Fraction(1),
         centre_share=Fraction(1, 4),
         radius_share=Fraction(1, 2),
@@ -273,14 +275,14 @@ def _of_columns(relation: Relation) -> Iterator[tuple[Any, Any, int]]:
     for noise in (_laplace("1/2"), _LOUD):
         yield Count(noise=noise, **shared), (1, None), 3
     yield Sum(grid=_OF_MECHANISMS_GRID, noise=_laplace(1), **shared), _NUMBERS, 3
-    yield Mean(grid=_OF_MECHANISMS_GRID, noise=_laplace(8), size=size, **shared), _NUMBERS, 2
-    yield Mean(grid=_OF_MECHANISMS_GRID, noise=_LOUD, size=size, **shared), _NUMBERS, 2
-    yield Proportion(noise=_laplace(6), size=size, **shared), (True, False), 2
-    yield Variance(grid=_UNIT, noise=_laplace(36 if size is None else 2), size=size, **shared), (-1, 0, 1), 2
+    yield Mean(grid=_OF_MECHANISMS_GRID, noise=_laplace(8), public_rows=size, **shared), _NUMBERS, 2
+    yield Mean(grid=_OF_MECHANISMS_GRID, noise=_LOUD, public_rows=size, **shared), _NUMBERS, 2
+    yield Proportion(noise=_laplace(6), public_rows=size, **shared), (True, False), 2
+    yield Variance(grid=_UNIT, noise=_laplace(36 if size is None else 2), public_rows=size, **shared), (-1, 0, 1), 2
     for noise in (_laplace(4), _LOUD):
         yield Histogram(bins=_OF_MECHANISMS_LETTERS[:2], noise=noise, **shared), _OF_MECHANISMS_LETTERS, 2
     loud = _laplace(24 if size is None else 6)
-    yield VectorMean(bound=Fraction(1), step=Fraction(1), dimension=2, noise=loud, size=size, **shared), rows, 2
+    yield VectorMean(bound=Fraction(1), step=Fraction(1), dimension=2, noise=loud, public_rows=size, **shared), rows, 2
     for q in ("0", "1/2", "9/10"):
         yield Quantile(quantile=Fraction(q), epsilon=Fraction(1), grid=_OF_MECHANISMS_GRID, **shared), (-1, 0, 1, 2), 3
     among = (_OF_MECHANISMS_GRID.first, 0, _OF_MECHANISMS_GRID.last)
@@ -422,7 +424,7 @@ def _fitted(data: Any) -> Any:
     """Fit the values by their places."""
     places = [[place / len(data)] for place in range(len(data))]
     return statistics.regression(
-        places, list(data), relation=_REPLACE, x_bounds=[(0, 1)], y_bounds=(-10, 10), rho=2, population=len(data)
+        places, list(data), relation=_REPLACE, x_bounds=[(0, 1)], y_bounds=(-10, 10), rho=2, public_rows=len(data)
     )
 
 
