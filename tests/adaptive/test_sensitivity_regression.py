@@ -115,7 +115,7 @@ def test_the_local_bound_alone_is_not_smooth() -> None:
 
 @pytest.mark.parametrize("changed", [
     {"row_norm": 0}, {"row_norm": "1e-200"}, {"response": -1}, {"radius": float("inf")}, {"ridge": -1},
-    {"ridge": float("nan")}, {"relation": "replace-one"},
+    {"ridge": float("nan")}, {"relation": "replace one"},
 ])  # fmt: skip
 def test_nonsense_is_refused(changed: dict) -> None:
     with pytest.raises(InvalidParameter):

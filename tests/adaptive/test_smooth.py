@@ -233,7 +233,7 @@ def test_a_query_and_a_recipe_that_do_not_fit_are_refused() -> None:
     with pytest.raises(InvalidParameter, match="larger one"):
         SmoothSensitivityMechanism(query=LowerMedian(relative_error=Fraction(1, 10)), recipe=polynomial(1, beta="0.1"))
     with pytest.raises(InvalidParameter, match="relation"):
-        bounded(lambda data: Fraction(0), lambda data, beta: Peak(Fraction(1), 0), relation="replace-one")
+        bounded(lambda data: Fraction(0), lambda data, beta: Peak(Fraction(1), 0), relation="replace one")
     with pytest.raises(InvalidParameter, match="negative"):
         bounded(lambda data: Fraction(0), lambda data, beta: Peak(Fraction(1), 0), value_error=-1)
 

@@ -52,9 +52,15 @@ class MechanismContract:
     def test_refuses_what_is_no_relation(self, subject: Any) -> None:
         if "relation" not in {field.name for field in dataclasses.fields(subject.mechanism)}:
             return
-        for value in ("add-remove", None, 0, True):
+        for value in ("add remove", None, 0, True):
             with pytest.raises(DiscreetError):
                 dataclasses.replace(subject.mechanism, relation=value)
+
+    def test_reads_a_relation_by_its_name(self, subject: Any) -> None:
+        if "relation" in {field.name for field in dataclasses.fields(subject.mechanism)}:
+            named = dataclasses.replace(subject.mechanism, relation=subject.mechanism.relation.value)
+            assert named.relation is subject.mechanism.relation
+            assert named == subject.mechanism
 
     def test_event_is_stored_and_read_back_equal(self, subject: Any) -> None:
         event = subject.mechanism.event

@@ -100,7 +100,7 @@ def test_a_million_rows_are_quick_and_near() -> None:
     assert abs(float(value) - np.median(data)) < 0.01
 
 
-@pytest.mark.parametrize("bad", [{"quantile": -1}, {"quantile": "1.1"}, {"epsilon": 0}, {"relation": "add-remove"}])
+@pytest.mark.parametrize("bad", [{"quantile": -1}, {"quantile": "1.1"}, {"epsilon": 0}, {"relation": "add remove"}])
 def test_a_bad_quantile_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
         made(**bad)

@@ -62,8 +62,8 @@ def test_a_table_of_another_shape_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    [{"bound": 0}, {"bound": "1/2"}, {"dimension": 0}, {"step": 0}, {"public_rows": 5}, {"bound": 2**31, "dimension": 2},
-     {"count_share": 0}, {"count_share": 1}],
+    [{"bound": 0}, {"bound": "1/2"}, {"dimension": 0}, {"step": 0}, {"public_rows": 5},
+     {"bound": 2**31, "dimension": 2}, {"count_share": 0}, {"count_share": 1}],
 )  # fmt: skip
 def test_a_bad_vector_mean_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):

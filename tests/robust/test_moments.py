@@ -200,7 +200,7 @@ def test_sensitivities_of_the_gram_matrix_agree_with_the_vectors() -> None:
         {"weight": -1},
         {"radius": -1},
         {"radius": (1 << 15) + 1},
-        {"relation": "add_remove"},
+        {"relation": "add remove"},
     ],
 )
 def test_nonsense_is_refused(bad: dict[str, Any]) -> None:

@@ -76,7 +76,7 @@ def test_guess_of_the_coefficients_changes_the_balance_and_not_the_cost() -> Non
         {"coefficient_norm": float("nan")},
         {"public_rows": 3},
         {"relation": REPLACE_ONE},
-        {"relation": "add-remove"},
+        {"relation": "add remove"},
         {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))},
     ],
 )

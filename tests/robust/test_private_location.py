@@ -262,7 +262,7 @@ def test_the_charge_comes_before_the_data() -> None:
         {"bounds": 3},
         {"scale": 0},
         {"scale": -1},
-        {"relation": "add-remove"},
+        {"relation": "add remove"},
         {"values": "text"},
         {"values": 3},
         {"values": [[1, 2]] and np.ones((2, 2))},

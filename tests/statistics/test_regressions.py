@@ -127,7 +127,7 @@ def test_cost_is_what_was_asked_for() -> None:
         ({"method": "ordinary"}, dp.InvalidParameter),
         ({"method": "tukey"}, dp.InvalidParameter),
         ({"method": "tukey", "rho": None, "epsilon": 1, "delta": "0.01", "public_rows": 4000}, dp.InvalidParameter),
-        ({"relation": "replace_one"}, dp.InvalidParameter),
+        ({"relation": "replace one"}, dp.InvalidParameter),
     ],
 )
 def test_nonsense_is_refused(bad: dict[str, Any], error: type[Exception]) -> None:

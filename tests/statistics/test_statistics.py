@@ -121,7 +121,7 @@ def test_a_bad_epsilon_is_refused_and_nothing_is_charged(name: str, epsilon: Any
     assert purse.seen == []
 
 
-@pytest.mark.parametrize("relation", ["add-remove", None, 0])
+@pytest.mark.parametrize("relation", ["add remove", None, 0])
 @pytest.mark.parametrize("name", CALLS)
 def test_a_bad_relation_is_refused(name: str, relation: Any) -> None:
     with pytest.raises(InvalidParameter):

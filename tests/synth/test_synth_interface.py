@@ -181,7 +181,7 @@ def test_a_plan_that_costs_more_than_was_asked_for_is_refused() -> None:
         ({"epsilon": float("nan")}, "epsilon"),
         ({"delta": 0}, "delta"),
         ({"delta": 0.1, "public_rows": 100}, "delta"),
-        ({"relation": "add-remove"}, "relation"),
+        ({"relation": "add remove"}, "relation"),
         ({"domain": None}, "domain"),
         ({"domain": {"age": 3}}, "age"),
         ({"domain": {"name": Category(["x"])}}, "name"),

@@ -287,7 +287,7 @@ FAIR = Bad(Outcomes({0: ball(1)}))
     [
         ({"claim": 1}, "relation="),
         ({"relation": REPLACE_ONE}, "no event"),
-        ({"relation": "replace-one", "claim": 1}, "relation="),
+        ({"relation": "replace one", "claim": 1}, "relation must be"),
         ({"relation": REPLACE_ONE, "claim": -1}, "negative"),
         ({"relation": REPLACE_ONE, "claim": float("nan")}, "finite"),
         ({"relation": REPLACE_ONE, "claim": float("inf")}, "finite"),

@@ -68,4 +68,4 @@ def test_vectors_of_different_lengths_and_answers_that_are_no_numbers_are_refuse
     with pytest.raises(InvalidParameter, match="finite"):
         sensitivity(lambda data: float("nan"), NUMBERS, relation=ADD_REMOVE)
     with pytest.raises(InvalidParameter, match="relation"):
-        sensitivity(len, NUMBERS, relation="add-remove")  # type: ignore[arg-type]
+        sensitivity(len, NUMBERS, relation="add remove")

@@ -21,14 +21,14 @@ from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
 from discreet.mechanisms.exponential import exponential_outcomes
-from discreet.mechanisms.parameters import check_noise_scale, read_relation, read_share, settle, small_delta
+from discreet.mechanisms.parameters import check_noise_scale, read_share, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -73,7 +73,7 @@ class Choosing:
             test_share=read_share(self.test_share, name="test_share"),
             growth=positive_integer(self.growth, name="growth"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         check_noise_scale(self.law.scale)
 
     @property
@@ -207,7 +207,8 @@ class PointFunctionLearner:
     relation: Relation
 
     def __post_init__(self) -> None:
-        settle(self, epsilon=self.choosing.epsilon, delta=self.choosing.delta)
+        choosing = self.choosing
+        settle(self, epsilon=choosing.epsilon, delta=choosing.delta, relation=choosing.relation)
 
     @property
     def choosing(self) -> Choosing:

@@ -18,7 +18,7 @@ from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.exponential import exponential_outcomes
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size
-from discreet.mechanisms.parameters import read_flag, read_relation, read_share, settle
+from discreet.mechanisms.parameters import read_flag, read_share, settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.release import Release
 from discreet.noise import categorical
@@ -26,7 +26,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import BoundedRange, Composed, Event, Gaussian, PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["ClippedMean"]
 
@@ -64,7 +64,7 @@ class ClippedMean:
     allow_large_delta: bool = False  # of 1 / size or more
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak
 from discreet.errors import InvalidParameter
 from discreet.exact import integer, nonnegative, positive
-from discreet.mechanisms.parameters import read_relation, settle
-from discreet.privacy.relation import Relation
+from discreet.mechanisms.parameters import settle
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["EigenvalueBound", "least_eigenvalue"]
 
@@ -51,7 +51,7 @@ class EigenvalueBound:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             row_norm=positive(self.row_norm, name="row_norm"),

@@ -25,7 +25,7 @@ from discreet.exact import Number, integer, positive, positive_integer
 from discreet.mechanisms.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import check_noise_scale, read_relation, read_share, settle, small_delta
+from discreet.mechanisms.parameters import check_noise_scale, read_share, settle, small_delta
 from discreet.mechanisms.release import NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
@@ -33,7 +33,7 @@ from discreet.privacy.events import ApproxDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -75,7 +75,7 @@ class LocalQuery:
 
     def __post_init__(self) -> None:
         settle(self, change=positive_integer(self.change, name="change"))
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
 
 @final
@@ -295,7 +295,7 @@ def smooth_sensitivity(
     *,
     bounds: tuple[Number, Number],
     beta: Number,
-    relation: Relation,
+    relation: Relation | str,
     rank: int | None = None,
     q: Number | None = None,
     statistic: Statistic = "order",
@@ -309,6 +309,7 @@ def smooth_sensitivity(
     `ends` values on each side; "variance" has the divisor n. For the Winsorised mean, and for quantiles other than the
     median under add-remove, it is a smooth upper bound; for the variance, the global sensitivity. [NRS07, BS19]
     """
+    relation = read_relation(relation)
     decay, column = positive(beta, name="beta"), column_of(values)
     if statistic == "variance":
         sample, unit = _variance(column, bounds, relation, step, rank=rank, q=q, ends=ends)
@@ -323,7 +324,7 @@ def local_sensitivity(
     values: Data,
     *,
     bounds: tuple[Number, Number],
-    relation: Relation,
+    relation: Relation | str,
     rank: int | None = None,
     q: Number | None = None,
     statistic: Statistic = "order",
@@ -335,6 +336,7 @@ def local_sensitivity(
 
     Noise of this size is not private: it tells how the data lie.
     """
+    relation = read_relation(relation)
     if integer(distance, name="distance") < 0:
         raise InvalidParameter("distance must not be negative")
     column = column_of(values)

@@ -22,8 +22,8 @@ from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import read_relation, settle
-from discreet.privacy.relation import Relation
+from discreet.mechanisms.parameters import settle
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "AddRemoveQuantileQuery",
@@ -228,20 +228,27 @@ OrderQuery: TypeAlias = CentralMeanQuery | WinsorisedMeanQuery | LowerMedianQuer
 
 
 def median_query(
-    *, grid: Grid, relation: Relation, public_rows: int | None = None
+    *, grid: Grid, relation: Relation | str, public_rows: int | None = None
 ) -> CentralMeanQuery | LowerMedianQuery:
     """Under replace-one the middle value, or the mean of the two; under add-remove the lower of the two."""
-    known = check_size(read_relation(relation), public_rows)
+    relation = read_relation(relation)
+    known = check_size(relation, public_rows)
     if known is None:
         return LowerMedianQuery(grid=grid)
     return CentralMeanQuery(grid=grid, public_rows=known, lower=(known + 1) // 2, upper=known // 2 + 1)
 
 
 def quantile_query(
-    *, grid: Grid, relation: Relation, rank: int | None = None, q: Number | None = None, public_rows: int | None = None
+    *,
+    grid: Grid,
+    relation: Relation | str,
+    rank: int | None = None,
+    q: Number | None = None,
+    public_rows: int | None = None,
 ) -> CentralMeanQuery | LowerMedianQuery | AddRemoveQuantileQuery:
     """The value of a public rank, counted from one, or of the rank max(1, ceil(q n))."""
-    known = check_size(read_relation(relation), public_rows)
+    relation = read_relation(relation)
+    known = check_size(relation, public_rows)
     if (rank is None) == (q is None):
         raise InvalidParameter("say which value is wanted: either rank, counted from 1, or q, from 0 to 1")
     if rank is not None:

@@ -17,14 +17,14 @@ from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.parameters import read_confidence, read_relation, settle, small_delta
+from discreet.mechanisms.parameters import read_confidence, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.lazy_bits import Coin
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -72,7 +72,7 @@ class OptimalPartitionSelection:
             delta=small_delta(self.delta, public_rows=None),
             bins_per_unit=positive_integer(self.bins_per_unit, name="bins_per_unit"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
     @property
     def event(self) -> ApproxDP:

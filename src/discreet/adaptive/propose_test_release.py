@@ -24,7 +24,7 @@ from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import check_noise_scale, read_relation, read_share, settle
+from discreet.mechanisms.parameters import check_noise_scale, read_share, settle
 from discreet.mechanisms.release import Interval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
@@ -32,7 +32,7 @@ from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, 
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, check_member, read_relation
 
 __all__ = [
     "CentralMean",
@@ -140,7 +140,7 @@ def propose_median(
     bound: Number,
     epsilon: Number,
     delta: Number,
-    relation: Relation,
+    relation: Relation | str,
     public_rows: int | None = None,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
@@ -149,7 +149,8 @@ def propose_median(
     Under replace-one, with a public size, it is the mean of the two middle values of an even number of them; under
     add-remove the lower of the two.
     """
-    public_rows = check_size(read_relation(relation), public_rows)
+    relation = read_relation(relation)
+    public_rows = check_size(relation, public_rows)
     if public_rows is not None:
         return _central(
             grid, public_rows, (public_rows + 1) // 2, public_rows // 2 + 1, bound, epsilon, delta, test_share
@@ -549,7 +550,7 @@ class ProposeTestRelease:
 
     def __post_init__(self) -> None:
         settle(self, epsilon=self.test.epsilon, delta=self.test.delta)
-        read_relation(self.mechanism.relation)
+        check_member(self.mechanism.relation)
 
     @property
     def relation(self) -> Relation:

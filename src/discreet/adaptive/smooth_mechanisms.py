@@ -17,14 +17,14 @@ from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.rounding import round_ideal
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes, negligible
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, check_member, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -114,7 +114,7 @@ class SmoothSensitivityMechanism:
 
 def check_fit(query: SmoothlyBounded, recipe: Recipe, *, dimension: int) -> None:
     """Refuse a query and a recipe that do not belong together."""
-    read_relation(query.relation)
+    check_member(query.relation)
     if not isinstance(recipe, Recipe):
         raise InvalidParameter("recipe must be made by one of the functions for it, such as `polynomial`")
     if recipe.dimension != dimension:
@@ -169,7 +169,7 @@ class SmoothlyBoundedVectorQuery:
     value_error: Fraction = Fraction(0)  # of the values, in grid steps and in the norm
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, dimension=positive_integer(self.dimension, name="dimension"))
         if self.norm not in (1, 2):
             raise InvalidParameter("norm must be 1 or 2")

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from discreet.balls import ball
 from discreet.exact import nonnegative
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import read_relation, settle
-from discreet.privacy.relation import Relation
+from discreet.mechanisms.parameters import settle
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -208,7 +208,7 @@ class SmoothlyBoundedQuery:
     value_error: Fraction = Fraction(0)  # of the value, in grid steps
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             relative_error=nonnegative(self.relative_error, name="relative_error"),
@@ -241,7 +241,7 @@ class DistanceQuery:
     value_error: Fraction = Fraction(0)  # of the value, in grid steps
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, value_error=nonnegative(self.value_error, name="value_error"))
 
     @property

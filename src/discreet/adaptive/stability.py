@@ -17,7 +17,7 @@ from discreet.exact import Number, exact, positive, positive_integer
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.exponential import Scores, check_selection, read_whole_scores
 from discreet.mechanisms.histogram import bin_counts, read_bins
-from discreet.mechanisms.parameters import check_noise_scale, read_confidence, read_relation, settle, small_delta
+from discreet.mechanisms.parameters import check_noise_scale, read_confidence, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw, Law
 from discreet.privacy import outcomes
@@ -25,7 +25,7 @@ from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -123,7 +123,7 @@ class StableQuery:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
 
 @final
@@ -175,8 +175,9 @@ class ReleaseIfStable:
         return self.query.evaluate(data), self.query.distance_to_instability(data)
 
 
-def stable_release(test: DistanceTest, answer: Any, distance: int, relation: Relation) -> Release[Any]:
+def stable_release(test: DistanceTest, answer: Any, distance: int, relation: Relation | str) -> Release[Any]:
     """Release the answer if its distance passes."""
+    relation = read_relation(relation)
     passed = test.passes(distance) and not isinstance(answer, NoAnswer)
     return Release(
         value=answer if passed else NO_ANSWER,
@@ -255,7 +256,7 @@ class StableMode:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, epsilon=self.test.epsilon, delta=self.test.delta)
         if self.domain is not None:
             settle(self, domain=read_bins(self.domain))
@@ -302,8 +303,9 @@ def counted(data: Data, domain: tuple[Hashable, ...] | None) -> tuple[Sequence[A
     return [NO_ANSWER, *map(shown, totals), NO_ANSWER], [0, *totals.values(), 0]
 
 
-def mode_distance(counts: Sequence[int], relation: Relation) -> int:
+def mode_distance(counts: Sequence[int], relation: Relation | str) -> int:
     """Return how many units must change before another of the counted values is the first most frequent one."""
+    relation = read_relation(relation)
     return steps_to_change(lead(list(counts))[1], _unit(relation))
 
 

@@ -27,7 +27,7 @@ from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
 from discreet.mechanisms.column import Column, column_of
-from discreet.mechanisms.parameters import read_flag, read_relation, settle
+from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
 from discreet.privacy.event_tree import leaves
@@ -35,7 +35,7 @@ from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, Grouped, PureDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "Progress",
@@ -183,7 +183,7 @@ class SubsampleAndAggregate:
     trusted: bool = False
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         read_flag(self.trusted, name="trusted")
         settle(self, memberships=positive_integer(self.memberships, name="memberships"))
         if self.memberships > self.aggregator.blocks:
@@ -331,7 +331,7 @@ def release_if_subsampling_stable(
     *,
     epsilon: Number,
     delta: Number,
-    relation: Relation,
+    relation: Relation | str,
     domain: tuple[Hashable, ...] | None = None,
     agreement: Number = _TWO_THIRDS,
     confidence: Number = Fraction(95, 100),
@@ -346,6 +346,7 @@ def release_if_subsampling_stable(
                 stable. [NRS07, ST13]
     Utility     if `agreement` of the blocks say the same, it is named with probability `confidence` at least.
     """
+    relation = read_relation(relation)
     blocks = blocks_needed(
         epsilon=epsilon, delta=delta, agreement=agreement, confidence=confidence, memberships=memberships
     )

@@ -16,14 +16,14 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.column import Data
-from discreet.mechanisms.parameters import read_relation, read_share, settle, small_delta
+from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import EachCell, Interval, Release
 from discreet.noise.laws import Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -63,16 +63,17 @@ class TruncatedHistogram:
             bins_per_unit=positive_integer(self.bins_per_unit, name="bins_per_unit"),
             contribution=positive_integer(self.contribution, name="contribution"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         if self.contribution > _LARGEST:
             raise InvalidParameter("contribution must be at most 2^52")
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @classmethod
     def laplace(
-        cls, epsilon: Number, delta: Number, *, relation: Relation, bins_per_unit: int = 1, contribution: int = 1
+        cls, epsilon: Number, delta: Number, *, relation: Relation | str, bins_per_unit: int = 1, contribution: int = 1
     ) -> TruncatedHistogram:
         """Spend (epsilon, delta) with discrete Laplace noise: best if a unit is in few bins."""
+        relation = read_relation(relation)
         return cls(
             noise=LaplaceNoise(epsilon=positive(epsilon, name="epsilon")),
             delta=exact(delta, name="delta"),
@@ -87,12 +88,13 @@ class TruncatedHistogram:
         epsilon: Number,
         delta: Number,
         *,
-        relation: Relation,
+        relation: Relation | str,
         bins_per_unit: int = 1,
         contribution: int = 1,
         noise_share: Number = Fraction(1, 2),
     ) -> TruncatedHistogram:
         """Spend (epsilon, delta) with Gaussian noise, which takes `noise_share` of delta: best for many bins."""
+        relation = read_relation(relation)
         whole, share = small_delta(delta, public_rows=None), read_share(noise_share, name="noise_share")
         return cls(
             noise=GaussianNoise.for_epsilon(epsilon, whole * share),

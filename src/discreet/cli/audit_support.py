@@ -22,7 +22,6 @@ __all__ = ["AuditAnswer", "AuditedRow", "SelfAuditAnswer", "audited_mechanism", 
 
 
 _SIZES: dict[str, Literal["small", "full"]] = {"small": "small", "full": "full"}
-_RELATIONS = ("add-remove", "replace-one")
 
 
 def audited_mechanism(
@@ -30,15 +29,14 @@ def audited_mechanism(
 ) -> AuditAnswer:
     """Audit a function of the user's on the pairs that another one returns."""
     from discreet.lab.audit import audit
-    from discreet.privacy import ApproxDP, PureDP, Relation
+    from discreet.privacy import ApproxDP, PureDP
+    from discreet.privacy.relation import read_relation
 
-    if relation not in _RELATIONS:
-        raise InvalidParameter(f"--relation must be one of {', '.join(_RELATIONS)}")
-    between = Relation.ADD_REMOVE if relation == "add-remove" else Relation.REPLACE_ONE
+    between = read_relation(relation)
     claim = PureDP(epsilon) if delta == "0" else ApproxDP(epsilon, delta)
     mechanism, listed = _taking(function_named(name), 1, "a data set"), _taking(function_named(pairs), 0, "nothing")
     found = audit(mechanism, _pairs(listed()), claim=claim, relation=between, runs=runs, level=level)
-    return AuditAnswer.of(name, relation, found)
+    return AuditAnswer.of(name, between.value, found)
 
 
 def _taking(function: Callable[..., Any], count: int, words: str) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.budget import Budget, canonical, digest
 from discreet.ledger.lease import may_run
 from discreet.privacy.events import Event, from_json
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "BEGINNING",
@@ -60,8 +60,7 @@ class Account:
             value = getattr(self, name)
             if not isinstance(value, str) or not 0 < len(value) <= _LONGEST:
                 raise InvalidParameter(f"{name} must be a text of 1 to {_LONGEST} characters")
-        if not isinstance(self.relation, Relation):
-            raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
+        object.__setattr__(self, "relation", read_relation(self.relation))
         if not isinstance(self.budget, Budget):
             raise InvalidParameter(
                 "budget must be a Budget: say Budget(epsilon=…), with delta or not, or Budget(rho=…)"
@@ -100,8 +99,6 @@ def facts_of(
     version: str | None,
 ) -> dict[str, Any]:
     """Collect what is written about a charge; what was not said is left out."""
-    if not isinstance(relation, Relation):
-        raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
     # Names in entries are hashed into the chain and looked up by later releases: they never change.
     said = {
         "purpose": purpose,

@@ -75,7 +75,7 @@ from discreet.ledger.verify_chain import verify
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon
 from discreet.privacy.convert import read_delta
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Ledger"]
 
@@ -146,7 +146,7 @@ class Ledger:
         self,
         event: Event,
         *,
-        relation: Relation,
+        relation: Relation | str,
         purpose: str,
         principal: str = "",
         project: str = "",
@@ -164,6 +164,7 @@ class Ledger:
         returns that charge and costs nothing: its answer, if there is one, is in `stored`.
         With `parts` it pays for a series of that many answers together, which come one by one with `store_part`.
         """
+        relation = read_relation(relation)
         facts = facts_of(
             event,
             relation,
@@ -226,7 +227,7 @@ class Ledger:
         self,
         event: Event,
         *,
-        relation: Relation,
+        relation: Relation | str,
         purpose: str,
         seconds: Number,
         principal: str = "",
@@ -244,6 +245,7 @@ class Ledger:
         read. With three reads of this principal on this data set that ended so, nothing is read for them until
         `reopen`.
         """
+        relation = read_relation(relation)
         facts = facts_of(
             event,
             relation,

@@ -14,12 +14,12 @@ from discreet.balls import ball, normal_cdf, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive
 from discreet.mechanisms.gaussian import read_vector
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, Interval, Release
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["CorrelatedGaussian", "Matrix", "factor", "read_covariance", "solve", "times"]
 
@@ -97,7 +97,7 @@ class CorrelatedGaussian:
             squared_sensitivity=positive(self.squared_sensitivity, name="squared_sensitivity"),
             fineness=integer(self.fineness, name="fineness"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         if not 0 <= self.fineness <= 36:
             raise InvalidParameter("fineness must lie between 0 and 36 bits")
         factor(self.covariance)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.parameters import read_relation
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Count", "count_query", "row_query"]
 
@@ -37,7 +37,7 @@ class Count:
     noise: Noise
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property

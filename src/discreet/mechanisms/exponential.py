@@ -15,11 +15,11 @@ from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
 from discreet.mechanisms.grid import exact_number
-from discreet.mechanisms.parameters import read_confidence, read_flag, read_relation, settle
+from discreet.mechanisms.parameters import read_confidence, read_flag, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.privacy import events
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "Exponential",
@@ -80,7 +80,7 @@ def check_selection(mechanism: Any) -> None:
         epsilon=positive(mechanism.epsilon, name="epsilon"),
         candidates=positive_integer(mechanism.candidates, name="candidates"),
     )
-    read_relation(mechanism.relation)
+    settle(mechanism, relation=read_relation(mechanism.relation))
     if read_flag(mechanism.monotone, name="monotone") and mechanism.relation is Relation.REPLACE_ONE:
         raise InvalidParameter(
             "no score is monotone under REPLACE_ONE, where one person's going and another's coming move scores both "

@@ -12,12 +12,12 @@ import numpy as np
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, settle
 from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteGaussianLaw, RoundedGaussianLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["DiscreteGaussian", "Gaussian", "VectorGaussian", "read_vector"]
 
@@ -102,7 +102,7 @@ def _check(mechanism: Gaussian | VectorGaussian) -> None:
         squared_sensitivity=positive(mechanism.squared_sensitivity, name="squared_sensitivity"),
         variance=check_noise_variance(positive(mechanism.variance, name="variance")),
     )
-    read_relation(mechanism.relation)
+    settle(mechanism, relation=read_relation(mechanism.relation))
 
 
 def _accuracy(variance: Fraction) -> NoiseAccuracy:
@@ -144,11 +144,12 @@ class DiscreteGaussian:
             variance=check_noise_variance(positive(self.variance, name="variance")),
             sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
     @classmethod
-    def for_rho(cls, rho: Number, *, sensitivity: int, relation: Relation) -> DiscreteGaussian:
+    def for_rho(cls, rho: Number, *, sensitivity: int, relation: Relation | str) -> DiscreteGaussian:
         """Choose the variance that spends rho exactly."""
+        relation = read_relation(relation)
         size = positive_integer(sensitivity, name="sensitivity")
         variance = Fraction(size**2) / (2 * positive(rho, name="rho"))
         return cls(sensitivity=size, variance=variance, relation=relation)

@@ -15,11 +15,11 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Histogram", "bin_counts", "canonical", "read_bins"]
 
@@ -45,7 +45,7 @@ class Histogram:
 
     def __post_init__(self) -> None:
         settle(self, bins=read_bins(self.bins))
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property

@@ -10,12 +10,12 @@ from typing import final
 from discreet import noise
 from discreet.exact import Number, integer, positive, positive_integer
 from discreet.mechanisms.gaussian import read_vector
-from discreet.mechanisms.parameters import check_noise_scale, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_scale, settle
 from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Laplace", "VectorLaplace"]
 
@@ -40,11 +40,12 @@ class Laplace:
             scale=check_noise_scale(positive(self.scale, name="scale")),
             sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
     @classmethod
-    def for_epsilon(cls, epsilon: Number, *, sensitivity: int, relation: Relation) -> Laplace:
+    def for_epsilon(cls, epsilon: Number, *, sensitivity: int, relation: Relation | str) -> Laplace:
         """Choose the scale that spends epsilon exactly."""
+        relation = read_relation(relation)
         size = positive_integer(sensitivity, name="sensitivity")
         return cls(sensitivity=size, scale=size / positive(epsilon, name="epsilon"), relation=relation)
 
@@ -87,7 +88,7 @@ class VectorLaplace:
             sensitivity=positive_integer(self.sensitivity, name="sensitivity"),
         )
         settle(self, dimension=positive_integer(self.dimension, name="dimension"))
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
     @property
     def event(self) -> events.DiscreteLaplace:

@@ -13,12 +13,12 @@ from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.count import row_query
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import Measurement, joint_distribution, joint_event
-from discreet.mechanisms.parameters import read_relation, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.release import Interval, NoiseAccuracy, Release
 from discreet.mechanisms.sum import sum_query
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Mean", "MeanAccuracy", "VarianceAccuracy", "quotient"]
 
@@ -45,7 +45,7 @@ class Mean:
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             count_share=read_share(self.count_share, name="count_share"),

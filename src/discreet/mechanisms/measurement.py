@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import Any, final
 
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
-from discreet.mechanisms.parameters import read_relation
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import NoiseAccuracy
 from discreet.privacy import outcomes
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["BoundedQuery", "Measurement", "joint_distribution", "joint_event"]
 
@@ -31,7 +31,7 @@ class BoundedQuery:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
 
 @final

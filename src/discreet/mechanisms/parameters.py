@@ -15,7 +15,6 @@ __all__ = [
     "declared_rows",
     "read_confidence",
     "read_flag",
-    "read_relation",
     "read_share",
     "rows_if_public",
     "settle",
@@ -31,13 +30,6 @@ def settle(target: object, **values: object) -> None:
     """Set the fields of a frozen value while it is being made."""
     for name, value in values.items():
         object.__setattr__(target, name, value)
-
-
-def read_relation(relation: Relation) -> Relation:
-    """Refuse everything that is not one of the two relations."""
-    if not isinstance(relation, Relation):
-        raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")
-    return relation
 
 
 def read_flag(value: bool, *, name: str) -> bool:

@@ -42,7 +42,8 @@ class Proportion:
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
 
     def __post_init__(self) -> None:
-        settle(self, count_share=self._mean.count_share, public_rows=self._mean.public_rows)
+        mean = self._mean
+        settle(self, relation=mean.relation, count_share=mean.count_share, public_rows=mean.public_rows)
 
     @property
     def _mean(self) -> Mean:

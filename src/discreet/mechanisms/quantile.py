@@ -20,11 +20,11 @@ from discreet.mechanisms.exponential import exponential_outcomes, worst_case_sho
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Quantile", "QuantileAmong"]
 
@@ -56,7 +56,7 @@ class Quantile:
             quantile=probability(self.quantile, name="quantile"),
             epsilon=positive(self.epsilon, name="epsilon"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
 
     @property
     def sensitivity(self) -> int:
@@ -215,7 +215,7 @@ class QuantileAmong:
         if not self.grid.first <= candidates[0] <= candidates[-1] <= self.grid.last:
             raise InvalidParameter("candidates must lie on the grid")
         whole = self._whole
-        settle(self, candidates=candidates, quantile=whole.quantile, epsilon=whole.epsilon)
+        settle(self, candidates=candidates, quantile=whole.quantile, epsilon=whole.epsilon, relation=whole.relation)
 
     @property
     def _whole(self) -> Quantile:

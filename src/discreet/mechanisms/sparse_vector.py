@@ -13,13 +13,13 @@ from discreet import noise
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer, positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_scale, read_flag, read_relation, read_share, settle
+from discreet.mechanisms.parameters import check_noise_scale, read_flag, read_share, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -57,7 +57,7 @@ class AboveThreshold:
             positives=positive_integer(self.positives, name="positives"),
             threshold=integer(self.threshold, name="threshold"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         if read_flag(self.monotone, name="monotone") and self.relation is Relation.REPLACE_ONE:
             raise InvalidParameter("no answer is monotone under REPLACE_ONE: leave monotone out")
         check_noise_scale(self.threshold_scale)

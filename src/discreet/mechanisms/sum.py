@@ -10,11 +10,11 @@ from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.parameters import read_relation
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Sum", "sum_query"]
 
@@ -36,7 +36,7 @@ class Sum:
     noise: Noise
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property

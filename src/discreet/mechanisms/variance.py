@@ -12,12 +12,12 @@ from discreet.mechanisms.count import row_query
 from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
 from discreet.mechanisms.mean import VarianceAccuracy, check_length, check_size, quotient
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import sum_query
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Variance", "spread_query"]
 
@@ -45,7 +45,7 @@ class Variance:
     public_rows: int | None = None  # the public number of rows, under replace-one
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, public_rows=check_size(self.relation, self.public_rows, least=2))
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 

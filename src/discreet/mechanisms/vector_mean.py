@@ -17,11 +17,11 @@ from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import MeanAccuracy, check_size, quotient
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
-from discreet.mechanisms.parameters import read_relation, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Rows", "VectorMean", "clip_to_ball"]
 
@@ -60,7 +60,7 @@ class VectorMean:
             count_share=read_share(self.count_share, name="count_share"),
             dimension=positive_integer(self.dimension, name="dimension"),
         )
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, public_rows=check_size(self.relation, self.public_rows))
         if (self.bound / self.step).denominator != 1:
             raise InvalidParameter("bound must be a multiple of step")

@@ -14,7 +14,7 @@ from discreet.exact import Number, down, positive
 from discreet.privacy.convert import read_delta
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import epsilon as epsilon_of
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 
 __all__ = ["calibrate"]
 
@@ -32,7 +32,7 @@ def calibrate(
     *,
     epsilon: Number,
     delta: Number,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     increasing: bool = False,
     whole: Literal[False] = False,
 ) -> Fraction: ...
@@ -44,7 +44,7 @@ def calibrate(
     *,
     epsilon: Number,
     delta: Number,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     increasing: bool = False,
     whole: Literal[True],
 ) -> int: ...
@@ -55,7 +55,7 @@ def calibrate(
     *,
     epsilon: Number,
     delta: Number,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     increasing: bool = False,
     whole: bool = False,
 ) -> Fraction | int:
@@ -66,6 +66,7 @@ def calibrate(
     a number of steps, and exactly the last one that holds; else it is within 1e-4 of the best, on the private
     side. A parameter that `make_event` refuses with `InvalidParameter` is out of bounds.
     """
+    relation = read_relation_if_any(relation)
     if not callable(make_event):
         raise InvalidParameter("make_event must be a function from a parameter to an event")
     if not isinstance(increasing, bool) or not isinstance(whole, bool):

@@ -18,7 +18,7 @@ from discreet.privacy.convert import read_delta
 from discreet.privacy.curves import ClosedFormCurve, Edge
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import ApproxDP, PureDP
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -143,12 +143,13 @@ def _homogeneous(epsilon: Number, delta: Number, times: int) -> Homogeneous:
     return Homogeneous(part.epsilon, part.delta, count)
 
 
-def parallel(parts: Iterable[Guarantee], relation: Relation) -> ApproxDP:
+def parallel(parts: Iterable[Guarantee], relation: Relation | str) -> ApproxDP:
     """Combine guarantees on the cells of a partition that depends on each unit's own value only.
 
     Under ADD_REMOVE a unit touches one cell: the maximum. Under REPLACE_ONE it may leave one cell and enter
     another: the two largest add up.
     """
+    relation = read_relation(relation)
     listed = _read(parts)
     if not isinstance(relation, Relation):
         raise InvalidParameter("relation must be Relation.ADD_REMOVE or Relation.REPLACE_ONE")

@@ -29,7 +29,7 @@ from discreet.privacy.curves import (
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.event_tree import Choice, Spent, example, spent
 from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, PureDP, Repeated
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 from discreet.privacy.renyi_bounds import LARGEST_ORDER, log_moment_of, renyi_curve
 
 __all__ = ["curve", "delta", "epsilon", "epsilon_bounds", "renyi"]
@@ -38,37 +38,41 @@ _MOST_CASES = 64
 _LARGEST = 10**9  # A sum of epsilons above this protects nobody, and is not worth a fine grid.
 
 
-def epsilon(event: Event, delta: Number, *, relation: Relation | None = None) -> float:
+def epsilon(event: Event, delta: Number, *, relation: Relation | str | None = None) -> float:
     """Return an epsilon such that the event is (epsilon, delta)-private: the best bound known, rounded up.
 
     Infinity if there is none, for instance for Gaussian noise at delta 0. `relation` must be said where the
     meaning of the event depends on it.
     """
+    relation = read_relation_if_any(relation)
     return curve(event, relation).upper(read_delta(delta))
 
 
-def epsilon_bounds(event: Event, delta: Number, *, relation: Relation | None = None) -> tuple[float, float]:
+def epsilon_bounds(event: Event, delta: Number, *, relation: Relation | str | None = None) -> tuple[float, float]:
     """Return (lower, upper): the worst mechanism with this event has its epsilon between them.
 
     The lower one is 0 where nothing better is known: for zCDP, of which only divergences are given, for
     discrete Gaussian noise in many dimensions, for cells of a partition combined with other events, and for
     samples of fixed size on which several events run that are not all Gaussian.
     """
+    relation = read_relation_if_any(relation)
     target, known = read_delta(delta), curve(event, relation)
     upper = known.upper(target)
     return min(known.lower(target), upper), upper
 
 
-def delta(event: Event, epsilon: Number, *, relation: Relation | None = None) -> float:
+def delta(event: Event, epsilon: Number, *, relation: Relation | str | None = None) -> float:
     """Return a delta such that the event is (epsilon, delta)-private: the best bound known, rounded up."""
+    relation = read_relation_if_any(relation)
     return curve(event, relation).delta(nonnegative(epsilon, name="epsilon"))
 
 
-def renyi(event: Event, order: Number, *, relation: Relation | None = None) -> float:
+def renyi(event: Event, order: Number, *, relation: Relation | str | None = None) -> float:
     """Return a bound on the Renyi divergence of an order above 1, in nats, rounded up.
 
     Infinity for an event with delta > 0, whose divergences have no bound.
     """
+    relation = read_relation_if_any(relation)
     a = read_order(order)
     try:
         total = spent(event, relation)

@@ -22,7 +22,7 @@ from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, PureDP
 from discreet.privacy.guarantee import delta as delta_of
 from discreet.privacy.guarantee import epsilon as epsilon_of
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 from discreet.privacy.tradeoffs import best_tpr, tradeoff
 
 if TYPE_CHECKING:
@@ -173,8 +173,11 @@ def _curve(event: Event, relation: Relation | None) -> tuple[list[float], list[f
     return [float(x) for x in rates], [tradeoff(event, x, relation=relation) for x in rates]
 
 
-def explain(event: Event, *, delta: Number = 0, relation: Relation | None = None, said: str | None = None) -> Meaning:
+def explain(
+    event: Event, *, delta: Number = 0, relation: Relation | str | None = None, said: str | None = None
+) -> Meaning:
     """Tell what an event means for one person: success of guesses, people found, beliefs, and what others spend."""
+    relation = read_relation_if_any(relation)
     level = read_delta(delta)
     reached = epsilon_of(event, level, relation=relation)
     known = reached if math.isfinite(reached) else None
@@ -208,12 +211,13 @@ def explain_epsilon(
     return explain(event, delta=level, said=_said(float(amount), level))
 
 
-def best_guess(event: Event, *, relation: Relation | None = None) -> float:
+def best_guess(event: Event, *, relation: Relation | str | None = None) -> float:
     """Return the largest share of right guesses where both answers are equally likely before; rounded up.
 
     Theorem     The best test is right in (1 + total variation) / 2 of cases, and total variation is the delta at
                 epsilon 0. [WZ10]
     """
+    relation = read_relation_if_any(relation)
     return up((1 + Fraction(delta_of(event, 0, relation=relation))) / 2)
 
 

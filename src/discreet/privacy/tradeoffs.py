@@ -28,7 +28,7 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
 )
 from discreet.privacy.guarantee import curve
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 
 if TYPE_CHECKING:
     from flint import arb
@@ -39,12 +39,13 @@ _GOLDEN = 0.6180339887498949
 _PASSES, _CELLS = 3, 20
 
 
-def tradeoff(event: Event, fpr: Number, *, relation: Relation | None = None) -> float:
+def tradeoff(event: Event, fpr: Number, *, relation: Relation | str | None = None) -> float:
     """Return a lower bound on the false negative rate of any test whose false positive rate is `fpr`.
 
     Theorem     A test that tells two neighbours apart has fnr >= max(1 - delta - e^epsilon fpr,
                 e^-epsilon (1 - delta - fpr), 0) for every (epsilon, delta) that holds. [WZ10, KOV15]
     """
+    relation = read_relation_if_any(relation)
     rate = probability(fpr, name="fpr")
     known = curve(event, relation)
     normal = _only_gaussian(event, relation)
@@ -53,8 +54,9 @@ def tradeoff(event: Event, fpr: Number, *, relation: Relation | None = None) -> 
     return 0.0 if rate == 1 else _best_point(known, rate)
 
 
-def best_tpr(event: Event, fpr: Number, *, relation: Relation | None = None) -> float:
+def best_tpr(event: Event, fpr: Number, *, relation: Relation | str | None = None) -> float:
     """Return an upper bound on the true positive rate of any attacker whose false positive rate is `fpr`."""
+    relation = read_relation_if_any(relation)
     return up(1 - Fraction(tradeoff(event, fpr, relation=relation)))
 
 
@@ -139,12 +141,13 @@ def _golden(at: Callable[[float], float], low: float, high: float, steps: int) -
     return best
 
 
-def gdp_mu(event: Event, *, relation: Relation | None = None) -> float:
+def gdp_mu(event: Event, *, relation: Relation | str | None = None) -> float:
     """Return a mu such that the event is mu-Gaussian private, rounded up; infinity if none is proven.
 
     For one event it is the smallest such mu; for a composition the squares add up, also when each part is chosen after
     the answers before, see `discreet.privacy.gaussian`. [DRS22]
     """
+    relation = read_relation_if_any(relation)
     try:
         total = spent(event, relation)
     except UnsupportedEvent:

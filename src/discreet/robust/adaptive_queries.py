@@ -10,11 +10,11 @@ from typing import Any, Generic, Protocol, TypeVar, final
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
-from discreet.mechanisms.parameters import read_relation
+from discreet.mechanisms.parameters import settle
 from discreet.privacy import outcomes
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["AdaptiveQueries", "AdaptiveQuery"]
 
@@ -57,7 +57,7 @@ class AdaptiveQueries(Generic[S]):
     noise: Noise
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         if not self.questions or sum((question.share for question in self.questions), Fraction(0)) != 1:
             raise InvalidParameter("the shares of all questions must add up to one")
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.

@@ -13,10 +13,10 @@ from discreet import noise as exact_noise
 from discreet.adaptive.eigenvalue_bound import least_eigenvalue
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, read_share, settle
+from discreet.mechanisms.parameters import check_noise_variance, read_share, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.functionals import quantile
 from discreet.robust.least_squares import check_rows, coefficients_release
 from discreet.robust.noisy_moments import Moments, NoisyMoments, exact_moments
@@ -48,7 +48,7 @@ class AdaSSP:
     eigenvalue_share: Fraction = _THIRD  # of the budget
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             public_rows=check_size(self.relation, self.public_rows),

@@ -28,12 +28,12 @@ from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.loss_functions import Huber
 
 __all__ = ["HuberQuery", "ScoreSum", "huber_query", "propose_huber"]
@@ -86,7 +86,7 @@ class HuberQuery:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, reach=positive_integer(self.reach, name="reach"))
         if max(self.grid.width, abs(self.grid.first), abs(self.grid.last), self.reach) > _WIDEST:
             raise InvalidParameter("the grid must lie within 2^30 steps of zero: choose a larger step")
@@ -130,8 +130,9 @@ class HuberQuery:
         return score.first_at_most(levels, self.grid.first, self.grid.last)
 
 
-def huber_query(*, grid: Grid, scale: Number, relation: Relation, psi: Huber | None = None) -> HuberQuery:
+def huber_query(*, grid: Grid, scale: Number, relation: Relation | str, psi: Huber | None = None) -> HuberQuery:
     """Make a query of Huber's location with a public scale, rounded to whole steps of the grid."""
+    relation = read_relation(relation)
     constant = Fraction((psi or Huber()).c) * positive(scale, name="scale") / grid.step
     return HuberQuery(grid=grid, reach=max(1, round(constant)), relation=relation)
 
@@ -143,11 +144,12 @@ def propose_huber(
     bound: Number,
     epsilon: Number,
     delta: Number,
-    relation: Relation,
+    relation: Relation | str,
     psi: Huber | None = None,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
     """Release Huber's location if no unit near the data can move it by more than `bound`, in units of the data."""
+    relation = read_relation(relation)
     steps = math.floor(positive(bound, name="bound") / grid.step)
     if not 1 <= steps < grid.width:
         raise InvalidParameter("bound must be at least one grid step, and below the width of the grid")

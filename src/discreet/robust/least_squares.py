@@ -16,11 +16,11 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, settle
 from discreet.mechanisms.release import Accuracy, EachCell, Interval, NoInterval, Release
 from discreet.privacy import events
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust import functionals
 from discreet.robust.noisy_moments import Moments, NoisyMoments, best_weight
 from discreet.robust.regression_design import Design, Integers, Records, Triangle
@@ -172,6 +172,7 @@ class ResidualSquares:
     mu_squared: Fraction
 
     def __post_init__(self) -> None:
+        settle(self, relation=read_relation(self.relation))
         check_noise_variance(self.variance)
 
     @property
@@ -326,7 +327,7 @@ class NoisyStatistics:
     penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             public_rows=check_size(self.relation, self.public_rows),

@@ -16,13 +16,13 @@ from discreet.exact import Number, exact_or_none, integer, positive, positive_in
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
-from discreet.mechanisms.parameters import declared_rows, read_flag, read_relation, rows_if_public, settle
+from discreet.mechanisms.parameters import declared_rows, read_flag, rows_if_public, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.robust.adaptive_queries import AdaptiveQueries, AdaptiveQuery
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
 from discreet.robust.loss_functions import Floats, Huber, Psi, Quantile
@@ -419,7 +419,7 @@ def location(values: Any, *, psi: Psi = ..., scale: Number | None = ...) -> NotP
 def location(
     values: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     bounds: tuple[Number, Number] | None = ...,
     psi: Psi = ...,
     scale: Number | None = ...,
@@ -437,7 +437,7 @@ def location(
 def location(
     values: Any,
     *,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     bounds: tuple[Number, Number] | None = None,
     psi: Psi = _HUBER,
     scale: Number | None = None,
@@ -458,6 +458,7 @@ def location(
     the rows were sampled from. Without any, it is the exact estimate of the data, marked as not private. Residuals are
     measured in units of `scale`, or of the median absolute deviation.
     """
+    relation = read_relation_if_any(relation)
     if relation is None:
         special = None if schedule is _NEWTON else schedule
         _refuse(bounds, step, missing, epsilon, delta, rho, mu, public_rows, session, special)
@@ -467,7 +468,7 @@ def location(
         delta=delta,
         rho=rho,
         mu=mu,
-        public_rows=declared_rows(public_rows, rows_if_public(values, read_relation(relation))),
+        public_rows=declared_rows(public_rows, rows_if_public(values, relation)),
         allow_large_delta=allow_large_delta,
     )
     mechanism = PrivateLocation(
@@ -532,7 +533,7 @@ class PrivateLocation:
     resolution: int = 1 << 20  # steps up to the largest psi
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             scale=exact_or_none(self.scale, name="scale"),

@@ -19,13 +19,13 @@ from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.grid import Grid, exact_number
 from discreet.mechanisms.mean import Mean, check_size
 from discreet.mechanisms.measurement import Measurement
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, rows_if_public, settle
+from discreet.mechanisms.parameters import check_noise_variance, rows_if_public, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import Rows, VectorMean
 from discreet.privacy import events
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.named_bounds import noise_for
 from discreet.robust.tail_bounds import Tails
 
@@ -40,7 +40,7 @@ def coinpress_mean(
     centre: Sequence[Number],
     radius: Number,
     deviation: Number,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -51,6 +51,7 @@ def coinpress_mean(
 
     The mean is within `radius` of `centre`, both public; the radius may be a million deviations.
     """
+    relation = read_relation(relation)
     size = rows_if_public(rows, relation)
     mechanism = CoinPressMean(
         centre=tuple(exact(value, name="centre") for value in centre),
@@ -68,7 +69,7 @@ def location_and_scale(
     values: Any,
     *,
     bounds: tuple[Number, Number],
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -76,6 +77,7 @@ def location_and_scale(
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]]:
     """Release the mean and the standard deviation of a column within bounds that may be a million times too wide."""
+    relation = read_relation(relation)
     size = rows_if_public(values, relation)
     mechanism = LocationAndScale.between(
         bounds, relation=relation, noise=_gaussian(epsilon, delta, rho, mu, size), public_rows=size
@@ -133,7 +135,7 @@ class CoinPressMean:
     shares: tuple[Fraction, ...] = _SHARES  # of the budget, one a round
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             centre=_place(self.centre),
@@ -284,7 +286,7 @@ class LocationAndScale:
     rounds: int = 5  # each narrows the window to a sixteenth at best
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             public_rows=check_size(self.relation, self.public_rows, least=2),
@@ -296,9 +298,15 @@ class LocationAndScale:
 
     @classmethod
     def between(
-        cls, bounds: tuple[Number, Number], *, relation: Relation, noise: GaussianNoise, public_rows: int | None = None
+        cls,
+        bounds: tuple[Number, Number],
+        *,
+        relation: Relation | str,
+        noise: GaussianNoise,
+        public_rows: int | None = None,
     ) -> LocationAndScale:
         """Make a grid that is fine enough to find a spread of a millionth of the bounds."""
+        relation = read_relation(relation)
         low, high = bounds
         coarse = Grid.between(low, high)
         fine = Grid.between(low, high, step=coarse.step / 10**6)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, settle
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["FINEST", "Moments", "NoisyMoments", "best_weight", "exact_moments", "joint_loss"]
 
@@ -58,7 +58,7 @@ class Moments:
     radius: int = 0  # in steps; the finest that samplers take, unless given
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             dimension=positive_integer(self.dimension, name="dimension"),

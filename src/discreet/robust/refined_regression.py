@@ -12,10 +12,10 @@ import numpy as np
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
-from discreet.mechanisms.parameters import read_relation, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.release import Accuracy, Release
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.least_squares import (
     NO_INTERVAL,
     Floats,
@@ -68,7 +68,7 @@ class RefinedRegression:
     penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         shares = tuple(read_share(share, name="a share") for share in self.shares)
         if len(shares) < 2 or sum(shares) != 1:
             raise InvalidParameter("shares must be those of at least two rounds and add up to 1")

@@ -16,13 +16,13 @@ from discreet.exact import Number, exact_or_none, positive, positive_integer
 from discreet.mechanisms.additive_noise import Noise
 from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import declared_rows, read_flag, read_relation, rows_if_public, settle
+from discreet.mechanisms.parameters import declared_rows, read_flag, rows_if_public, settle
 from discreet.mechanisms.release import Accuracy, EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.robust.adaptive_queries import AdaptiveQueries
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
 from discreet.robust.locations import Place, needs_bounds
@@ -55,7 +55,7 @@ def regression(
     X: Any,
     y: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     x_bounds: Pair | Sequence[Pair] | Mapping[str, Pair] | None = ...,
     y_bounds: Pair | None = ...,
     psi: Psi = ...,
@@ -77,7 +77,7 @@ def regression(
     X: Any,
     y: Any,
     *,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     x_bounds: Pair | Sequence[Pair] | Mapping[str, Pair] | None = None,
     y_bounds: Pair | None = None,
     psi: Psi = _HUBER,
@@ -102,12 +102,13 @@ def regression(
     far they spread, half the width of their bounds by default; rows longer than `leverage` in these units count less.
     Without a budget it is the exact estimate of the data, marked as not private.
     """
+    relation = read_relation_if_any(relation)
     if relation is None:
         special = None if schedule is _NEWTON else schedule
         _refuse(x_bounds, y_bounds, x_units, names, epsilon, delta, rho, mu, public_rows, session, special)
         fit = regression_fit(X, y, psi=psi, scale=scale, leverage=leverage, intercept=intercept)
         return NotPrivate(fit.value.estimates)
-    people = declared_rows(public_rows, rows_if_public(y, read_relation(relation)))
+    people = declared_rows(public_rows, rows_if_public(y, relation))
     noise = noise_for(
         epsilon=epsilon, delta=delta, rho=rho, mu=mu, public_rows=people, allow_large_delta=allow_large_delta
     )
@@ -232,7 +233,7 @@ class PrivateRegression:
     resolution: int = 1 << 20
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             leverage=positive(self.leverage, name="leverage"),

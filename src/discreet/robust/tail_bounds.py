@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, settle
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Tails"]
 
@@ -39,7 +39,7 @@ class Tails:
     sure: float = 2.0  # deviations of its noise by which a count must exceed what is spared
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, mu_squared=positive(self.mu_squared, name="mu_squared"))
         if not self.levels or any(len(levels) < 2 or list(levels) != sorted(levels) for levels in self.levels):
             raise InvalidParameter("levels must be lists of at least two increasing numbers")

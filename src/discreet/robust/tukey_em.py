@@ -18,13 +18,13 @@ from discreet.adaptive.propose_test_release import ProposeTestRelease, split_eps
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive, positive_integer
-from discreet.mechanisms.parameters import read_relation, read_share, settle, small_delta
+from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.lazy_bits import compare, extend, revealed
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.least_squares import labels
 from discreet.robust.regression_design import Design, Records
 
@@ -61,7 +61,7 @@ class TukeyRegression:
     test_share: Fraction = Fraction(1, 2)
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),
@@ -192,7 +192,7 @@ class DeepPoint:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             low=integer(self.low, name="low"),

@@ -14,9 +14,9 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer, probability
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.noise.laws import Law
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.expected import Expected, Floats
 
 __all__ = ["TYPICAL", "WIDE", "ChooserInputs", "Predicted", "noise_errors", "of_weights", "with_bias"]
@@ -38,7 +38,7 @@ class ChooserInputs:
     expected: Expected | None = None
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),

@@ -13,8 +13,7 @@ from discreet import plots
 from discreet.adaptive.paid_release import NoAnswer
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer, probability
-from discreet.mechanisms.parameters import read_relation
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.budget_and_payment import Bounds, grid_from
 from discreet.statistics.chooser_inputs import ChooserInputs, Predicted
 from discreet.statistics.expected import Expected, Floats
@@ -107,7 +106,7 @@ class ModeComparison:
 def compare(
     statistic: str,
     *,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number,
     delta: Number | None = None,
     public_rows: int,
@@ -129,7 +128,7 @@ def compare(
         print(dp.compare("median", bounds=(0, 10**6), epsilon=1, public_rows=10_000, relation=dp.Relation.REPLACE_ONE,
                          expected=dp.Expected.lognormal(30_000, 2)))
     """
-    read_relation(relation)
+    relation = read_relation(relation)
     if statistic == "mode":
         known = mode_facts(candidates, relation, epsilon, delta, public_rows, expected)
         return ModeComparison(
@@ -200,13 +199,14 @@ def compare_fits(
     expected: Any,
     *,
     public_rows: int,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number,
     delta: Number | None,
     x_bounds: Sequence[Bounds] | None,
     y_bounds: Bounds | None,
 ) -> FitComparison:
     """Try each method a few times on public rows, repeated until there are `public_rows` of them."""
+    relation = read_relation(relation)
     X, y = _table(expected, positive_integer(public_rows, name="public_rows"))
     exact = _line(X) @ np.linalg.lstsq(_line(X), y, rcond=None)[0]
 

@@ -20,7 +20,7 @@ from discreet.plots.chart_files import Floats, Read
 from discreet.privacy import guarantee
 from discreet.privacy.curves import PrivacyCurve, deltas
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 
 if TYPE_CHECKING:
     import altair as alt
@@ -37,9 +37,10 @@ _NEAR_THE_END = (0.99, 0.999, 0.99999)
 
 
 def plot_profile(
-    events: Event | Mapping[str, Event], *, relation: Relation | None = None, title: str | None = None
+    events: Event | Mapping[str, Event], *, relation: Relation | str | None = None, title: str | None = None
 ) -> alt.LayerChart:
     """Draw delta against epsilon of one event, or of several by name; every point is a proven upper bound."""
+    relation = read_relation_if_any(relation)
     named = _named(events)
     known = {name: guarantee.curve(event, relation) for name, event in named.items()}
     curves = {name: _profile(curve) for name, curve in known.items()}
@@ -48,9 +49,10 @@ def plot_profile(
 
 
 def plot_tradeoff(
-    events: Event | Mapping[str, Event], *, relation: Relation | None = None, title: str | None = None
+    events: Event | Mapping[str, Event], *, relation: Relation | str | None = None, title: str | None = None
 ) -> alt.LayerChart:
     """Draw the least false negative rate of any attacker against the false positive rate: a proven lower bound."""
+    relation = read_relation_if_any(relation)
     curves: Read = {}
     for name, event in _named(events).items():
         curves[name] = _tradeoff(*_profile(guarantee.curve(event, relation)))

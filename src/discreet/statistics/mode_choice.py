@@ -13,8 +13,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative, positive, probability
 from discreet.mechanisms.histogram import read_bins
 from discreet.mechanisms.noisy_max import PermuteAndFlip
-from discreet.mechanisms.parameters import read_relation
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.expected import Expected
 from discreet.statistics.method_choice import AUTO, applicable, named
 

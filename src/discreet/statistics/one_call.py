@@ -23,7 +23,7 @@ from discreet.mechanisms.histogram import Histogram, bin_counts, canonical, read
 from discreet.mechanisms.local_protocol import estimate
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.noisy_max import PermuteAndFlip
-from discreet.mechanisms.parameters import declared_rows, read_relation, rows_if_public, small_delta
+from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.proportion import Proportion
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
@@ -32,7 +32,7 @@ from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, pay, quoted
 from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.columns import reader_for
@@ -63,7 +63,7 @@ __all__ = [
 def count(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -75,6 +75,7 @@ def count(
 
     So `count(ages)` counts rows and `count(ages > 65)` counts people over 65.
     """
+    relation = read_relation(relation)
     noise = noise_from(
         epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
     )
@@ -84,7 +85,7 @@ def count(
 def proportion(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number | None = None,
     delta: Number | None = None,
     rho: Number | None = None,
@@ -97,6 +98,7 @@ def proportion(
 
     Under add-remove the part `count_share` of the budget pays for the number of rows, which is private there.
     """
+    relation = read_relation(relation)
     size = rows_if_public(column, relation)
     noise = noise_from(
         epsilon=epsilon,
@@ -117,7 +119,7 @@ def proportion(
 def sum(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
@@ -133,6 +135,7 @@ def sum(
     The step is a power of ten, about a millionth of the width of the bounds, unless you say another one. What is
     missing counts as `missing`, or as the number nearest to zero within the bounds.
     """
+    relation = read_relation(relation)
     grid = grid_from(bounds, step=step, missing=missing, toward_zero=True)
     noise = noise_from(
         epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
@@ -147,7 +150,7 @@ def sum(
 def randomized_response(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     categories: Iterable[Hashable],
     epsilon: Number,
     session: Payer | None = None,
@@ -157,7 +160,8 @@ def randomized_response(
     What is in no category is taken for the first one. The randomised answers could be published as well; if they
     are collected from people directly, use `mechanisms.Respondent` and `mechanisms.estimate`.
     """
-    if read_relation(relation) is Relation.ADD_REMOVE:
+    relation = read_relation(relation)
+    if relation is Relation.ADD_REMOVE:
         raise Refused(
             "randomised answers tell how many people answered, which is private under ADD_REMOVE: use REPLACE_ONE, "
             "or `histogram`"
@@ -185,7 +189,7 @@ _LARGEST_EDGE = 10**300  # Every edge is a float, too.
 def histogram(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     bins: Iterable[Hashable] | None = None,
     edges: Sequence[Number] | None = None,
     epsilon: Number | None = None,
@@ -199,6 +203,7 @@ def histogram(
 
     A range holds its lower edge, and the last one its upper edge too. Rows in no bin are not counted.
     """
+    relation = read_relation(relation)
     if (bins is None) == (edges is None):
         raise InvalidParameter("say either bins=…, the public values, or edges=…, the public ends of ranges")
     noise = noise_from(
@@ -286,7 +291,7 @@ _STEPS = 1 << 20  # To the bound, unless the caller says otherwise.
 def vector_mean(
     rows: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     bound: Number,
     dimension: int,
     step: Number | None = None,
@@ -302,6 +307,7 @@ def vector_mean(
 
     `rows` is a two-dimensional array, something with `to_numpy` (a table of pandas or polars), or a list of rows.
     """
+    relation = read_relation(relation)
     radius = positive(bound, name="bound")
     size = rows_if_public(rows, relation)
     noise = noise_from(
@@ -336,7 +342,7 @@ C = TypeVar("C")
 def mode(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     candidates: Iterable[Hashable] | None = None,
     epsilon: Number,
     delta: Number | None = None,
@@ -354,6 +360,7 @@ def mode(
     - "auto": the one that is predicted to fail least often if the most frequent values have the `expected` shares;
       without these the first, or the second if there are no candidates.
     """
+    relation = read_relation(relation)
     size = rows_if_public(column, relation)
     people = declared_rows(public_rows, size)
     if delta is not None:
@@ -373,12 +380,13 @@ def top_k(
     column: Any,
     k: int,
     *,
-    relation: Relation,
+    relation: Relation | str,
     candidates: Iterable[Hashable],
     epsilon: Number,
     session: Payer | None = None,
 ) -> Release[tuple[Any, ...]]:
     """Name k of the public candidates that are about as frequent in the column as any others, best first."""
+    relation = read_relation(relation)
     names = read_bins(candidates)
     mechanism = TopK(
         epsilon=exact(epsilon, name="epsilon"),
@@ -397,7 +405,7 @@ def select(
     scores: Scores,
     *,
     sensitivity: Number,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number,
     monotone: bool = False,
     session: Payer | None = None,
@@ -406,6 +414,7 @@ def select(
 
     `sensitivity` is how far one unit can move any score. Scores are monotone if one unit moves them all the same way.
     """
+    relation = read_relation(relation)
     names = tuple(candidates)
     mechanism = PermuteAndFlip(
         epsilon=exact(epsilon, name="epsilon"),
@@ -434,7 +443,7 @@ def _named(chosen: Release[Any], value: Any) -> Release[Any]:
 def mean(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
@@ -462,6 +471,7 @@ def mean(
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
+    relation = read_relation(relation)
     grid, size = grid_from(bounds, step=step, missing=missing), rows_if_public(column, relation)
     share = exact(count_share, name="count_share")
     people = declared_rows(public_rows, size)
@@ -499,7 +509,7 @@ def _check_method(method: str, rho: Number | None) -> None:
 def variance(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     bounds: Bounds | None = None,
     step: Number | None = None,
     missing: Number | None = None,
@@ -514,6 +524,7 @@ def variance(
 
     Under add-remove the budget is split evenly over a sum of squares, a sum and a count.
     """
+    relation = read_relation(relation)
     grid = grid_from(bounds, step=step, missing=missing)
     size = rows_if_public(column, relation)
     noise = noise_from(
@@ -534,7 +545,7 @@ def quantile(
     column: Any,
     q: Number,
     *,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number,
     delta: Number | None = None,
     bounds: Bounds | None = None,
@@ -560,6 +571,7 @@ def quantile(
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
     """
+    relation = read_relation(relation)
     size = rows_if_public(column, relation)
     people = declared_rows(public_rows, size)
     if delta is not None:
@@ -580,7 +592,7 @@ def quantile(
 def median(
     column: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     epsilon: Number,
     delta: Number | None = None,
     bounds: Bounds | None = None,

@@ -15,7 +15,7 @@ from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.named_bounds import bounds_in_order, column_names
@@ -46,7 +46,7 @@ def regression(
     X: Any,
     y: Any,
     *,
-    relation: Relation,
+    relation: Relation | str,
     x_bounds: Sequence[Bounds] | Mapping[str, Bounds] | None = None,
     y_bounds: Bounds | None = None,
     epsilon: Number | None = None,
@@ -66,6 +66,7 @@ def regression(
     `public_rows`, and is too small for that, it looks once. `method="tukey"` takes a point deep among fits of a
     thousand blocks, and may decline. Spend epsilon with delta, or, except for "tukey", rho.
     """
+    relation = read_relation(relation)
     design = _design(bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), y_bounds)
     read = _reader(X, y)
     size = rows_if_public(X, relation)

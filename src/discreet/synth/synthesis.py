@@ -8,9 +8,9 @@ from typing import Any, overload
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
-from discreet.mechanisms.parameters import read_relation, small_delta
+from discreet.mechanisms.parameters import small_delta
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.domain.source_tables import UnreadTable, table_of
@@ -30,7 +30,7 @@ def synthesize(
     domain: Images,
     epsilon: Number,
     delta: Number,
-    relation: Relation = Relation.ADD_REMOVE,
+    relation: Relation | str = Relation.ADD_REMOVE,
     public_rows: int | None = None,
     session: Payer | None = None,
     progress: bool = True,
@@ -43,7 +43,7 @@ def synthesize(
     domain: Domain | Mapping[str, Declared] | None = None,
     epsilon: Number,
     delta: Number,
-    relation: Relation = Relation.ADD_REMOVE,
+    relation: Relation | str = Relation.ADD_REMOVE,
     unit: str = "row",
     rows_per_unit: int | None = None,
     label: str | None = None,
@@ -58,7 +58,7 @@ def synthesize(
     domain: Any = None,
     epsilon: Number,
     delta: Number,
-    relation: Relation = Relation.ADD_REMOVE,
+    relation: Relation | str = Relation.ADD_REMOVE,
     unit: str = "row",
     rows_per_unit: int | None = None,
     label: str | None = None,
@@ -76,6 +76,7 @@ def synthesize(
 
     Guarantee   the promise of the model: (epsilon, delta) for one unit more or less (or changed, under replace-one).
     """
+    relation = read_relation(relation)
     planned = plan(
         table,
         method,
@@ -100,7 +101,7 @@ def plan(
     domain: Any = None,
     epsilon: Number,
     delta: Number,
-    relation: Relation = Relation.ADD_REMOVE,
+    relation: Relation | str = Relation.ADD_REMOVE,
     unit: str = "row",
     rows_per_unit: int | None = None,
     label: str | None = None,
@@ -108,12 +109,13 @@ def plan(
     session: Payer | None = None,
 ) -> SynthesisPlan:
     """Say what dp.synthesize would do and cost; nothing is charged and no value is read."""
+    relation = read_relation(relation)
     declared = asked_domain(table, domain, session)
     terms = Terms(
         domain=declared,
         epsilon=positive(epsilon, name="epsilon"),
         delta=small_delta(delta, public_rows=public_rows),
-        relation=read_relation(relation),
+        relation=relation,
         rows_per_unit=read_unit(unit, rows_per_unit, declared),
         public_rows=None if public_rows is None else positive_integer(public_rows, name="public_rows"),
         label=_read_label(label, declared),

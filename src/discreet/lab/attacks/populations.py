@@ -16,6 +16,7 @@ from discreet.exact import Number, positive
 from discreet.lab.attacks.lab_tables import laboratory, text_of
 from discreet.mechanisms.gaussian import VectorGaussian
 from discreet.privacy import Event, Relation, gaussian_sigma
+from discreet.privacy.relation import read_relation
 
 __all__ = [
     "Floats",
@@ -55,9 +56,10 @@ class VectorRelease(Protocol):
 
 
 def gaussian_counts(
-    cells: int, *, squared_sensitivity: Number, epsilon: Number, delta: Number, relation: Relation
+    cells: int, *, squared_sensitivity: Number, epsilon: Number, delta: Number, relation: Relation | str
 ) -> VectorGaussian:
     """Return the Gaussian mechanism that publishes so many counts together for (epsilon, delta)."""
+    relation = read_relation(relation)
     changed = positive(squared_sensitivity, name="squared_sensitivity")
     sigma = Fraction(gaussian_sigma(epsilon, delta))
     return VectorGaussian(squared_sensitivity=changed, variance=sigma**2 * changed, dimension=cells, relation=relation)

@@ -24,6 +24,7 @@ from discreet.lab.attacks.populations import Floats, Integers, VectorRelease, de
 from discreet.lab.attacks.success_rates import Success, success_bars
 from discreet.privacy import Event, Relation, delta
 from discreet.privacy.not_private import NotPrivate
+from discreet.privacy.relation import read_relation
 
 if TYPE_CHECKING:
     import altair as alt
@@ -225,13 +226,14 @@ def reconstruction(
     )
 
 
-def guessing_ceiling(event: Event, share: Fraction, *, relation: Relation) -> float:
+def guessing_ceiling(event: Event, share: Fraction, *, relation: Relation | str) -> float:
     """Bound the chance to guess a secret right that is a yes with chance `share`, independently of others.
 
     Theorem     Say the commoner answer unless a test alarms, and let r be the chance of the rarer one: right with
                 chance 1 - r + r TPR - (1 - r) FPR, where TPR - e^epsilon FPR <= delta(epsilon); take the epsilon with
                 e^epsilon = (1 - r) / r. [KOV15]
     """
+    relation = read_relation(relation)
     rare = min(share, 1 - share)
     if rare == 0:
         return 1.0

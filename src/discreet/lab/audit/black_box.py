@@ -30,7 +30,7 @@ from discreet.lab.audit.output_features import (
     scorers,
 )
 from discreet.lab.verify.small_worlds import Worlds, neighbours
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 
 __all__ = ["Audit", "AuditFinding", "Mechanism", "OutputEvent", "Suspicion", "audit", "suspicions"]
 
@@ -47,7 +47,7 @@ def audit(
     pairs: Worlds | Iterable[Pair],
     *,
     claim: Claimed,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     runs: int = 20_000,
     kept: int = 2,
     level: float = 1e-3,
@@ -60,6 +60,7 @@ def audit(
     it. With `many`, the mechanism takes a number of runs as well, and returns as many independent outputs: much
     quicker, and the caller's promise.
     """
+    relation = read_relation_if_any(relation)
     begun = time.perf_counter()
     listed = _listed(pairs, relation)
     _check(listed, runs, kept, level)

@@ -14,9 +14,10 @@ from discreet.lab.evaluation.noisy_distances import NoisyComparison, mechanism_f
 from discreet.lab.evaluation.promised_limits import together
 from discreet.lab.evaluation.table_rows import SETS, EvaluatedTable, chosen_cliques, read_rows, subject_of
 from discreet.mechanisms.gaussian import VectorGaussian
-from discreet.mechanisms.parameters import read_relation, small_delta
+from discreet.mechanisms.parameters import small_delta
 from discreet.privacy import Relation
 from discreet.privacy.payer import Payer
+from discreet.privacy.relation import read_relation
 from discreet.synth.domain import Coder, Domain, TableRows
 from discreet.synth.domain.source_tables import UnreadTable
 from discreet.synth.promise import Promise
@@ -36,7 +37,7 @@ def evaluate_for_a_price(
     session: Payer,
     epsilon: Number,
     delta: Number,
-    relation: Relation = Relation.ADD_REMOVE,
+    relation: Relation | str = Relation.ADD_REMOVE,
     unit: str = "row",
     rows_per_unit: int | None = None,
     domain: Domain | None = None,
@@ -51,6 +52,7 @@ def evaluate_for_a_price(
     The report's promise is that of the table and of the report together, since whoever reads it has both.
     The synthetic table should have about as many rows as the real one: distances are of counts, not of shares.
     """
+    relation = read_relation(relation)
     if session is None:
         raise InvalidParameter("say who pays: session=… A report that nobody paid for must not be published")
     subject = subject_of(synthetic, domain, promise)
@@ -58,9 +60,7 @@ def evaluate_for_a_price(
     most = read_unit(unit, rows_per_unit, layout.domain)
     table = asked_table(real, session, layout.names if unit == "row" else (*layout.names, unit))
     cliques = tuple(one for ways in _WAYS for one in chosen_cliques(layout.sizes, ways, most=SETS))
-    mechanism = mechanism_for(
-        len(cliques), epsilon=epsilon, delta=delta, relation=read_relation(relation), rows_per_unit=most
-    )
+    mechanism = mechanism_for(len(cliques), epsilon=epsilon, delta=delta, relation=relation, rows_per_unit=most)
     spent = Promise.of(
         mechanism.event,
         method="evaluation",

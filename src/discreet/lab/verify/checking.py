@@ -31,7 +31,7 @@ from discreet.lab.verify.laws import (
 )
 from discreet.lab.verify.small_worlds import World, Worlds, as_worlds, neighbours
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation_if_any
 
 if TYPE_CHECKING:
     from flint import arb
@@ -244,7 +244,7 @@ def check(
     mechanism: Lawful,
     worlds: AnyWorlds,
     *,
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     claim: Claimed | None = None,
     epsilons: Iterable[Number] | None = None,
     deltas: Iterable[Number] | None = None,
@@ -258,6 +258,7 @@ def check(
     event below its pure epsilon, with the hockey-stick divergence at `epsilons`, or at the epsilons that the
     event has for `deltas`. `query` turns a data set into what `distribution` takes, if that is another thing.
     """
+    relation = read_relation_if_any(relation)
     between = _relation(mechanism, relation, claim)
     asked = claims(_claim(mechanism, claim), relation=between, epsilons=epsilons, deltas=deltas)
     return _verify(mechanism, worlds, between, asked, query, positive(slack, name="slack"))
@@ -268,12 +269,13 @@ def check_renyi(
     worlds: AnyWorlds,
     *,
     orders: Iterable[Number],
-    relation: Relation | None = None,
+    relation: Relation | str | None = None,
     claim: Event | Callable[[Fraction], Number] | None = None,
     query: Callable[[World], Any] | None = None,
     slack: Number = SLACK,
 ) -> Verification:
     """Compare Renyi claims with all pairs of neighbours; a `claim` may also be a function of the order."""
+    relation = read_relation_if_any(relation)
     between = _relation(mechanism, relation, claim)
     claimed = _claim(mechanism, claim)
     if not isinstance(claimed, Event) and not callable(claimed):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact, integer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "ExhaustiveSensitivity",
@@ -96,8 +96,9 @@ def _read(given: Iterable[Sequence[Hashable]]) -> list[World]:
     return rows
 
 
-def neighbours(found: Worlds, relation: Relation) -> list[tuple[int, int]]:
+def neighbours(found: Worlds, relation: Relation | str) -> list[tuple[int, int]]:
     """List the positions of all pairs of neighbours, in both orders."""
+    relation = read_relation(relation)
     rows = _canonical(found)
     pairs = _one_removed(rows) if relation is Relation.ADD_REMOVE else _one_replaced(rows, found.ordered)
     if not pairs:
@@ -160,13 +161,14 @@ def sensitivity(
     query: Callable[[World], Any],
     worlds: Worlds | Iterable[Sequence[Any]],
     *,
-    relation: Relation,
+    relation: Relation | str,
     distance: Callable[[Any, Any], Fraction] = l1,
 ) -> ExhaustiveSensitivity:
     """Return the largest distance of the query's answers to neighbours, as an exact number.
 
     A lower bound on the sensitivity; equal to it if the small world holds a worst case.
     """
+    relation = read_relation(relation)
     if not isinstance(relation, Relation):
         raise InvalidParameter("say relation=Relation.ADD_REMOVE or Relation.REPLACE_ONE")
     found = as_worlds(worlds, symmetric=getattr(query, "symmetric", None))

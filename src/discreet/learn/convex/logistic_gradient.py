@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, settle
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "FINE",
@@ -179,7 +179,7 @@ class LogisticScores:
     at_zero: bool = False  # whether theta is zero
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             dimension=positive_integer(self.dimension, name="dimension"),
@@ -250,7 +250,7 @@ class LogisticCurvature:
     mu_squared: Fraction
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             dimension=positive_integer(self.dimension, name="dimension"),

@@ -27,10 +27,10 @@ from discreet.learn.convex.logistic_gradient import (
     pieces,
     slopes_at,
 )
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, read_share, settle
+from discreet.mechanisms.parameters import check_noise_variance, read_share, settle
 from discreet.privacy import events
 from discreet.privacy.gaussian import gaussian_sigma, profile
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
     from flint import arb
@@ -345,7 +345,7 @@ class Calibration:
     sums_share: Fraction = Fraction(1, 4)  # of the rest, in squares of mu
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             epsilon=positive(self.epsilon, name="epsilon"),

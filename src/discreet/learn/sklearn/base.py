@@ -26,7 +26,7 @@ from discreet.mechanisms.release import cost_text
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.columns import as_column, reader_for
 
 __all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTable"]
@@ -156,10 +156,7 @@ class PrivateEstimator(Paying):
         return bool(self.__sklearn_tags__().target_tags.required)
 
     def _relation(self) -> Relation:
-        try:
-            return Relation(self.relation)
-        except ValueError:
-            raise InvalidParameter('relation must be "add-remove" or "replace-one", or one of dp.Relation') from None
+        return read_relation(self.relation)
 
     def _epsilon(self) -> Fraction:
         return positive(self.epsilon, name="epsilon")

@@ -16,11 +16,11 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.moments import ClassMoments, coarser, pooled
 from discreet.learn.sklearn.transformers import PrivateTransformer
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, settle
+from discreet.mechanisms.parameters import check_noise_variance, settle
 from discreet.privacy import events
 from discreet.privacy.events import GDP
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.regression_design import HALF
 
 __all__ = [
@@ -59,7 +59,7 @@ class CellCounts:
     mu_squared: Fraction
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             cells=positive_integer(self.cells, name="cells"),
@@ -126,7 +126,7 @@ class ClusterSums:
     reach: int = 0  # in steps; the finest that samplers take, unless given
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             dimension=positive_integer(self.dimension, name="dimension"),

@@ -20,13 +20,13 @@ from discreet.learn.sklearn.transformers import PrivateTransformer, choice_epsil
 from discreet.learn.sklearn.validation import combined
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import check_noise_variance, read_relation, read_share, settle
+from discreet.mechanisms.parameters import check_noise_variance, read_share, settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.vector_mean import VectorMean, clip_to_ball
 from discreet.privacy import events
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.noisy_moments import FINEST, exact_moments, joint_loss
 from discreet.robust.regression_design import HALF
 
@@ -61,7 +61,7 @@ class Centring:
     epsilon: Fraction  # for the radius
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             dimension=positive_integer(self.dimension, name="dimension"),
@@ -144,7 +144,7 @@ class RowMoments:
     count_weight: Fraction = Fraction(1, 8)  # q: how precise the count is, next to the matrix
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             dimension=positive_integer(self.dimension, name="dimension"),

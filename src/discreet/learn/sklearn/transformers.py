@@ -18,10 +18,10 @@ from discreet.learn.sklearn.base import PrivateEstimator
 from discreet.learn.sklearn.bounds import FeatureFrame, Pair
 from discreet.learn.sklearn.validation import floats, split
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import read_relation, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import calibrate, events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["PrivateRanges", "PrivateTransformer", "choice_epsilon", "shared_mu_squared"]
 
@@ -71,7 +71,7 @@ class PrivateRanges:
     relation: Relation
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(
             self,
             coverage=read_share(self.coverage, name="coverage"),

@@ -13,7 +13,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
 from discreet.ledger import Account, Budget, Entry, Ledger, Left, Quota, Spending
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
 from discreet.query.parse import Reading, read
@@ -67,7 +67,7 @@ class Session:
         columns: Columns | None = None,
         project: str = "",
         version: str | None = None,
-        relation: Relation = Relation.ADD_REMOVE,
+        relation: Relation | str = Relation.ADD_REMOVE,
         quotas: Iterable[Quota] = (),
         anchor: str | Path | None = None,
         resources: Resources = _USUAL,
@@ -79,6 +79,7 @@ class Session:
         state of the data: an answer is given again for free under the same version only, and never without one.
         `resources` says how long a question may run, and with how much memory.
         """
+        relation = read_relation(relation)
         if relation is not Relation.ADD_REMOVE:
             raise Refused(ONLY_ADD_REMOVE)
         self._unit = _read_unit(unit)
@@ -189,7 +190,7 @@ class Session:
         self,
         event: Event,
         *,
-        relation: Relation,
+        relation: Relation | str,
         purpose: str,
         unit: str = "row",
         idempotency_key: str | None = None,
@@ -203,6 +204,7 @@ class Session:
         event under the same `idempotency_key` is charged once, however often a run that was interrupted asks. With
         `parts` it pays for a series, whose parts are stored in the ledger one by one.
         """
+        relation = read_relation(relation)
         self._check_unit(unit)
         self._desk.pay(event, relation=relation, purpose=purpose, idempotency_key=idempotency_key, parts=parts)
         self._remember(event)

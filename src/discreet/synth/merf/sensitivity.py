@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from discreet import noise, privacy
 from discreet.exact import positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, read_relation
+from discreet.mechanisms.parameters import check_noise_variance
 from discreet.privacy import events
-from discreet.privacy.relation import Relation
+from discreet.privacy.relation import Relation, read_relation
 from discreet.synth.method import Terms
 
 __all__ = ["Embedding", "NoisySums", "SumPrice", "SumSensitivity", "price", "summed"]

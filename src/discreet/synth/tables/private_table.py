@@ -21,10 +21,11 @@ from discreet import noise
 from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
 from discreet.mechanisms import Exponential
-from discreet.mechanisms.parameters import read_relation, settle
+from discreet.mechanisms.parameters import settle
 from discreet.privacy import Relation, gdp_mu
 from discreet.privacy.events import GDP, BoundedRange
 from discreet.privacy.gaussian import largest_mu_squared
+from discreet.privacy.relation import read_relation
 from discreet.synth.tables.graphical import NoisyMarginal
 from discreet.synth.tables.table_shape import Clique, marginal
 
@@ -131,7 +132,7 @@ class MarginalSensitivity:
     rows: int = 1
 
     def __post_init__(self) -> None:
-        read_relation(self.relation)
+        settle(self, relation=read_relation(self.relation))
         settle(self, rows=positive_integer(self.rows, name="rows_per_unit"))
 
     @property
