@@ -50,9 +50,10 @@ def random_bomb(chance: random.Random) -> str:
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
     seen: list[Worker] = []
+    start = worker_engine.start_worker
 
     def started() -> Worker:
-        seen.append(worker_engine.start_worker())
+        seen.append(start())
         return seen[-1]
 
     monkeypatch.setattr("discreet.query.workers.worker_engine.start_worker", started)
