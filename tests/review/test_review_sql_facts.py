@@ -9,7 +9,7 @@ import pytest
 from review_sql import ROW, planned
 
 import discreet as dp
-from discreet.query.parse.evaluation import add_months
+from discreet.query.functions.constants import add_months
 from discreet.query.policy import time_number
 
 ENDS = [

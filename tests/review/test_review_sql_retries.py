@@ -16,6 +16,7 @@ import pytest
 import discreet as dp
 from discreet.errors import AnswerFailed
 from discreet.query.ast import Operator
+from discreet.query.functions.intervals import Interval
 from discreet.query.plan.output_columns import apply, ends_of
 from discreet.query.plan.planner import PricedQuery
 
@@ -101,6 +102,6 @@ def test_numbers_and_texts_stay_short() -> None:
     assert len(text) == 10_000
     assert apply(Operator.POWER, [Fraction(10**300), 8]) is None
     assert len(apply(Operator.REPLACE, [text, "a", "z" * 90_000])) == 10_000
-    wide = (Fraction(1), Fraction(10**600))
+    wide = Interval(Fraction(1), Fraction(10**600))
     assert ends_of(Operator.MULTIPLY, [wide, wide]) is None
     assert ends_of(Operator.SQUARE_ROOT, [wide]) is None

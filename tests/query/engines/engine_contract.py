@@ -53,8 +53,8 @@ from discreet.query.ast import (
 )
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import Engine, StageColumn, Wants
-from discreet.query.parse.evaluation import evaluate
-from discreet.query.parse.operator_rules import apply, literal, when
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply, evaluate, when
 
 
 def special_table() -> pa.Table:

@@ -11,7 +11,8 @@ from engine_trees import field
 
 from discreet.query.ast import Expression, Operator
 from discreet.query.column_types import Kind
-from discreet.query.parse.operator_rules import apply, literal, when
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply, when
 
 O, K = Operator, Kind  # noqa: E741
 CANARY = "canary-7d1f"

@@ -26,7 +26,8 @@ from discreet.query.ast import (
 )
 from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, Engine, ExactCounts, Stage, StageColumn, Wants
-from discreet.query.parse.operator_rules import apply, literal
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply
 
 CITIES, SHOPS_THERE = ("b", "a", "zz", None), (3, 1, 0)
 MANY = 10_000

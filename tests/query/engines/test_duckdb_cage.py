@@ -28,7 +28,8 @@ from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.sandbox import Sandbox
 from discreet.query.engines.sql_queries import write_stage
 from discreet.query.engines.sql_writer import Writer
-from discreet.query.parse.operator_rules import apply, literal
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply
 
 # What the statements that we write may consist of, by the names of DuckDB's own parser.
 CLASSES = {

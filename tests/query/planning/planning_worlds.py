@@ -33,7 +33,7 @@ from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import ExactCounts, Stage, StageColumn
 from discreet.query.execute import exact_numbers
-from discreet.query.parse.evaluation import evaluate
+from discreet.query.functions.expressions import evaluate
 from discreet.query.plan import PricedQuery, Spend, plan
 from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
 from discreet.query.plan.draft import ModePick

@@ -11,7 +11,8 @@ from typing import Any
 from discreet.errors import Refused
 from discreet.query.ast import Expression, Field, Operator
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.parse.operator_rules import apply, cast, clamp, literal, when
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply, cast, clamp, when
 
 OP = Operator
 EPOCH = datetime(1970, 1, 1)

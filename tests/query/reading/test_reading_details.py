@@ -13,8 +13,8 @@ from reading_worlds import BY_ROW, BY_UNIT, catalogue, written
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.query.ast import Operator, Statistic
 from discreet.query.catalogue import Catalogue
+from discreet.query.functions.expressions import compute
 from discreet.query.parse import PrivacyOptions, read
-from discreet.query.parse.evaluation import compute
 from discreet.query.policy import Unit
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"

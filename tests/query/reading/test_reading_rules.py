@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from random import Random
@@ -14,10 +15,10 @@ from reading_trees import Trees
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Field, Literal, Operator, walk
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.parse import number_rules, operator_rules
-from discreet.query.parse.evaluation import compute, evaluate
-from discreet.query.parse.number_rules import Interval
-from discreet.query.parse.operator_rules import apply, cast, clamp, literal, when
+from discreet.query.functions import FUNCTIONS, numbers
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply, cast, clamp, compute, evaluate, when
+from discreet.query.functions.intervals import Interval
 from discreet.query.policy import between, categories, time_number
 
 OP = Operator
@@ -84,11 +85,11 @@ def _forgets_signs(one: Interval, other: Interval) -> Interval:
 MUTANTS = {
     "a product looks at two of four corners": (
         "MULTIPLY",
-        lambda a: number_rules._ring(OP.MULTIPLY, a, _forgets_signs),
+        lambda a: numbers._ring_facts(OP.MULTIPLY, a, _forgets_signs),
     ),
     "a difference is taken end by end": (
         "SUBTRACT",
-        lambda a: number_rules._ring(OP.SUBTRACT, a, lambda x, y: Interval(*sorted_ends(x, y))),
+        lambda a: numbers._ring_facts(OP.SUBTRACT, a, lambda x, y: Interval(*sorted_ends(x, y))),
     ),
     "an absolute value keeps its bounds": ("ABSOLUTE", lambda a: a[0].facts),
     "a quotient forgets zero": (
@@ -115,20 +116,22 @@ def sorted_ends(one: Interval, other: Interval) -> tuple[Fraction | None, Fracti
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_wrong_rule_is_caught(mutant: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, rule = MUTANTS[mutant]
-    monkeypatch.setitem(operator_rules._STRICT, OP[name], rule)  # type: ignore[arg-type]
+    monkeypatch.setitem(FUNCTIONS, OP[name], replace(FUNCTIONS[OP[name]], facts=rule))  # type: ignore[arg-type]
     assert violations(7, 80, 8) > 0
 
 
-def test_every_operator_has_a_rule_and_a_meaning() -> None:
-    handled = (
-        set(operator_rules._STRICT)
-        | operator_rules._COMPARISONS
-        | operator_rules._CONNECTIVES
-        | operator_rules._EXTREMES
-    )
-    assert handled | {OP.IS_NULL, OP.COALESCE} == set(OP)
+def test_every_operator_has_one_record_with_a_meaning() -> None:
+    assert set(FUNCTIONS) == set(OP)
+    assert all(function.operator is operator for operator, function in FUNCTIONS.items())
     for operator in OP:
         compute(operator, [None] * 3)
+
+
+def test_no_word_is_spelled_by_two_records() -> None:
+    spelled = [word.partition(":")[0] for function in FUNCTIONS.values() for word in function.spelled]
+    parts = [part for function in FUNCTIONS.values() for part in function.date_parts]
+    assert len(set(spelled)) == len(spelled) >= 40
+    assert len(set(parts)) == len(parts)
 
 
 def test_whole_numbers_stay_whole_while_they_are_small() -> None:

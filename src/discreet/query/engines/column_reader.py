@@ -10,8 +10,9 @@ from fractions import Fraction
 
 from discreet.query.ast import TableColumn
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.engines.sql_functions import by_format, cast, in_range, shortened
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, binary, quote, real
+from discreet.query.functions.casts import shortened, write_cast, write_time_by_format
+from discreet.query.functions.times import in_range
 
 __all__ = ["kind_of", "layers", "unit_layers"]
 
@@ -64,15 +65,15 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
         bounds = ExpressionFacts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
         whole = _whole(name) if facts.members is None else f"(CASE WHEN trunc({name}) = {name} THEN {_whole(name)} END)"
         return stored, _clamped(name, bounds), _clamped(_filled(whole, facts.kind, column.missing), facts)
-    read_as = cast(name, kind, facts.kind, writer)
+    read_as = write_cast(name, kind, facts.kind, writer)
     if column.format is not None and kind is Kind.TEXT:
-        read_as = by_format(name, facts.kind, column.format, writer)
+        read_as = write_time_by_format(name, facts.kind, column.format, writer)
     if kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.members is not None:
-        double = cast(name, kind, Kind.REAL, writer)
+        double = write_cast(name, kind, Kind.REAL, writer)
         read_as = f"(CASE WHEN trunc({double}) = {double} THEN {read_as} END)"
     elif kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.is_bounded:
         # What no whole number can hold is at its bound, as it is where it is stored as a real.
-        double = cast(name, kind, Kind.REAL, writer)
+        double = write_cast(name, kind, Kind.REAL, writer)
         beyond = f"WHEN {double} >= {_LARGEST} THEN {_LARGEST} WHEN {double} <= {-_LARGEST} THEN {-_LARGEST}"
         read_as = f"coalesce({read_as}, CASE {beyond} END)"
     return stored, read_as, _clamped(_filled(name, facts.kind, column.missing), facts)
@@ -117,7 +118,7 @@ def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -
         if bound is not None
     ]
     limited = f"(CASE WHEN {' AND '.join(inside)} THEN {name} END)" if inside else name
-    return stored, cast(name, kind, facts.kind, writer), limited
+    return stored, write_cast(name, kind, facts.kind, writer), limited
 
 
 def _whole(value: str) -> str:

@@ -16,7 +16,6 @@ from discreet.query.engines.column_reader import kind_of, layers
 from discreet.query.engines.sandbox import Progress, Sandbox, default_threads, watched
 from discreet.query.engines.shared_scans import Shared, run_shared, share, write_shared
 from discreet.query.engines.sql_expressions import number
-from discreet.query.engines.sql_functions import cast, shortened
 from discreet.query.engines.sql_queries import Scan, SqlRelation, select, write_stage
 from discreet.query.engines.sql_writer import Writer, quote
 from discreet.query.engines.stage_runner import EngineResources, run_bounded, run_rows
@@ -31,6 +30,7 @@ from discreet.query.engines.tables import (
     hold,
     kinds_of,
 )
+from discreet.query.functions.casts import shortened, write_cast
 from discreet.query.policy import PublicTable
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class DuckDBEngine:
             return f"{text} AS {name}"
         text = shortened(text)
         truth = f"CASE {text} WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-        return f"coalesce({cast(text, Kind.TEXT, Kind.REAL, Writer())}, {truth}) AS {name}"
+        return f"coalesce({write_cast(text, Kind.TEXT, Kind.REAL, Writer())}, {truth}) AS {name}"
 
     def _relation(self, table: str) -> str:
         return self._held[table].relation(self._names[table])

@@ -1,26 +1,24 @@
-"""Expressions of the closed tree as DuckDB's SQL: operators, places on a public grid, and codes of public values."""
+"""Expressions of the closed tree as DuckDB's SQL, places on a public grid, and codes of public values."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.query.ast import Apply, Case, Expression, Field, Literal, Operator
+from discreet.query.ast import Apply, Case, Expression, Field, Literal
 from discreet.query.column_types import ExpressionFacts, Kind, arrow_type
-from discreet.query.engines.sql_functions import CASTS, NUMBERS, TEXTS, TIMES
-from discreet.query.engines.sql_writer import SQL_TYPES, Rule, WriteAs, Writer, day, moment, real
+from discreet.query.engines.sql_writer import SQL_TYPES, Writer, day, moment, real
+from discreet.query.functions import FUNCTIONS
 from discreet.query.policy import time_number
 
 __all__ = [
-    "OPERATORS",
     "CodedDomain",
     "Lookup",
     "coded",
-    "common_kind",
     "number",
     "place",
     "plain",
@@ -46,7 +44,7 @@ def write(expression: Expression, writer: Writer) -> str:
         case Case():
             return _case(expression, writer)
         case Apply():
-            return OPERATORS[expression.operator](expression, writer, write_as)
+            return FUNCTIONS[expression.operator].duckdb(expression, writer, write_as)
 
 
 def write_as(expression: Expression, kind: Kind, writer: Writer) -> str:
@@ -82,82 +80,6 @@ def _case(case: Case, writer: Writer) -> str:
         f"WHEN {write(condition, writer)} THEN {write_as(value, kind, writer)}" for condition, value in case.branches
     )
     return f"(CASE {branches} ELSE {write_as(case.otherwise, kind, writer)} END)"
-
-
-# --- operators: How each operator of the closed tree is written in DuckDB's SQL: one small function an operator. ---
-
-
-def common_kind(arguments: tuple[Expression, ...]) -> Kind:
-    """Return the kind in which values are compared: the wider of two numbers or of two times."""
-    kinds = {argument.facts.kind for argument in arguments if not _is_null(argument)}
-    for wider in (Kind.REAL, Kind.TIMESTAMP):
-        if wider in kinds:
-            return wider
-    return next(iter(kinds), arguments[0].facts.kind)
-
-
-def _is_null(argument: Expression) -> bool:
-    return isinstance(argument, Literal) and argument.value is None
-
-
-def _compare(sign: str) -> Rule:
-    def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-        kind = common_kind(node.arguments)
-        left, right = (write_as(argument, kind, writer) for argument in node.arguments)
-        return f"({left} {sign} {right})"
-
-    return rule
-
-
-def _is_null_rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-    return f"({write_as(node.arguments[0], node.arguments[0].facts.kind, writer)} IS NULL)"
-
-
-def _in(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-    kind = common_kind(node.arguments)
-    first, *others = (write_as(argument, kind, writer) for argument in node.arguments)
-    return f"({first} IN ({', '.join(others)}))" if others else "FALSE"
-
-
-def _joined(word: str) -> Rule:
-    def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-        return "(" + f" {word} ".join(write_as(argument, Kind.BOOLEAN, writer) for argument in node.arguments) + ")"
-
-    return rule
-
-
-def _not(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-    return f"(NOT {write_as(node.arguments[0], Kind.BOOLEAN, writer)})"
-
-
-def _choice(name: str) -> Rule:
-    def rule(node: Apply, writer: Writer, write_as: WriteAs) -> str:
-        parts = [write_as(argument, node.facts.kind, writer) for argument in node.arguments]
-        return f"{name}({', '.join(parts)})"
-
-    return rule
-
-
-OPERATORS: Mapping[Operator, Rule] = {
-    **NUMBERS,
-    **TEXTS,
-    **TIMES,
-    **CASTS,
-    Operator.LEAST: _choice("least"),
-    Operator.GREATEST: _choice("greatest"),
-    Operator.COALESCE: _choice("coalesce"),
-    Operator.EQUAL: _compare("="),
-    Operator.NOT_EQUAL: _compare("<>"),
-    Operator.LESS: _compare("<"),
-    Operator.LESS_OR_EQUAL: _compare("<="),
-    Operator.GREATER: _compare(">"),
-    Operator.GREATER_OR_EQUAL: _compare(">="),
-    Operator.IS_NULL: _is_null_rule,
-    Operator.IN: _in,
-    Operator.AND: _joined("AND"),
-    Operator.OR: _joined("OR"),
-    Operator.NOT: _not,
-}
 
 
 # --- placing ---

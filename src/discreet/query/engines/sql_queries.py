@@ -31,14 +31,14 @@ from discreet.query.engines.sql_expressions import (
     CodedDomain,
     Lookup,
     coded,
-    common_kind,
     place,
     stored,
     write,
     write_as,
 )
-from discreet.query.engines.sql_functions import cut
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, real
+from discreet.query.functions.logic import wider_kind
+from discreet.query.functions.texts import cut_text
 
 __all__ = [
     "Index",
@@ -126,7 +126,7 @@ def _join(join: Join, relations: SqlRelations, writer: Writer) -> str:
 
 
 def _equal(pair: tuple[Expression, Expression], writer: Writer) -> str:
-    kind = common_kind(pair)
+    kind = wider_kind(pair)
     left, right = (write_as(side, kind, writer) for side in pair)
     return f"{left} = {right}"
 
@@ -299,7 +299,7 @@ def projected(
 def _canonical(expression: Expression, writer: Writer) -> str:
     """Write a value; texts that look alike are made alike."""
     value = write(expression, writer)
-    return f"nfc_normalize({cut(value, expression)})" if expression.facts.kind is Kind.TEXT else value
+    return f"nfc_normalize({cut_text(value, expression)})" if expression.facts.kind is Kind.TEXT else value
 
 
 def _are_apart(keys: Sequence[StageKey]) -> bool:

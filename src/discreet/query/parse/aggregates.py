@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator, Statistic
 from discreet.query.column_types import Kind
+from discreet.query.functions.casts import CASTS
+from discreet.query.functions.constants import a, is_null, literal
+from discreet.query.functions.expressions import apply, clamp, when
 from discreet.query.parse.allow_list import Form, check_form, check_slots, class_of, form_of, refuse_form, table_of
-from discreet.query.parse.evaluation import a, is_null
 from discreet.query.parse.expression_reader import read_condition, read_expression
-from discreet.query.parse.operator_rules import apply, clamp, literal, when
 from discreet.query.parse.scopes import Context, Scope
 from discreet.query.parse.tokens import Bounds, Per
 
@@ -81,8 +82,7 @@ def _bounded(aggregate: Aggregate, bounds: Bounds) -> Aggregate:
     return replace(aggregate, argument=clamp(aggregate.argument, bounds.low, bounds.high))
 
 
-_O = Operator
-_CASTS = frozenset({_O.TO_INTEGER, _O.TO_REAL, _O.TO_TEXT, _O.TO_DATE, _O.TO_TIMESTAMP, _O.TO_BOOLEAN})
+_CASTS = frozenset(function.operator for function in CASTS)
 _NUMERIC = frozenset({_S.SUM, _S.MEAN, _S.VARIANCE, _S.DEVIATION, _S.QUANTILE})
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.query.ast import Expression, Literal, Operator
 from discreet.query.column_types import Kind
+from discreet.query.functions.constants import a, is_null, literal
+from discreet.query.functions.expressions import apply, cast, when
 from discreet.query.parse.allow_list import AGGREGATE, check_form, check_slots, class_of, refuse_form, table_of
-from discreet.query.parse.evaluation import a, is_null
-from discreet.query.parse.operator_rules import apply, cast, literal, when
 from discreet.query.parse.scopes import Context, Scope
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ _O = Operator
 
 def read_expression(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     """Read an expression of one row."""
-    from discreet.query.parse.functions import FUNCTIONS
+    from discreet.query.parse.function_calls import CALLS
 
     if scope.settled is not None and id(node) in scope.settled:
         return scope.settled[id(node)]
-    form = FORMS.get(class_of(node)) or FUNCTIONS.get(class_of(node))
+    form = FORMS.get(class_of(node)) or CALLS.get(class_of(node))
     if form is None:
         raise _refuse(context, node)
     check_form(context.script, node, form)
@@ -137,23 +137,6 @@ def _literal(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     if abs(number) > 10**300:
         raise Refused("this number is too large", reason="no double holds it", way_out="write a smaller one")
     return literal(number, Kind.REAL if real else None)
-
-
-def _pair(operator: Operator) -> Handler:
-    def read(context: Context, scope: Scope, node: exp.Expr) -> Expression:
-        one = read_expression(context, scope, node.args["this"])
-        return apply(operator, one, read_expression(context, scope, node.args["expression"]))
-
-    return read
-
-
-def one(operator: Operator) -> Handler:
-    """Read an operator with one argument."""
-
-    def read(context: Context, scope: Scope, node: exp.Expr) -> Expression:
-        return apply(operator, read_expression(context, scope, node.args["this"]))
-
-    return read
 
 
 def chain(node: exp.Expr) -> list[exp.Expr]:
@@ -249,14 +232,6 @@ def _if(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     return when([(condition, yes)], None if no is None else read_expression(context, scope, no))
 
 
-def _several(operator: Operator) -> Handler:
-    def read(context: Context, scope: Scope, node: exp.Expr) -> Expression:
-        nodes: Sequence[Any] = [node.args["this"], *(node.args.get("expressions") or ())]
-        return apply(operator, *(read_expression(context, scope, part) for part in nodes))
-
-    return read
-
-
 def _null_if(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     value = read_expression(context, scope, node.args["this"])
     other = read_expression(context, scope, node.args["expression"])
@@ -291,18 +266,6 @@ FORMS = table_of(
     ("Paren", "this", _inside),
     ("And", "this expression", _connected(_O.AND)),
     ("Or", "this expression", _connected(_O.OR)),
-    ("Not", "this", one(_O.NOT)),
-    ("Mul", "this expression", _pair(_O.MULTIPLY)),
-    ("Div", "this expression typed? safe?", _pair(_O.DIVIDE)),
-    ("IntDiv", "this expression", _pair(_O.FLOOR_DIVIDE)),
-    ("Mod", "this expression", _pair(_O.MODULO)),
-    ("Neg", "this", one(_O.NEGATE)),
-    ("EQ", "this expression", _pair(_O.EQUAL)),
-    ("NEQ", "this expression", _pair(_O.NOT_EQUAL)),
-    ("LT", "this expression", _pair(_O.LESS)),
-    ("LTE", "this expression", _pair(_O.LESS_OR_EQUAL)),
-    ("GT", "this expression", _pair(_O.GREATER)),
-    ("GTE", "this expression", _pair(_O.GREATER_OR_EQUAL)),
     ("NullSafeEQ", "this expression", _same(True)),
     ("NullSafeNEQ", "this expression", _same(False)),
     ("Between", "this low high", _between),
@@ -310,10 +273,7 @@ FORMS = table_of(
     ("Is", "this expression", _is),
     ("Case", "this? ifs default?", _case),
     ("If", "this true false?", _if),
-    ("Coalesce", "this expressions?", _several(_O.COALESCE)),
     ("Nullif", "this expression", _null_if),
-    ("Least", "this expressions? ignore_nulls?", _several(_O.LEAST)),
-    ("Greatest", "this expressions? ignore_nulls?", _several(_O.GREATEST)),
     ("Cast", "this to _type?", _cast),
     ("TryCast", "this to safe? _type?", _cast),
 )

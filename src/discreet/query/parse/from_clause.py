@@ -21,9 +21,10 @@ from discreet.query.ast import (
     is_private,
     walk,
 )
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
 from discreet.query.parse.expression_reader import chain, read_condition, read_expression
-from discreet.query.parse.operator_rules import apply, literal
 from discreet.query.parse.scopes import Context, FromItem, Scope, ScopeColumn, SubqueryRows
 from discreet.query.parse.subqueries import read_query, read_table, renamed_columns
 

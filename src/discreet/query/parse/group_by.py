@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Apply, Case, Expression, Field, Literal, Operator, walk
 from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.functions import FUNCTIONS
+from discreet.query.functions.constants import DAY, add_months, time_of
+from discreet.query.functions.expressions import evaluate, literal_value, result_of
 from discreet.query.parse.aggregates import has_aggregate, is_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of
-from discreet.query.parse.evaluation import DAY, add_months, evaluate, literal_value, result_of, time_of
 from discreet.query.parse.expression_reader import read_expression
 from discreet.query.parse.scopes import Context, Scope
 from discreet.query.parse.subqueries import Item
@@ -151,7 +153,6 @@ _TYPES: dict[Kind, type | tuple[type, ...]] = {
     Kind.DATE: date,
     Kind.TIMESTAMP: datetime,
 }
-_PARTS = frozenset({Operator.YEAR, Operator.QUARTER, Operator.MONTH, Operator.WEEK, Operator.DAY, Operator.WEEKDAY})
 _STEPS = {"year": 12, "quarter": 3, "month": 1}  # months
 _MICROSECONDS = {"week": 7 * DAY, "day": DAY, "hour": DAY // 24, "minute": DAY // 1440}
 
@@ -196,7 +197,7 @@ def _of_facts(facts: ExpressionFacts) -> tuple[Any, ...] | None:
 
 def _by_arguments(expression: Apply) -> Sequence[Any] | None:
     """Compute the operator for all that its arguments can be; NULL among it, for COALESCE of NULL is something."""
-    if expression.operator in _PARTS and isinstance(expression.arguments[0], Field):
+    if FUNCTIONS[expression.operator].lists_its_bounds and isinstance(expression.arguments[0], Field):
         return _of_facts(expression.facts)
     varying = [argument for argument in expression.arguments if not isinstance(argument, Literal)]
     # Columns that occur twice are tried together, or else too much would be listed; unless that takes long.

@@ -35,12 +35,12 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue
 from discreet.query.column_types import ExpressionFacts, Kind
+from discreet.query.functions.expressions import clamp
 from discreet.query.parse.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
 from discreet.query.parse.expression_reader import read_condition, read_expression
 from discreet.query.parse.from_clause import read_from
 from discreet.query.parse.group_by import domain_of, keys_of, listed_domain, settle
-from discreet.query.parse.operator_rules import clamp
 from discreet.query.parse.outer_select import (
     ReleasedScope,
     Shown,

@@ -20,10 +20,10 @@ from discreet.query.ast import (
     is_private,
 )
 from discreet.query.catalogue import CatalogueTable
+from discreet.query.functions.expressions import apply, renamed, when
 from discreet.query.parse.aggregates import has_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
 from discreet.query.parse.expression_reader import read_expression
-from discreet.query.parse.operator_rules import apply, renamed, when
 from discreet.query.parse.scopes import Context, Scope, ScopeColumn, SubqueryRows, unknown
 
 if TYPE_CHECKING:
@@ -339,7 +339,7 @@ def _units_alike(context: Context, node: exp.Expr, units: Sequence[Field]) -> li
 
 
 def _alike(context: Context, node: exp.Expr, values: Sequence[Expression]) -> list[Expression]:
-    from discreet.query.parse.operator_rules import agree
+    from discreet.query.functions.agreement import agree
 
     try:
         return agree(values)[1]

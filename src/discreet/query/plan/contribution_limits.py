@@ -18,7 +18,6 @@ from discreet.query.ast import (
     Join,
     Key,
     Literal,
-    Operator,
     PerUnit,
     Project,
     Query,
@@ -32,6 +31,7 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue
 from discreet.query.column_types import LONGEST_TEXT, Kind
+from discreet.query.functions import FUNCTIONS
 from discreet.query.plan.draft import PlanDraft
 
 __all__ = [
@@ -148,19 +148,6 @@ def _public_rows(source: Source, catalogue: Catalogue) -> int:
 
 MOST_WORK = 30_000_000  # characters
 _ROW = 100
-_NUMBER = 40  # characters of a number or a time that is written as a text
-_O = Operator
-_PATTERNS = (_O.LIKE, _O.LIKE_ANY_CASE)
-_COMPARISONS = (
-    _O.EQUAL,
-    _O.NOT_EQUAL,
-    _O.LESS,
-    _O.LESS_OR_EQUAL,
-    _O.GREATER,
-    _O.GREATER_OR_EQUAL,
-    _O.IN,
-    _O.IS_NULL,
-)
 
 
 def check_work(question: Query, catalogue: Catalogue) -> None:
@@ -291,43 +278,14 @@ class _Texts:
             case Case():
                 return max(self.known[id(value)][1] for value in (*(one for _, one in text.branches), text.otherwise))
         lengths = [self.known[id(argument)][1] for argument in text.arguments]
-        match text.operator:
-            case _O.CONCAT:
-                return sum(lengths)
-            case _O.SUBSTRING:
-                return min(lengths[0], _literal(text.arguments[2]))
-            case _O.REPLACE:
-                return lengths[0] * max(1, lengths[2])
-            case _O.TO_TEXT:
-                return _NUMBER
-        return max(lengths, default=LONGEST_TEXT)
+        return FUNCTIONS[text.operator].length(text.arguments, lengths)
 
     def _own(self, node: Expression, length: int) -> int:
         """Return what a node costs by itself: the texts that it makes or looks through."""
         if not isinstance(node, Apply):
             return 1 + (length if isinstance(node, Case) else 0)
         lengths = [self.known[id(argument)][1] for argument in node.arguments]
-        if node.operator is _O.SUBSTRING:  # It looks no further than where it ends.
-            return 1 + min(lengths[0], _literal(node.arguments[1]) + _literal(node.arguments[2])) + length
-        if node.operator in _PATTERNS:
-            # Without _ the parts of a pattern are looked for one after the other; with it they are tried everywhere.
-            return lengths[0] * (1 + lengths[1] if _has_blank(node.arguments[1]) else 2)
-        if node.operator in _COMPARISONS:
-            return 1 + sum(lengths) - max(lengths)  # No text is made, and the shorter one ends a comparison.
-        if node.operator is _O.CONCAT:
-            return sum(lengths) + 2 * length * len(lengths)  # Every step makes a text, and cuts it.
-        if node.operator is _O.REPLACE:
-            return lengths[0] * max(1, lengths[2]) + length
-        return 1 + length + sum(lengths)
-
-
-def _has_blank(pattern: Expression) -> bool:
-    return not isinstance(pattern, Literal) or "_" in str(pattern.value)
-
-
-def _literal(expression: Expression) -> int:
-    is_whole = isinstance(expression, Literal) and isinstance(expression.value, int)
-    return max(0, int(expression.value)) if is_whole else LONGEST_TEXT  # type: ignore[union-attr, arg-type]
+        return FUNCTIONS[node.operator].work(node.arguments, lengths, length)
 
 
 def _below(node: Expression) -> tuple[Expression, ...]:

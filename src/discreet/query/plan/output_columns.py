@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -26,20 +25,19 @@ from discreet.query.ast import (
     Side,
 )
 from discreet.query.column_types import Kind
-from discreet.query.parse.evaluation import compute
+from discreet.query.functions import FUNCTIONS
+from discreet.query.functions.expressions import compute
+from discreet.query.functions.intervals import Interval, hull
+from discreet.query.functions.record import common_kind
 from discreet.query.plan.answers import ReleasedNumbers, answer
 from discreet.query.plan.draft import PlanDraft
 from discreet.query.release_table import AnswerColumn
 
 __all__ = [
-    "Interval",
     "apply",
     "check_posts",
     "columns_of",
-    "common_kind",
     "ends_of",
-    "hull",
-    "kind_of",
     "measures_in",
     "parts_of",
 ]
@@ -48,7 +46,6 @@ __all__ = [
 # Computing with released values: free, since everybody could do it. NULL in gives NULL out, as in SQL.
 
 
-Interval: TypeAlias = tuple[Fraction, Fraction]
 _LONGEST_TEXT = 10_000  # characters
 _MOST_BITS = 2048  # of an exact number; a longer one is rounded to a double, and is NULL beyond them
 
@@ -123,66 +120,12 @@ def _replaceable(values: Sequence[Any]) -> Sequence[Any]:
 
 def ends_of(operator: Operator, parts: Sequence[Interval]) -> Interval | None:
     """Enclose all values of an operator on intervals; None where it has no rule or no bound."""
-    rule = _INTERVALS.get(operator)
+    rule = FUNCTIONS[operator].ends
     try:
         found = None if rule is None else rule(*parts)
     except (ArithmeticError, TypeError):
         return None  # An end is too large.
-    return None if found is None or any(map(_is_long, found)) else found
-
-
-def hull(parts: Sequence[Interval]) -> Interval:
-    """Return the least interval around some others."""
-    return min(low for low, _ in parts), max(high for _, high in parts)
-
-
-def _corners(rule: Callable[[Fraction, Fraction], Fraction]) -> Callable[[Interval, Interval], Interval]:
-    def ends(a: Interval, b: Interval) -> Interval:
-        values = [rule(x, y) for x in a for y in b]
-        return min(values), max(values)
-
-    return ends
-
-
-def _quotient(a: Interval, b: Interval) -> Interval | None:
-    return None if b[0] <= 0 <= b[1] else _corners(lambda x, y: x / y)(a, b)
-
-
-def _absolute(a: Interval) -> Interval:
-    low = Fraction(0) if a[0] <= 0 <= a[1] else min(abs(a[0]), abs(a[1]))
-    return low, max(abs(a[0]), abs(a[1]))
-
-
-def _rounded(a: Interval, places: Interval = (Fraction(0), Fraction(0))) -> Interval:
-    decimals = int(places[0])
-    return tuple(Fraction(apply(Operator.ROUND, [end, decimals])) for end in a)  # type: ignore[return-value]
-
-
-def _root(a: Interval) -> Interval | None:
-    """Enclose roots; floats are off by less than the part that is added."""
-    if a[0] < 0:
-        return None
-    room = Fraction(1, 1 << 50)
-    return Fraction(math.sqrt(a[0])) * (1 - room), Fraction(math.sqrt(a[1])) * (1 + room)
-
-
-_INTERVALS: dict[Operator, Callable[..., Interval | None]] = {
-    Operator.ADD: lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    Operator.SUBTRACT: lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    Operator.MULTIPLY: _corners(lambda x, y: x * y),
-    Operator.DIVIDE: _quotient,
-    Operator.NEGATE: lambda a: (-a[1], -a[0]),
-    Operator.ABSOLUTE: _absolute,
-    Operator.COALESCE: lambda *parts: hull(parts),
-    Operator.LEAST: lambda *parts: (min(a[0] for a in parts), min(a[1] for a in parts)),
-    Operator.GREATEST: lambda *parts: (max(a[0] for a in parts), max(a[1] for a in parts)),
-    Operator.FLOOR: lambda a: (Fraction(math.floor(a[0])), Fraction(math.floor(a[1]))),
-    Operator.CEILING: lambda a: (Fraction(math.ceil(a[0])), Fraction(math.ceil(a[1]))),
-    Operator.ROUND: _rounded,
-    Operator.SQUARE_ROOT: _root,
-    Operator.TO_REAL: lambda a: a,
-    Operator.TO_INTEGER: lambda a: (Fraction(round(a[0])), Fraction(round(a[1]))),
-}
+    return None if found is None or any(end is None or _is_long(end) for end in found) else found
 
 
 Rows: TypeAlias = NDArray[np.int64]
@@ -225,7 +168,7 @@ class _Answers:
             case Literal():
                 return post.facts.kind
             case Combine():
-                return kind_of(post.operator, [self.kind(argument) for argument in post.arguments])
+                return FUNCTIONS[post.operator].kind_of([self.kind(argument) for argument in post.arguments])
             case Choose():
                 return common_kind([self.kind(value) for value in _values(post) if not _is_null(value)])
 
@@ -282,7 +225,7 @@ def _is_null(post: Post) -> bool:
 
 def _ends(low: Any, high: Any) -> Interval | None:
     numbers = all(isinstance(end, (int, Fraction)) and not isinstance(end, bool) for end in (low, high))
-    return (Fraction(low), Fraction(high)) if numbers else None
+    return Interval(Fraction(low), Fraction(high)) if numbers else None
 
 
 def _all_known(
@@ -338,42 +281,3 @@ def _output(output: OutputColumn, answers: _Answers) -> AnswerColumn:
     low = tuple(None if end is None else end[0] for end in ends)
     high = tuple(None if end is None else end[1] for end in ends)
     return AnswerColumn(name=output.name, kind=kind, values=values, low=low, high=high)
-
-
-# --- kinds: The kind of a value that is computed from released ones: by its operator and the kinds of its parts. ---
-
-
-_O = Operator
-_TRUTHS = {
-    _O.EQUAL, _O.NOT_EQUAL, _O.LESS, _O.LESS_OR_EQUAL, _O.GREATER, _O.GREATER_OR_EQUAL, _O.IS_NULL, _O.IN, _O.AND,
-    _O.OR, _O.NOT, _O.LIKE, _O.LIKE_ANY_CASE, _O.STARTS_WITH, _O.TO_BOOLEAN,
-}  # fmt: skip
-_REALS = {_O.DIVIDE, _O.SQUARE_ROOT, _O.LOGARITHM, _O.EXPONENTIAL, _O.TO_REAL}
-_WHOLES = {
-    _O.FLOOR_DIVIDE, _O.SIGN, _O.FLOOR, _O.CEILING, _O.LENGTH, _O.YEAR, _O.QUARTER, _O.MONTH, _O.WEEK, _O.DAY,
-    _O.WEEKDAY, _O.DAY_OF_YEAR, _O.HOUR, _O.MINUTE, _O.SECOND, _O.DAYS_BETWEEN, _O.TO_INTEGER,
-}  # fmt: skip
-_TEXTS = {_O.LOWER, _O.UPPER, _O.TRIM, _O.SUBSTRING, _O.CONCAT, _O.REPLACE, _O.TO_TEXT}
-_TIMES = {_O.TRUNCATE_TIME, _O.ADD_DAYS, _O.ADD_MONTHS}
-_ALWAYS = {
-    **dict.fromkeys(_TRUTHS, Kind.BOOLEAN),
-    **dict.fromkeys(_REALS, Kind.REAL),
-    **dict.fromkeys(_WHOLES, Kind.INTEGER),
-    **dict.fromkeys(_TEXTS, Kind.TEXT),
-    _O.TO_DATE: Kind.DATE,
-    _O.TO_TIMESTAMP: Kind.TIMESTAMP,
-}
-
-
-def kind_of(operator: Operator, parts: Sequence[Kind]) -> Kind:
-    """Return the kind of an operator's value; what has no kind of its own is of the kind of its arguments."""
-    if operator in _ALWAYS:
-        return _ALWAYS[operator]
-    return common_kind([part for part in parts if part.is_time] if operator in _TIMES else parts)
-
-
-def common_kind(parts: Sequence[Kind]) -> Kind:
-    """Return the kind that holds values of all kinds: text, if they are unlike."""
-    if parts and all(part is parts[0] for part in parts):
-        return parts[0]
-    return Kind.REAL if all(part.is_number for part in parts) else Kind.TEXT

@@ -129,11 +129,13 @@ class FileLook:
 
     def _read_as(self, value: str, present: int) -> tuple[Kind, str]:
         """Find the narrowest kind as which nearly all texts can be read."""
-        from discreet.query.engines.sql_functions import cast
         from discreet.query.engines.sql_writer import Writer
+        from discreet.query.functions.casts import write_cast
 
         # A session reads texts by the same casts.
-        real, day, moment = (cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.REAL, Kind.DATE, Kind.TIMESTAMP))
+        real, day, moment = (
+            write_cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
+        )
         tried = (
             (Kind.INTEGER, f"CASE WHEN regexp_full_match({value}, '[-+]?[0-9]{{1,18}}') THEN {value}::BIGINT END"),
             (Kind.REAL, real),

@@ -1,4 +1,4 @@
-"""Functions of one row: numbers, texts, dates."""
+"""How calls of functions are read: as their records say, or by a rule here where a word stands for more than that."""
 
 from __future__ import annotations
 
@@ -10,36 +10,24 @@ from typing import TYPE_CHECKING
 from discreet.errors import Refused
 from discreet.query.ast import Expression, Literal, Operator
 from discreet.query.column_types import Kind
-from discreet.query.parse.allow_list import check_slots, class_of, refuse_form, table_of
-from discreet.query.parse.date_rules import TRUNCATIONS
-from discreet.query.parse.expression_reader import Handler, one, read_expression
-from discreet.query.parse.operator_rules import apply, cast, literal, when
+from discreet.query.functions import FUNCTIONS, SqlFunction
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply, cast, when
+from discreet.query.functions.times import TRUNCATIONS
+from discreet.query.parse.allow_list import Form, check_slots, class_of, form_of, refuse_form, table_of
+from discreet.query.parse.expression_reader import Handler, read_expression
 from discreet.query.parse.scopes import Context, Scope
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["DATE_FORMS", "FUNCTIONS", "minus", "moved", "plus", "read_date_part", "shifted"]
+__all__ = ["CALLS"]
 
 # --- dates: Functions of dates and timestamps, and INTERVAL constants. ---
 
 
-_DATES_O = Operator
-_PARTS = {
-    "YEAR": _DATES_O.YEAR,
-    "QUARTER": _DATES_O.QUARTER,
-    "MONTH": _DATES_O.MONTH,
-    "WEEK": _DATES_O.WEEK,
-    "DAY": _DATES_O.DAY,
-    "DOW": _DATES_O.WEEKDAY,
-    "DAYOFWEEK": _DATES_O.WEEKDAY,
-    "WEEKDAY": _DATES_O.WEEKDAY,
-    "DOY": _DATES_O.DAY_OF_YEAR,
-    "DAYOFYEAR": _DATES_O.DAY_OF_YEAR,
-    "HOUR": _DATES_O.HOUR,
-    "MINUTE": _DATES_O.MINUTE,
-    "SECOND": _DATES_O.SECOND,
-}
+_O = Operator
+_PARTS = {name: function.operator for function in FUNCTIONS.values() for name in function.date_parts}
 _DAYS = {"DAY": 1, "WEEK": 7}
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
@@ -59,7 +47,7 @@ def _named_part(name: str, moment: Expression) -> Expression:
     return apply(operator, moment)
 
 
-def read_date_part(context: Context, scope: Scope, node: exp.Expr, parts: Sequence[exp.Expr]) -> Expression:
+def _read_date_part(context: Context, scope: Scope, node: exp.Expr, parts: Sequence[exp.Expr]) -> Expression:
     """Read date_part('year', d)."""
     return _named_part(str(parts[0].this), read_expression(context, scope, parts[1]))
 
@@ -69,8 +57,8 @@ def _dates_truncated(context: Context, scope: Scope, node: exp.Expr) -> Expressi
     unit, moment = str(node.args["unit"].this).lower(), node.args["this"]
     if unit not in TRUNCATIONS and class_of(moment) == "Column" and str(moment.name).lower() in TRUNCATIONS:
         swapped = scope.look_up(context.script, unit, None, node).field
-        return apply(_DATES_O.TRUNCATE_TIME, literal(str(moment.name).lower()), swapped)
-    return apply(_DATES_O.TRUNCATE_TIME, literal(unit), read_expression(context, scope, moment))
+        return apply(_O.TRUNCATE_TIME, literal(str(moment.name).lower()), swapped)
+    return apply(_O.TRUNCATE_TIME, literal(unit), read_expression(context, scope, moment))
 
 
 def _between(context: Context, scope: Scope, node: exp.Expr) -> Expression:
@@ -78,13 +66,13 @@ def _between(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     last, first = (read_expression(context, scope, node.args[slot]) for slot in ("this", "expression"))
     unit = str(node.args["unit"].this).upper()
     if unit == "DAY":
-        return apply(_DATES_O.DAYS_BETWEEN, cast(first, Kind.DATE), cast(last, Kind.DATE))
-    years = apply(_DATES_O.SUBTRACT, apply(_DATES_O.YEAR, last), apply(_DATES_O.YEAR, first))
+        return apply(_O.DAYS_BETWEEN, cast(first, Kind.DATE), cast(last, Kind.DATE))
+    years = apply(_O.SUBTRACT, apply(_O.YEAR, last), apply(_O.YEAR, first))
     if unit == "YEAR":
         return years
     if unit == "MONTH":
-        months = apply(_DATES_O.SUBTRACT, apply(_DATES_O.MONTH, last), apply(_DATES_O.MONTH, first))
-        return apply(_DATES_O.ADD, apply(_DATES_O.MULTIPLY, years, literal(12)), months)
+        months = apply(_O.SUBTRACT, apply(_O.MONTH, last), apply(_O.MONTH, first))
+        return apply(_O.ADD, apply(_O.MULTIPLY, years, literal(12)), months)
     raise Refused(
         "DATE_DIFF counts days, months or years",
         reason="other units are counted differently by every engine",
@@ -96,7 +84,7 @@ def _to_date(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     return cast(read_expression(context, scope, node.args["this"]), Kind.DATE)
 
 
-def moved(context: Context, scope: Scope, sides: Sequence[exp.Expr], sign: int) -> Expression | None:
+def _moved(context: Context, scope: Scope, sides: Sequence[exp.Expr], sign: int) -> Expression | None:
     """Read a time plus (or minus) an INTERVAL; None if there is no INTERVAL."""
     moment, interval = sides
     if class_of(moment) == "Interval" and sign > 0:
@@ -107,20 +95,20 @@ def moved(context: Context, scope: Scope, sides: Sequence[exp.Expr], sign: int) 
     return apply(operator, read_expression(context, scope, moment), literal(sign * steps))
 
 
-def plus(one_side: Expression, other: Expression) -> Expression:
+def _plus(one_side: Expression, other: Expression) -> Expression:
     """Add two numbers, or days to a date."""
     if one_side.facts.kind is Kind.DATE and other.facts.kind is Kind.INTEGER:
-        return apply(_DATES_O.ADD_DAYS, one_side, other)
-    return apply(_DATES_O.ADD, one_side, other)
+        return apply(_O.ADD_DAYS, one_side, other)
+    return apply(_O.ADD, one_side, other)
 
 
-def minus(one_side: Expression, other: Expression) -> Expression:
+def _minus(one_side: Expression, other: Expression) -> Expression:
     """Subtract two numbers, days from a date, or two dates, which gives days."""
     if one_side.facts.kind is Kind.DATE and other.facts.kind is Kind.INTEGER:
-        return apply(_DATES_O.ADD_DAYS, one_side, apply(_DATES_O.NEGATE, other))
+        return apply(_O.ADD_DAYS, one_side, apply(_O.NEGATE, other))
     if one_side.facts.kind is Kind.DATE and other.facts.kind is Kind.DATE:
-        return apply(_DATES_O.DAYS_BETWEEN, other, one_side)
-    return apply(_DATES_O.SUBTRACT, one_side, other)
+        return apply(_O.DAYS_BETWEEN, other, one_side)
+    return apply(_O.SUBTRACT, one_side, other)
 
 
 def _interval(context: Context, node: exp.Expr) -> tuple[Operator, int]:
@@ -131,9 +119,9 @@ def _interval(context: Context, node: exp.Expr) -> tuple[Operator, int]:
     match = re.fullmatch(r"\s*(-?\d{1,7})\s*([A-Za-z]*)\s*", text)
     name = (match[2] if match and match[2] else "" if unit is None else str(unit.this)).upper().removesuffix("S")
     if match and name in _DAYS:
-        return _DATES_O.ADD_DAYS, int(match[1]) * _DAYS[name]
+        return _O.ADD_DAYS, int(match[1]) * _DAYS[name]
     if match and name in _MONTHS:
-        return _DATES_O.ADD_MONTHS, int(match[1]) * _MONTHS[name]
+        return _O.ADD_MONTHS, int(match[1]) * _MONTHS[name]
     raise context.script.refuse(
         node,
         "an INTERVAL is a constant number of days, weeks, months, quarters or years",
@@ -149,12 +137,12 @@ def _digits(node: exp.Expr) -> str:
 
 
 def _added(context: Context, scope: Scope, node: exp.Expr) -> Expression:
-    return shifted(context, scope, [node.args["this"], node.args["expression"]], 1)
+    return _shifted(context, scope, [node.args["this"], node.args["expression"]], 1)
 
 
-def shifted(context: Context, scope: Scope, sides: Sequence[exp.Expr], sign: int) -> Expression:
+def _shifted(context: Context, scope: Scope, sides: Sequence[exp.Expr], sign: int) -> Expression:
     """Read DATE_ADD and DATE_SUB."""
-    result = moved(context, scope, sides, sign)
+    result = _moved(context, scope, sides, sign)
     if result is None:
         raise Refused("a time is moved by an INTERVAL", reason="it has one meaning", way_out="d + INTERVAL 1 DAY")
     return result
@@ -173,39 +161,12 @@ def _formatted(context: Context, scope: Scope, node: exp.Expr) -> Expression:
             way_out="use EXTRACT, or one of these formats",
         )
     text = cast(cast(read_expression(context, scope, node.args["this"]), Kind.DATE), Kind.TEXT)
-    return apply(_DATES_O.SUBSTRING, text, *(literal(place) for place in places))
+    return apply(_O.SUBSTRING, text, *(literal(place) for place in places))
 
 
-def _simple(*rows: tuple[str, Operator]) -> list[tuple[str, str, Handler]]:
-    return [(name, "this", one(operator)) for name, operator in rows]
+# --- numbers and texts ---
 
 
-DATE_FORMS = table_of(
-    *_simple(
-        ("Year", _DATES_O.YEAR),
-        ("Quarter", _DATES_O.QUARTER),
-        ("Month", _DATES_O.MONTH),
-        ("Week", _DATES_O.WEEK),
-        ("WeekOfYear", _DATES_O.WEEK),
-        ("Day", _DATES_O.DAY),
-        ("DayOfMonth", _DATES_O.DAY),
-        ("DayOfWeek", _DATES_O.WEEKDAY),
-        ("DayOfYear", _DATES_O.DAY_OF_YEAR),
-        ("Hour", _DATES_O.HOUR),
-        ("Minute", _DATES_O.MINUTE),
-        ("Second", _DATES_O.SECOND),
-    ),
-    ("Extract", "this expression", _part),
-    ("TimestampTrunc", "this unit", _dates_truncated),
-    ("DateTrunc", "this unit", _dates_truncated),
-    ("DateDiff", "this expression unit date_part_boundary?", _between),
-    ("DateAdd", "this expression", _added),
-    ("Date", "this", _to_date),
-    ("TimeToStr", "this format", _formatted),
-)
-
-
-_O = Operator
 _REST = 10_000  # characters; what SUBSTRING without a length takes
 
 
@@ -272,11 +233,6 @@ def _contains(before: str, after: str) -> Handler:
     return read
 
 
-def _starts_with(context: Context, scope: Scope, node: exp.Expr) -> Expression:
-    value = read_expression(context, scope, node.args["this"])
-    return apply(_O.STARTS_WITH, value, read_expression(context, scope, node.args["expression"]))
-
-
 def _substring(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     value = read_expression(context, scope, node.args["this"])
     start, length = (node.args.get(slot) for slot in ("start", "length"))
@@ -303,19 +259,14 @@ def _concat(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     return apply(_O.CONCAT, *(apply(_O.COALESCE, text, literal("")) for text in texts))
 
 
-def _replace(context: Context, scope: Scope, node: exp.Expr) -> Expression:
-    slots = ("this", "expression", "replacement")
-    return apply(_O.REPLACE, *(read_expression(context, scope, node.args[slot]) for slot in slots))
-
-
 def _sum(sign: int) -> Handler:
     def read(context: Context, scope: Scope, node: exp.Expr) -> Expression:
         sides = [node.args["this"], node.args["expression"]]
-        time = moved(context, scope, sides, sign)
+        time = _moved(context, scope, sides, sign)
         if time is not None:
             return time
         one_side, other = (read_expression(context, scope, side) for side in sides)
-        return plus(one_side, other) if sign > 0 else minus(one_side, other)
+        return _plus(one_side, other) if sign > 0 else _minus(one_side, other)
 
     return read
 
@@ -325,45 +276,53 @@ def _unnamed(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     name = str(node.this).lower()
     parts = node.args.get("expressions") or []
     if name in ("date_part", "datepart") and len(parts) == 2:
-        return read_date_part(context, scope, node, parts)
+        return _read_date_part(context, scope, node, parts)
     if name in ("iff", "iif") and len(parts) == 3:
         condition, yes, no = (read_expression(context, scope, part) for part in parts)
         return when([(condition, yes)], no)
     if name == "date_sub" and len(parts) == 2:
-        return shifted(context, scope, parts, -1)
+        return _shifted(context, scope, parts, -1)
     raise refuse_form(context.script, node, "an expression of a row")
 
 
-FUNCTIONS = {
-    **DATE_FORMS,
+def _as_spelled(function: SqlFunction, spelled: str) -> tuple[str, Form[Handler]]:
+    """Return a class of nodes and how it is read, as a record spells it."""
+    name, _, slots = spelled.partition(": ")
+    single = [slot for slot in slots.split() if slot[-1] not in "*?"]
+    several = [slot[:-1] for slot in slots.split() if slot.endswith("*")]
+
+    def read(context: Context, scope: Scope, node: exp.Expr) -> Expression:
+        parts = [node.args[slot] for slot in single]
+        parts += [part for slot in several for part in node.args.get(slot) or ()]
+        return apply(function.operator, *(read_expression(context, scope, part) for part in parts))
+
+    return name, form_of(slots.replace("*", "?"), read)
+
+
+CALLS = {
+    **dict(_as_spelled(function, spelled) for function in FUNCTIONS.values() for spelled in function.spelled),
     **table_of(
         ("Add", "this expression", _sum(1)),
         ("Sub", "this expression", _sum(-1)),
-        ("Abs", "this", one(_O.ABSOLUTE)),
-        ("Sign", "this", one(_O.SIGN)),
-        ("Floor", "this", one(_O.FLOOR)),
-        ("Ceil", "this", one(_O.CEILING)),
         ("Round", "this decimals?", _round),
         ("Trunc", "this", _truncated),
-        ("Sqrt", "this", one(_O.SQUARE_ROOT)),
-        ("Ln", "this", one(_O.LOGARITHM)),
         ("Log", "this expression?", _logarithm),
-        ("Exp", "this", one(_O.EXPONENTIAL)),
         ("Pow", "this expression", _power),
-        ("Lower", "this", one(_O.LOWER)),
-        ("Upper", "this", one(_O.UPPER)),
-        ("Length", "this", one(_O.LENGTH)),
-        ("Trim", "this", one(_O.TRIM)),
         ("Substring", "this start? length?", _substring),
         ("Left", "this expression", _left),
         ("DPipe", "this expression safe?", _joined),
         ("Concat", "expressions safe? coalesce?", _concat),
-        ("Replace", "this expression replacement", _replace),
         ("Like", "this expression negate?", _like(_O.LIKE)),
         ("ILike", "this expression negate?", _like(_O.LIKE_ANY_CASE)),
-        ("StartsWith", "this expression", _starts_with),
         ("EndsWith", "this expression", _contains("%", "")),
         ("Contains", "this expression", _contains("%", "%")),
+        ("Extract", "this expression", _part),
+        ("TimestampTrunc", "this unit", _dates_truncated),
+        ("DateTrunc", "this unit", _dates_truncated),
+        ("DateDiff", "this expression unit date_part_boundary?", _between),
+        ("DateAdd", "this expression", _added),
+        ("Date", "this", _to_date),
+        ("TimeToStr", "this format", _formatted),
         ("Anonymous", "this expressions?", _unnamed),
     ),
 }
