@@ -18,8 +18,8 @@ $(VENV)/.ready: $(VENV)/.package
 demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.
 	$(BIN)/python -m discreet.lab.demo $(FOLDER)
 
-test: $(VENV)/.ready  ## The tests, on two cores.
-	$(BIN)/python -m pytest -q -n 2 -m "not slow"
+test: $(VENV)/.ready  ## The tests, on two cores; what could not be run is named. FULL=1: nothing may be skipped.
+	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(if $(FULL),--nothing-skipped)
 
 slow: $(VENV)/.ready  ## The nightly sizes.
 	$(BIN)/python -m pytest -q -n 2 -m "slow" -s

@@ -1,9 +1,15 @@
-"""What all tests share: no deadlines, and one thread for each process that runs tests."""
+"""What all tests share: no deadlines, one thread for each process that runs tests, and a word on what was skipped.
+
+Whatever is skipped is named at the end; with `--nothing-skipped`, as in continuous integration, it fails the run.
+"""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # Two processes share two cores. Matrix libraries that start a thread for each core would wait for each other; they read
@@ -15,3 +21,29 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("same examples", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("search" if "DISCREET_SEARCH" in os.environ else "same examples")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("discreet")
+    group.addoption("--nothing-skipped", action="store_true", help="fail if a test was skipped")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    skipped = Counter(reason(report) for report in terminalreporter.stats.get("skipped", []))
+    if skipped:
+        terminalreporter.section("NOT RUN", sep="!", red=True)
+    for why, tests in sorted(skipped.items()):
+        terminalreporter.line(f"{tests} skipped: {why}", red=True)
+
+
+def reason(report: Any) -> str:
+    """Return why a test, or a whole file, was skipped."""
+    why = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+    return str(why).removeprefix("Skipped: ")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if session.config.getoption("nothing_skipped") and reporter is not None and reporter.stats.get("skipped"):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from rich.console import Console
+from system_parts import CHROMIUM, needs_chromium
 
 from discreet import data
 from discreet.errors import Refused
@@ -21,7 +20,6 @@ from discreet.ledger import look
 from discreet.release import verify_bundle
 
 FALSE_ALARM = 1e-9
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 
 
@@ -129,26 +127,20 @@ def test_the_page_loads_nothing_and_runs_nothing(first):
     assert page.count("<svg") >= 10
 
 
-if CHROMIUM is None:
+@needs_chromium
+def test_a_browser_opens_the_page_on_a_phone_without_a_complaint(first):
+    from playwright.sync_api import sync_playwright
 
-    def test_CHROMIUM_IS_MISSING_SO_NO_PAGE_WAS_OPENED_IN_A_BROWSER():  # noqa: N802
-        assert os.environ.get("DISCREET_ALL_PARTS") != "1", "install chromium: every part was asked for"
-
-else:
-
-    def test_a_browser_opens_the_page_on_a_phone_without_a_complaint(first):
-        from playwright.sync_api import sync_playwright
-
-        said: list[str] = []
-        with sync_playwright() as playwright:
-            page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page(
-                viewport={"width": 375, "height": 812}
-            )
-            page.on("console", lambda message: said.append(message.text))
-            page.goto(first.result.attack_report.resolve().as_uri())
-            width = page.evaluate("document.documentElement.scrollWidth")
-        assert said == []
-        assert width <= 375
+    said: list[str] = []
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page(
+            viewport={"width": 375, "height": 812}
+        )
+        page.on("console", lambda message: said.append(message.text))
+        page.goto(first.result.attack_report.resolve().as_uri())
+        width = page.evaluate("document.documentElement.scrollWidth")
+    assert said == []
+    assert width <= 375
 
 
 def test_figures_can_be_had_as_json(first):

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from system_parts import COMPILER, needs_compiler
 
 from discreet.errors import DiscreetError, LedgerUnavailable
 from discreet.ledger import Account, Budget, Ledger
@@ -35,13 +35,11 @@ WRONG = (
 )
 
 
-def faults(folder: Path, stride: int, *wrong: str) -> dict[str, Any] | None:
-    """Run every `stride`-th fault point in processes whose writes can fail; None without a C compiler."""
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    if compiler is None or not sys.platform.startswith("linux"):
-        return None
+def faults(folder: Path, stride: int, *wrong: str) -> dict[str, Any]:
+    """Run every `stride`-th fault point in processes whose writes can fail."""
     library = folder / "faults.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", library, HERE / "faults.c", "-ldl"], check=True)
+    assert COMPILER is not None
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", library, HERE / "faults.c", "-ldl"], check=True)
     command = [sys.executable, HERE / "fault_points.py", folder, str(stride), *wrong]
     run = subprocess.run(
         command, env={**os.environ, "LD_PRELOAD": str(library)}, capture_output=True, text=True, check=True
@@ -49,43 +47,28 @@ def faults(folder: Path, stride: int, *wrong: str) -> dict[str, Any] | None:
     return json.loads(run.stdout)  # type: ignore[no-any-return]
 
 
-def say_loudly(capsys: pytest.CaptureFixture[str]) -> None:
-    with capsys.disabled():
-        print("\nNO C COMPILER: faults of single writes and flushes were NOT tested on this machine")
-
-
-def check_every_point(folder: Path, stride: int, capsys: pytest.CaptureFixture[str]) -> None:
+def check_every_point(folder: Path, stride: int) -> None:
     found = faults(folder, stride)
-    if found is None:
-        say_loudly(capsys)
-        return
     assert found["violations"] == []
     assert found["points"] > 100
     assert sum(found["runs"].values()) >= found["points"] // stride * len(found["runs"])
 
 
-def test_a_fault_at_a_write_or_flush_loses_nothing_that_was_told(
-    quick_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check_every_point(quick_folder, 11, capsys)
+@needs_compiler
+def test_a_fault_at_a_write_or_flush_loses_nothing_that_was_told(quick_folder: Path) -> None:
+    check_every_point(quick_folder, 11)
 
 
 @pytest.mark.slow
-def test_a_fault_at_every_write_and_flush_loses_nothing_that_was_told(
-    quick_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check_every_point(quick_folder, 1, capsys)
+@needs_compiler
+def test_a_fault_at_every_write_and_flush_loses_nothing_that_was_told(quick_folder: Path) -> None:
+    check_every_point(quick_folder, 1)
 
 
+@needs_compiler
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_ledger_in_the_wrong_order_is_caught(
-    wrong: str, quick_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = faults(quick_folder, 6, wrong)
-    if found is None:
-        say_loudly(capsys)
-        return
-    assert found["violations"]
+def test_a_ledger_in_the_wrong_order_is_caught(wrong: str, quick_folder: Path) -> None:
+    assert faults(quick_folder, 6, wrong)["violations"]
 
 
 def spend_and_tell(path: Path, outlet: int, life: int) -> None:
