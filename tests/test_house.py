@@ -65,6 +65,8 @@ def checks_beyond_types(text: str) -> list[str]:
     def hints(test: ast.expr) -> bool:
         if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
             return all(hints(part) for part in test.values)
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            return isinstance(test.operand, ast.Call) and hints(test.operand)
         named = isinstance(test, ast.Call) and isinstance(test.func, ast.Name) and test.func.id == "isinstance"
         absent = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot | ast.Is) and len(test.ops) == 1
         return named or absent
@@ -79,8 +81,10 @@ def test_invariants_raise() -> None:
 
 
 def test_an_invariant_that_is_only_asserted_is_found() -> None:
-    assert checks_beyond_types("assert a is not None and isinstance(b, int)\nassert isinstance(b, int), 'why'") == []
-    assert len(checks_beyond_types("assert a > 0\nassert isinstance(a, int) and a\nassert a")) == 3
+    assert (
+        checks_beyond_types("assert a is not None and isinstance(b, int)\nassert not isinstance(b, int), 'why'") == []
+    )
+    assert len(checks_beyond_types("assert a > 0\nassert isinstance(a, int) and a\nassert not a")) == 3
 
 
 @pytest.mark.parametrize("lines", [3, 80])
