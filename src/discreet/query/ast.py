@@ -109,6 +109,7 @@ class Operator(Enum):
     LENGTH = "length"  # in characters
     TRIM = "trim"
     SUBSTRING = "substring"  # literal start (from 1) and length
+    RIGHT = "right"  # a literal number of characters at the end
     CONCAT = "concat"
     LIKE = "like"  # a literal pattern; no escape character
     LIKE_ANY_CASE = "like in any case"

@@ -104,6 +104,7 @@ def cases() -> list[Expression]:
     made += [apply(O.COALESCE, *some) for some in ((a, b, one(5)), (r, s), (t, w), (d, e), (p, q), (a, x))]
     made += [apply(op, t) for op in (O.LOWER, O.LENGTH, O.TRIM)]
     made += [apply(O.UPPER, t), apply(O.CONCAT, t, w), apply(O.CONCAT, t, text("-"), w)]
+    made += [apply(O.RIGHT, t, one(length)) for length in (0, 1, 3, 100)]
     made += [apply(O.SUBSTRING, t, one(start), one(length)) for start, length in ((1, 2), (2, 1), (3, 0), (4, 100))]
     made += [apply(op, t, text(pattern)) for op in (O.LIKE, O.LIKE_ANY_CASE) for pattern in
              ("%", "", "_", "%é%", "1%", "%\\%", "ABC%", "abc%_", "a.c%", "\\", "%%__")]  # fmt: skip

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from reading_trees import Trees
+from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Field, Literal, Operator, walk
@@ -132,6 +133,14 @@ def test_no_word_is_spelled_by_two_records() -> None:
     parts = [part for function in FUNCTIONS.values() for part in function.date_parts]
     assert len(set(spelled)) == len(spelled) >= 40
     assert len(set(parts)) == len(parts)
+
+
+def test_spellings_are_slots_of_the_parser() -> None:
+    for function in FUNCTIONS.values():
+        for spelled in function.spelled:
+            name, _, slots = spelled.partition(": ")
+            named, known = {slot.rstrip("*?") for slot in slots.split()}, getattr(exp, name).arg_types
+            assert {slot for slot, needed in known.items() if needed} <= named <= set(known), spelled
 
 
 def test_whole_numbers_stay_whole_while_they_are_small() -> None:

@@ -83,6 +83,18 @@ def _substring_facts(arguments: Sequence[Expression]) -> ExpressionFacts:
     return ExpressionFacts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
 
 
+def _right_facts(arguments: Sequence[Expression]) -> ExpressionFacts:
+    _require_texts(arguments[:1])
+    _require_constants(arguments[1:], int)
+    if not 0 <= literal_integer(arguments[1]) <= _LONGEST:
+        raise Refused(
+            f"RIGHT takes from 0 to {_LONGEST:,} characters",
+            reason="engines disagree about negative numbers, and long texts cost time that depends on the data",
+            way_out="count from the end of the text",
+        )
+    return ExpressionFacts(kind=Kind.TEXT, nullable=arguments[0].facts.nullable)
+
+
 def _matches_facts(arguments: Sequence[Expression]) -> ExpressionFacts:
     _require_texts(arguments[:1])
     _require_constants(arguments[1:], str)
@@ -151,6 +163,10 @@ def _substring(text: str, start: int, length: int) -> str:
     return text[int(start) - 1 : int(start) - 1 + int(length)]
 
 
+def _right(text: str, length: int) -> str:
+    return text[max(0, len(text) - int(length)) :]
+
+
 # --- SQL ---
 # Texts in SQL. A text is cut at a length that no honest answer needs, before a function and after every step of one.
 #
@@ -187,6 +203,11 @@ def _write_substring(node: Apply, writer: Writer, write_as: WriteAs) -> str:
     first = min(max(start, 1), _END)
     count = min(max(start + length - first, 0), _END)
     return f"substring({write_as(node.arguments[0], Kind.TEXT, writer)}, {first}, {count})"
+
+
+def _write_right(node: Apply, writer: Writer, write_as: WriteAs) -> str:
+    text, length = node.arguments
+    return f"right({cut_text(write_as(text, Kind.TEXT, writer), text)}, {literal_integer(length)})"
 
 
 def _write_concat(node: Apply, writer: Writer, write_as: WriteAs) -> str:
@@ -299,6 +320,15 @@ TEXTS = (
         kind=Kind.TEXT,
         length=_length_of_part,
         work=_work_of_part,
+    ),
+    SqlFunction(
+        operator=_O.RIGHT,
+        spelled=("Right: this expression",),
+        facts=_right_facts,
+        value=_right,
+        duckdb=_write_right,
+        kind=Kind.TEXT,
+        length=lambda arguments, lengths: min(lengths[0], literal_integer(arguments[1])),
     ),
     SqlFunction(
         operator=_O.CONCAT,
