@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check slow goldens bench docs format clean
+.PHONY: demo test check slow goldens house bench docs format clean
 
 # What the package needs, so that the demo starts soon; then what its tests and docs need.
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -26,6 +26,9 @@ slow: $(VENV)/.ready  ## The nightly sizes.
 
 goldens: $(VENV)/.ready  ## Outputs under recorded bytes are what they were. DO=record writes them anew, ONLY=… names families.
 	$(BIN)/python scripts/goldens.py $(or $(DO),compare) $(ONLY)
+
+house: $(VENV)/.ready  ## How many files, how long, how named, and through how many a call walks; the goal beside each figure.
+	$(BIN)/python scripts/house.py
 
 check: $(VENV)/.ready  ## Format, lint, types.
 	$(BIN)/ruff format --check .
