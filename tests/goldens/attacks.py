@@ -17,7 +17,7 @@ from .made_up import labels, matrix, people, stays
 
 __all__ = ["flows"]
 
-_A = dp.lab.attacks
+_A = dp.attacks
 _REPLACE = dp.Relation.REPLACE_ONE
 _STAYS = {"person": "uid", "item": "ward", "value": "nights", "when": "day"}
 

@@ -13,7 +13,7 @@ from .made_up import RELATIONS
 
 __all__ = ["flows"]
 
-_V, _A, _M = dp.lab.verify, dp.lab.audit, dp.mechanisms
+_V, _A, _M = dp.verify, dp.audit, dp.mechanisms
 _SMALL = _M.Grid.between(0, 3, step=1)
 _NOISES = {"laplace": _M.LaplaceNoise(epsilon=Fraction(1, 2)), "gaussian": _M.GaussianNoise.for_epsilon(1, "1e-3")}
 

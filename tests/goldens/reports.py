@@ -44,7 +44,7 @@ def _charts() -> Iterator[tuple[str, Any]]:
         "lines": lambda: _P.lines({"mine": ([10, 1000], [30, 3])}, across="rows", up="error", log_x=True),
         "meaning": lambda: dp.privacy.explain_epsilon(1, delta="1e-6").plot(),
         "robustness": lambda: dp.robust.robustness_report(AGES[:200], bounds=(0, 120), epsilon=1).value.plot(),
-        "power": lambda: dp.lab.attacks.plot_power(100, (0.0, 2.0)),
+        "power": lambda: dp.attacks.plot_power(100, (0.0, 2.0)),
     }
     return ((f"chart {name}", lambda make=make: _vega(make())) for name, make in charts.items())
 
@@ -96,12 +96,12 @@ def _halves() -> tuple[pd.DataFrame, pd.DataFrame, Any]:
 
 def _evaluated() -> Said:
     real, held, model = _halves()
-    return _page(dp.lab.evaluation.evaluate(model, real, holdout=held, secret="satisfied", label="satisfied").value)
+    return _page(dp.evaluation.evaluate(model, real, holdout=held, secret="satisfied", label="satisfied").value)
 
 
 def _publicly() -> Said:
     _, held, model = _halves()
-    return _page(dp.lab.evaluation.evaluate_publicly(model, held))
+    return _page(dp.evaluation.evaluate_publicly(model, held))
 
 
 def _priced() -> Said:
@@ -110,7 +110,7 @@ def _priced() -> Said:
     account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, budget)
     with dp.ledger.Ledger.open("memory", account) as ledger:
         how: dict[str, Any] = {"session": ledger, "epsilon": "0.5", "delta": "1e-6"}
-        return _page(dp.lab.evaluation.evaluate_for_a_price(model, real, **how))
+        return _page(dp.evaluation.evaluate_for_a_price(model, real, **how))
 
 
 def _page(found: Any) -> Said:
