@@ -1,12 +1,34 @@
-"""Numbers as people read them; the exact value stays in the release."""
+"""Numbers, shares and names as people read them; the exact value stays in the release."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
-__all__ = ["decimal", "exponent", "places_for", "plain", "significant_up"]
+__all__ = [
+    "chance_up",
+    "decimal",
+    "decimal_text",
+    "decimal_up",
+    "enumerated",
+    "exponent",
+    "percent",
+    "percent_up",
+    "places_for",
+    "plain",
+    "printable",
+    "rounded",
+    "shortened",
+    "significant_up",
+    "tick_text",
+]
 
 _MOST_PLACES = 12
+_DIGITS = 17  # Enough to tell any two doubles apart.
+
+# --- exact numbers ---
 
 
 def decimal(value: Fraction | int, places: int) -> str:
@@ -44,8 +66,9 @@ def plain(value: Fraction | int) -> str:
     return decimal(number, min(_MOST_PLACES, max(0, 5 - exponent(abs(number)))))
 
 
-def significant_up(value: Fraction, digits: int = 4) -> str:
+def significant_up(number: Fraction | float, digits: int = 4) -> str:
     """Write a positive number rounded up to a few significant digits, without trailing zeros."""
+    value = Fraction(number)
     if value == 0:
         return "0"
     power = exponent(value)
@@ -54,3 +77,94 @@ def significant_up(value: Fraction, digits: int = 4) -> str:
         return f"{decimal_up(value / Fraction(10) ** power, digits - 1).rstrip('0').rstrip('.')}e{power}"
     written = decimal_up(value, places)
     return written.rstrip("0").rstrip(".") if "." in written else written
+
+
+def decimal_text(number: Fraction | int, *, way: int = 0) -> str:
+    """Write a number in full where it ends, else with 17 digits: to nearest, or with `way` down (-1) or up (1).
+
+    There are no thousands separators: this is for files that machines read.
+    """
+    value = Fraction(number)
+    places = _places(value.denominator)
+    if places is None:
+        places = max(0, _DIGITS - 1 - exponent(abs(value)))
+    scaled = value * 10**places
+    whole = round(scaled) if way == 0 else math.floor(scaled) if way < 0 else math.ceil(scaled)
+    digits = str(abs(whole)).rjust(places + 1, "0")
+    sign = "-" if whole < 0 else ""
+    if not places:
+        return sign + digits
+    after = digits[-places:].rstrip("0")
+    return sign + digits[:-places] + ("." + after if after else "")
+
+
+def _places(denominator: int) -> int | None:
+    """Return how many decimals write a fraction in full; None if it has no end, or a far one."""
+    twos = (denominator & -denominator).bit_length() - 1
+    rest, fives = denominator >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    return max(twos, fives) if rest == 1 and max(twos, fives) <= 2 * _DIGITS else None
+
+
+# --- floats that are shown, not computed with ---
+
+
+def rounded(value: float) -> str:
+    """Write a count or an error with as many digits as matter."""
+    if value >= 100 or value == round(value):
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def tick_text(tick: float) -> str:
+    """Write a round number on an axis: 30 m is thirty million."""
+    size = abs(tick)
+    for limit, letter in ((1e12, " T"), (1e9, " bn"), (1e6, " m")):
+        if size >= limit:
+            return f"{tick / limit:g}{letter}".replace("-", "−")
+    return f"{tick:,.10g}".replace("-", "−")
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """Write a share; with one decimal more where it is small or nearly whole."""
+    value = 100 * share
+    if digits == 0 and (0 < value < 2 or 98 < value < 100):
+        digits = 1
+    return f"{value:.{digits}f} %"
+
+
+def percent_up(share: float) -> str:
+    """Write a probability in per cent, rounded up; with more decimals where it is not quite certain."""
+    written = [decimal_up(Fraction(share) * 100, places) for places in range(1, 7)]
+    return f"{next((each for each in written if not each.startswith('100')), '100')} %"
+
+
+def chance_up(share: float) -> str:
+    """Write a probability in per cent, rounded up, with enough digits to tell it from 0 and from 100."""
+    if share >= 1:
+        return "100 %"
+    if share <= 0:
+        return "0 %"
+    from_end = min(share, 1 - share) * 100
+    digits = min(12, max(1, 1 - math.floor(math.log10(from_end))))
+    up = Decimal(share * 100).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
+    return f"{up.normalize():f} %"
+
+
+# --- names ---
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Join names as a sentence does: a, b and c."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most so many letters; what is longer ends in dots."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def printable(text: str) -> str:
+    """Replace what would break a line or steer a screen."""
+    return "".join(letter if letter.isprintable() else "�" for letter in text)

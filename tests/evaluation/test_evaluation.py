@@ -11,8 +11,8 @@ from evaluation_world import DOMAIN, copied, independent, promise, ward
 
 from discreet.errors import InvalidParameter
 from discreet.lab.evaluation import evaluate, evaluate_publicly
+from discreet.pages.kit import prose
 from discreet.privacy.not_private import HEADING, NotPrivate
-from discreet.release.report.page_style import prose
 
 # A false alarm of 1e-10 for each verdict; a table that copies is found out with certainty, for all practical purposes.
 ERROR = 1e-10

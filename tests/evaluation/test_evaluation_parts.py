@@ -13,13 +13,13 @@ from evaluation_world import DOMAIN, copied, promise, ward
 from discreet.lab.attacks import through_table
 from discreet.lab.evaluation import evaluate
 from discreet.lab.evaluation.closest_records import closest, secrets_of_closest
+from discreet.lab.evaluation.evaluation_page import png
 from discreet.lab.evaluation.image_report import evaluate_images
 from discreet.lab.evaluation.likeness import cramers_v
-from discreet.lab.evaluation.page.evaluation_page import png
 from discreet.lab.evaluation.promised_limits import ceiling
 from discreet.lab.evaluation.table_rows import layout_of, read_rows
 from discreet.lab.evaluation.usefulness import direct_error, downstream, workload
-from discreet.plots import heatmap, overlaid_bars, overlaid_steps, page_lines
+from discreet.pages.svg import heatmap, overlaid_bars, overlaid_steps, page_lines
 from discreet.privacy import Relation, best_tpr, events, gaussian_sigma
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric
 from discreet.synth.promise import Promise

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 import discreet as dp
+from discreet.pages import svg
 
 from .flow import Flow, Said
 from .made_up import AGES, VISITS
@@ -74,11 +75,11 @@ def _drawings() -> Iterator[tuple[str, Any]]:
         "strip": lambda: _P.strip(scale, 412, low=385, high=439, mark=410),
         "ruler": lambda: _P.ruler(scale),
         "hundred": lambda: _P.hundred(63, name="guesses"),
-        "heatmap": lambda: _P.heatmap([[0.1, None], [0.5, 1.0]], ["a", "b"], name="x", told="y"),
+        "heatmap": lambda: svg.heatmap([[0.1, None], [0.5, 1.0]], ["a", "b"], name="x", told="y"),
         "caught": lambda: _P.caught([0.0, 0.1, 1.0], [0.0, 0.4, 1.0], name="x"),
         "course": lambda: _P.course(days, [1, 2, 4], [0, 1, 3], [2, 3, 5], name="x"),
-        "steps": lambda: _P.overlaid_steps([1, 2, 3], [1, 3, 2]),
-        "bars": lambda: _P.overlaid_bars(0.3, 0.4, 1.0),
+        "steps": lambda: svg.overlaid_steps([1, 2, 3], [1, 3, 2]),
+        "bars": lambda: svg.overlaid_bars(0.3, 0.4, 1.0),
     }
     return ((f"drawing {name}", make) for name, make in made.items())
 

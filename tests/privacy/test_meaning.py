@@ -10,6 +10,7 @@ import pytest
 
 from discreet import plots
 from discreet.errors import InvalidParameter
+from discreet.formatting import chance_up
 from discreet.privacy import (
     GDP,
     ApproxDP,
@@ -21,7 +22,7 @@ from discreet.privacy import (
     explain,
     explain_epsilon,
 )
-from discreet.privacy.meaning import chance, compared_rows, percent_up
+from discreet.privacy.meaning import chance, compared_rows
 
 
 @pytest.mark.parametrize("epsilon", ["0.01", "0.15", "1", "3", "14"])
@@ -109,7 +110,7 @@ def test_this_one_stands_among_others_by_how_far_an_attacker_gets():
     [(0.0, "0 %"), (1.0, "100 %"), (0.5, "50 %"), (0.73101, "73.2 %"), (0.9999881, "99.9989 %"), (0.0027182, "0.28 %")],
 )
 def test_shares_are_told_rounded_up(share, told):
-    assert percent_up(share) == told
+    assert chance_up(share) == told
     assert float(told.split()[0]) >= 100 * share * (1 - 1e-12)
 
 

@@ -42,7 +42,9 @@ def test_a_promise_to_nobody_in_particular_is_refused(saved: Path, claim: dict[s
 
 def test_the_exact_page_is_for_its_owner_alone(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(saved.parent)
-    monkeypatch.setattr("discreet.lab.evaluation.page.page", lambda found: found.heading)  # Pictures take seconds.
+    monkeypatch.setattr(
+        "discreet.lab.evaluation.evaluation_page.page", lambda found: found.heading
+    )  # Pictures take seconds.
     rows = zip(TABLE["a"], TABLE["b"], strict=True)
     Path("t.csv").write_text("\n".join(["a,b", *(f"{a},{b}" for a, b in rows)]), encoding="utf-8")
     evaluated(saved, Path("t.csv"), None, holdout=None, refits=0, out=None)

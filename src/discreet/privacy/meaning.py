@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, up
+from discreet.formatting import chance_up
 from discreet.privacy.convert import read_delta
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, PureDP
@@ -39,7 +40,6 @@ __all__ = [
     "deployments",
     "explain",
     "explain_epsilon",
-    "percent_up",
     "told",
 ]
 
@@ -256,7 +256,7 @@ _RARE = 0.1  # Below this people think in "1 in so many".
 def told(meaning: Meaning) -> str:
     """Tell a meaning in words and small tables."""
     lines = [f"{meaning.said}: how far the best attacker gets, whatever else they know", "", *sentences(meaning), ""]
-    found = [(f"{float(100 * one.false_alarms):g} %", percent_up(one.found)) for one in meaning.found]
+    found = [(f"{float(100 * one.false_alarms):g} %", chance_up(one.found)) for one in meaning.found]
     lines += _table(("wrongly accused", "people found, at most"), found)
     if meaning.beliefs:
         beliefs = [(chance(float(one.before)), chance(one.after)) for one in meaning.beliefs]
@@ -270,7 +270,7 @@ def sentences(meaning: Meaning) -> Iterator[str]:
     """Say the two things that matter most."""
     yield (
         "Is one person in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees what was "
-        f"released, in at most {percent_up(meaning.success)}."
+        f"released, in at most {chance_up(meaning.success)}."
     )
     if isinstance(meaning.event, (PureDP, ApproxDP)):
         yield (
@@ -288,30 +288,18 @@ def sentences(meaning: Meaning) -> Iterator[str]:
 
 def compared_rows(meaning: Meaning) -> list[tuple[str, ...]]:
     """List public deployments with this one among them, from the strongest to the weakest promise."""
-    own = ("this one", "", _number(meaning.epsilon), _number(meaning.delta), percent_up(meaning.success))
+    own = ("this one", "", _number(meaning.epsilon), _number(meaning.delta), chance_up(meaning.success))
     rows: list[tuple[float, tuple[str, ...]]] = [(meaning.success, own)]
     for line, success in meaning.compared:
         told_delta = _number(float(line.delta))
-        rows.append((success, (line.who, line.what, _number(float(line.epsilon)), told_delta, percent_up(success))))
+        rows.append((success, (line.who, line.what, _number(float(line.epsilon)), told_delta, chance_up(success))))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
-
-
-def percent_up(share: float) -> str:
-    """Write a share as per cent, rounded up, with enough digits to tell it from 0 and from 100."""
-    if share >= 1:
-        return "100 %"
-    if share <= 0:
-        return "0 %"
-    from_end = min(share, 1 - share) * 100
-    digits = min(12, max(1, 1 - math.floor(math.log10(from_end))))
-    rounded = Decimal(share * 100).quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
-    return f"{rounded.normalize():f} %"
 
 
 def chance(share: float) -> str:
     """Write a small chance as 1 in so many, rounded up; another in per cent."""
     if not 0 < share < _RARE:
-        return percent_up(share)
+        return chance_up(share)
     return f"1 in {math.floor(1 / Fraction(share) + Fraction(1, 10**6)):,}"
 
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.formatting import decimal_text
 from discreet.privacy import Laplace, Relation
 from discreet.query import AnswerColumn, Kind, ReleaseTable
 from discreet.release.bundle.dictionary import Role, fields_of
-from discreet.release.bundle.table_files import arrow_table, csv_bytes, decimal_text, parquet_bytes
+from discreet.release.bundle.table_files import arrow_table, csv_bytes, parquet_bytes
 
 FORMULAS = [
     "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "－1", "＋1", "＠x", "'quoted", "'=1",

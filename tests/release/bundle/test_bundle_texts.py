@@ -14,18 +14,18 @@ import bundle_worlds as worlds
 import pytest
 from jsonschema import Draft202012Validator
 
+from discreet.formatting import percent_up
 from discreet.ledger import Budget, Quota
 from discreet.privacy import ApproxDP, Composed, DiscreteLaplace, Gaussian, PureDP, Relation, best_tpr
 from discreet.query import Unit
 from discreet.release import Period, Published, Schedule
 from discreet.release.bundle.bundle_files import readme_text
-from discreet.release.bundle.claims import best_guess, claim_of, mechanisms_of, percent_up
+from discreet.release.bundle.claims import best_guess, best_tests, claim_of, mechanisms_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page, meanings_of
 from discreet.release.bundle.guarantee_page import checklist_page, guarantee_page
 from discreet.release.bundle.manifest import json_bytes
 from discreet.release.bundle.registry_entry import registry_entry
 from discreet.release.bundle.wording import code, line
-from discreet.release.report.attacker_pictures import best_tests
 
 ADD = Relation.ADD_REMOVE
 

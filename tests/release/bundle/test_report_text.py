@@ -11,12 +11,13 @@ from html.parser import HTMLParser
 import bundle_worlds as worlds
 import pytest
 
+from discreet.formatting import percent_up
+from discreet.pages.kit import BUNDLE_STYLE, content_policy
 from discreet.privacy import explain_epsilon
 from discreet.query import ReleaseTable, Unit
 from discreet.release import Invariant, Published
-from discreet.release.bundle.claims import claim_of, percent_up
+from discreet.release.bundle.claims import claim_of
 from discreet.release.report import report_page
-from discreet.release.report.page_style import POLICY, STYLE
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -120,18 +121,20 @@ def test_no_text_changes_the_page(published, plain, payload):
 
 
 def test_a_page_that_forgets_to_escape_is_noticed(published, plain, monkeypatch):
-    monkeypatch.setattr("discreet.release.report.release_report.words", str)
+    monkeypatch.setattr("discreet.release.report.words", str)
     found = Structure(report_page(speaking(published, PAYLOADS[0]), claim_of(published)))
     assert found.tags != plain.tags
 
 
 def test_the_page_refers_to_nothing_outside(page):
-    assert not re.search(r"https?:|//[a-z]|\bsrc=|url\(|@import|<script|<link|javascript:", page.replace(STYLE, ""))
-    assert not re.search(r"https?:|url\(|@import", STYLE)
+    assert not re.search(
+        r"https?:|//[a-z]|\bsrc=|url\(|@import|<script|<link|javascript:", page.replace(BUNDLE_STYLE, "")
+    )
+    assert not re.search(r"https?:|url\(|@import", BUNDLE_STYLE)
 
 
 def test_the_policy_of_the_page_names_its_style(page):
-    assert f'content="{POLICY}"' in page
+    assert f'content="{content_policy(BUNDLE_STYLE)}"' in page
     assert page.count("<style>") == 1
     assert " style=" not in page
     assert page.index("Content-Security-Policy") < page.index("<style>")
@@ -164,7 +167,7 @@ def test_sections_without_matter_are_left_out(published):
     page = report_page(quiet, claim_of(quiet))
     assert '<section id="hidden">' not in page
     assert "Exact numbers" not in page
-    assert "tidy" not in page.replace(STYLE, "").lower()
+    assert "tidy" not in page.replace(BUNDLE_STYLE, "").lower()
     assert "<nav" not in page
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive
+from discreet.formatting import chance_up
 from discreet.lab.attacks.lab_tables import laboratory, text_of
 from discreet.lab.attacks.sticky_systems import (
     SECRET,
@@ -33,7 +34,6 @@ from discreet.lab.attacks.sticky_systems import (
 )
 from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import PureDP, best_guess
-from discreet.privacy.meaning import percent_up
 from discreet.privacy.not_private import NotPrivate
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Sticky:
         width = max(len(one.method) for one in self.guessed)
         lines += [f"    {one.method:<{width}}  {_limits(one.right)}  {_asked(one)}" for one in self.guessed]
         if self.ceiling is not None:
-            lines.append(f"  no attacker exceeds {percent_up(self.ceiling)}")
+            lines.append(f"  no attacker exceeds {chance_up(self.ceiling)}")
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import data
 from discreet.errors import DiscreetError, Refused
+from discreet.formatting import percent
 from discreet.lab import attacks
 from discreet.lab.attacks import CountTable, Differencing, Isolation, Linkage, Success
-from discreet.lab.demo.narration import DemoResult, Person, Teller, count_words, difference_words, guess_words, per_cent
+from discreet.lab.demo.narration import DemoResult, Person, Teller, count_words, difference_words, guess_words
 from discreet.ledger import look
-from discreet.plots import Scale, ruler, strip
+from discreet.pages.kit import PAGE_STYLE, bar_table, cards, document, opening, paragraph, section, table
+from discreet.pages.svg import Scale, strip, words
 from discreet.privacy import Event
 from discreet.release import ReleasePlan
-from discreet.release.report.page_style import STYLE, paragraph, policy_for, section, words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,51 +43,36 @@ __all__ = [
 
 
 _MOST = 12  # People who are listed.
-_LOOKS = f"{STYLE}.drawn{{width:52%}}td,th{{vertical-align:top}}.chart td,.chart th{{vertical-align:middle}}\n"
+_STYLE = f"{PAGE_STYLE}td,th{{vertical-align:top}}.chart td,.chart th{{vertical-align:middle}}\n"
 
 
 def attack_page(found: DemoResult) -> str:
     """Write the whole page."""
     parts = (_linked(found), _differences(found), _people(found), _meaning(found))
-    return f"{_head()}<body>{_opening(found)}<main>{''.join(parts)}</main>{_foot()}</body></html>\n"
-
-
-def _head() -> str:
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy_for(_LOOKS)}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
-        f"<title>Two attacks</title><style>{_LOOKS}</style></head>"
-    )
+    return document("Two attacks", _opening(found), parts, style=_STYLE)
 
 
 def _opening(found: DemoResult) -> str:
     exact, private = found.exact, found.private
-    cards = (
-        (f"{found.linkage.named.hits:,}", f"of {found.linkage.named.of:,} stays without names get a name"),
-        (f"{exact.named.hits} of {exact.named.of}", "people are given away by exact tables of counts"),
+    told = (
+        ("", f"{found.linkage.named.hits:,}", f"of {found.linkage.named.of:,} stays without names get a name"),
+        ("", f"{exact.named.hits} of {exact.named.of}", "people are given away by exact tables of counts"),
         (
+            "",
             f"{private.named.hits} of {private.named.of}",
             f"are guessed right from private tables; {private.without.hits} of {private.without.of} without their row",
         ),
     )
-    listed = "".join(f'<div class="card"><b>{words(big)}</b><span>{words(text)}</span></div>' for big, text in cards)
-    return (
-        '<header><p class="kicker">Northmere, a county that does not exist</p><h1>Two attacks</h1>'
-        '<p class="dummy">Not to be published. This page shows exact facts about people; here they are made up.</p>'
-        f'<div class="cards">{listed}</div></header>'
+    dummy = "Not to be published. This page shows exact facts about people; here they are made up."
+    return opening(
+        "Northmere, a county that does not exist", "Two attacks", [paragraph(dummy, kind="dummy"), cards(told)]
     )
 
 
 def _linked(found: DemoResult) -> str:
     linked = found.linkage
     rows = [("fit exactly one voter", linked.named.hits, True), ("would fit by luck alone", linked.by_chance, False)]
-    named = "".join(
-        f"<tr><th scope='row'>{words(row['name'])}</th><td>{words(row['admitted'])}</td>"
-        f"<td>{words(row['diagnosis'])}</td></tr>"
-        for row in linked.sample
-    )
+    named = [[words(row[column]) for column in ("name", "admitted", "diagnosis")] for row in linked.sample]
     parts = (
         paragraph(
             f"The hospitals give away {linked.named.of:,} stays without names. ZIP code, birth date and sex are left "
@@ -94,11 +80,10 @@ def _linked(found: DemoResult) -> str:
         ),
         _counts(f"Stays, of {linked.named.of:,}", rows, linked.named.of),
         paragraph(
-            f"{per_cent(linked.listed.share)} of all voters share their ZIP code, birth date and sex with nobody else "
-            f"on the list. So about {per_cent(linked.right)} of the names are right."
+            f"{percent(linked.listed.share)} of all voters share their ZIP code, birth date and sex with nobody else "
+            f"on the list. So about {percent(linked.right)} of the names are right."
         ),
-        "<table><thead><tr><th>name</th><th>admitted</th><th>diagnosis</th></tr></thead>"
-        + f"<tbody>{named}</tbody></table>",
+        table(("name", "admitted", "diagnosis"), named, kind=""),
     )
     return section("linkage", "A list without names gets its names back", parts)
 
@@ -137,7 +122,7 @@ def _anew(found: DemoResult) -> list[str]:
     return [
         paragraph(
             f"One set of tables could be luck. So the noise was drawn anew {drawn.of:,} times. The triangle is what no "
-            f"attacker can exceed, whoever they are and whatever they know: {per_cent(ceiling, 1)}, by the proof "
+            f"attacker can exceed, whoever they are and whatever they know: {percent(ceiling, 1)}, by the proof "
             "behind ε."
         ),
         _shares("Right guesses on tables drawn anew", rows, mark=ceiling),
@@ -145,24 +130,20 @@ def _anew(found: DemoResult) -> list[str]:
 
 
 def _people(found: DemoResult) -> str:
-    listed = "".join(_row(person) for person in found.people[:_MOST])
-    head = "<tr><th>who</th><th>exact tables</th><th>by the plan</th></tr>"
+    listed = [_row(person) for person in found.people[:_MOST]]
+    caption = f"<b>Who is given away</b> (the first {len(listed)} of {len(found.people)})"
     parts = [
         paragraph(difference_words(found.example)),
-        f"<table><caption><b>Who is given away</b> (the first {min(_MOST, len(found.people))} of {len(found.people)})"
-        f"</caption><thead>{head}</thead><tbody>{listed}</tbody></table>",
+        table(("who", "exact tables", "by the plan"), listed, caption=caption, kind=""),
         paragraph("Private counts may fall below zero; the tidy ones beside them in the bundle do not.", kind="note"),
     ]
     return section("people", "How it is done", parts)
 
 
-def _row(person: Person) -> str:
+def _row(person: Person) -> tuple[str, ...]:
     exact, private = (_subtracted(*counts) for counts in (person.exact, person.private))
     who = person.name or "Somebody who is not on the list of voters"
-    return (
-        f"<tr><th scope='row'>{words(who)}, who {words(person.facts)}</th>"
-        f"<td>{words(exact)}<br>{words(person.diagnosis)}</td><td>{words(private)}</td></tr>"
-    )
+    return words(f"{who}, who {person.facts}"), f"{words(exact)}<br>{words(person.diagnosis)}", words(private)
 
 
 def _subtracted(more: float, fewer: float) -> str:
@@ -188,7 +169,7 @@ def _meaning(found: DemoResult) -> str:
 def _counts(caption: str, rows: Sequence[tuple[str, int, bool]], most: int) -> str:
     scale = Scale(0.0, float(most))
     drawn = [(name, strip(scale, float(count), accent=accent), f"{count:,}") for name, count, accent in rows]
-    return _chart(caption, drawn, scale)
+    return bar_table(caption, drawn, scale)
 
 
 def _shares(caption: str, rows: Sequence[tuple[str, Success, bool]], *, mark: float | None = None) -> str:
@@ -204,22 +185,8 @@ def _shares(caption: str, rows: Sequence[tuple[str, Success, bool]], *, mark: fl
             accent=accent,
             mark=None if mark is None else 100 * mark,
         )
-        drawn.append((name, picture, per_cent(success.share)))
-    return _chart(f"{caption}, in per cent", drawn, scale)
-
-
-def _chart(caption: str, rows: Sequence[tuple[str, str, str]], scale: Scale) -> str:
-    body = "".join(
-        f'<tr><th class="key" scope="row">{words(name)}</th><td class="drawn">{picture}</td>'
-        f'<td class="number">{words(number)}</td></tr>'
-        for name, picture, number in rows
-    )
-    last = f'<tr class="ruler" aria-hidden="true"><td></td><td class="drawn">{ruler(scale)}</td><td></td></tr>'
-    return f'<table class="chart"><caption><b>{words(caption)}</b></caption><tbody>{body}{last}</tbody></table>'
-
-
-def _foot() -> str:
-    return "<footer><p>Made with Discreet, by its attack lab. This page loads nothing and runs nothing.</p></footer>"
+        drawn.append((name, picture, percent(success.share)))
+    return bar_table(f"{caption}, in per cent", drawn, scale)
 
 
 # --- story: The order of the demo: link, price, publish, attack, and say where everything is. ---

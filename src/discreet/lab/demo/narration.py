@@ -9,7 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.formatting import significant_up
+from discreet.formatting import percent, significant_up
 from discreet.lab.attacks import Differencing, Linkage, Success
 from discreet.release import PricedRelease
 
@@ -23,7 +23,6 @@ __all__ = [
     "count_words",
     "difference_words",
     "guess_words",
-    "per_cent",
     "verdict_words",
 ]
 
@@ -158,8 +157,8 @@ class Teller:
             "sex, and why people came. The list of voters knows the same three things, with names. So join them."
         )
         self._say(
-            f"[bold red]{found.named.hits:,} stays ({per_cent(found.named.share)}) fit exactly one voter.[/] About "
-            f"{per_cent(found.right)} of these names are right; by luck alone {found.by_chance:,} would fit. Some of "
+            f"[bold red]{found.named.hits:,} stays ({percent(found.named.share)}) fit exactly one voter.[/] About "
+            f"{percent(found.right)} of these names are right; by luck alone {found.by_chance:,} would fit. Some of "
             "them:"
         )
         self._table(
@@ -289,11 +288,6 @@ def count_words(count: float) -> str:
     return f"{count:,.0f}".replace("-", "−")
 
 
-def per_cent(share: float, digits: int = 0) -> str:
-    """Write a share."""
-    return f"{100 * share:.{digits}f} %"
-
-
 def verdict_words(found: DemoResult) -> tuple[str, str]:
     """Tell what exact tables give away, and what private ones do; how the latter compares is read off the figures."""
     drawn, without = found.private.fresh, found.private.fresh_without
@@ -303,8 +297,8 @@ def verdict_words(found: DemoResult) -> tuple[str, str]:
     return (
         f"Exact tables name the diagnosis of {found.exact.named.hits} people.",
         f"The private ones do {'no' if same else 'little'} better than an attacker who never had that person's row: "
-        f"over {drawn.of:,} attacks on tables drawn anew, {per_cent(drawn.share, 1)} right with the row and "
-        f"{per_cent(without.share, 1)} without it.",
+        f"over {drawn.of:,} attacks on tables drawn anew, {percent(drawn.share, 1)} right with the row and "
+        f"{percent(without.share, 1)} without it.",
     )
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, final
 
+from discreet.formatting import percent, percent_up, significant_up
 from discreet.lab.evaluation.closest_records import Closeness, ClosestDistances
 from discreet.lab.evaluation.likeness import Associations, Correlations, Fidelity, Overlay, Way
 from discreet.lab.evaluation.membership_search import MembershipSearch, SecretGuesses
 from discreet.lab.evaluation.noisy_distances import NoisyComparison, NoisyWay
 from discreet.lab.evaluation.pictures import Sheets
-from discreet.lab.evaluation.promised_limits import columns_text, guess_of, level_text, percent, promise_text
+from discreet.lab.evaluation.promised_limits import columns_text, guess_of, promise_text
 from discreet.lab.evaluation.usefulness import Downstream, Workload
 from discreet.privacy.not_private import HEADING
-from discreet.release.bundle.claims import percent_up
 from discreet.synth.promise import Promise
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Evaluation:
 
     def html(self) -> str:
         """Write the report as one page that loads nothing and runs nothing."""
-        from discreet.lab.evaluation.page import page
+        from discreet.lab.evaluation.evaluation_page import page
 
         return page(self)
 
@@ -209,7 +209,7 @@ def _attacks(evaluation: Evaluation, attacked: Attacked) -> Iterator[Verdict]:
 
 def _broken_words(attacked: Attacked, promise: Promise) -> str:
     level = max((search.level for search in attacked.searches if search.level is not None), default=None)
-    shown = "" if level is None or level < 0.1 else f" What was found needs an ε of at least {level_text(level)}."
+    shown = "" if level is None or level < 0.1 else f" What was found needs an ε of at least {significant_up(level)}."
     return (
         f"Attackers found more people than the promise ({promise_text(promise)}) allows. So the promise is wrong: the "
         f"table must not be published.{shown}"

@@ -1,4 +1,4 @@
-"""What a promise leaves for an attacker, and numbers as people read them."""
+"""What a promise leaves for an attacker."""
 
 from __future__ import annotations
 
@@ -12,24 +12,12 @@ from discreet.privacy.events import Composed, Grouped
 from discreet.release.bundle.claims import best_guess
 from discreet.synth.promise import Promise
 
-__all__ = [
-    "ceiling",
-    "columns_text",
-    "guess_of",
-    "level_text",
-    "listed",
-    "number",
-    "percent",
-    "promise_text",
-    "together",
-]
-
-# --- promised: What a promise leaves for an attacker. ---
+__all__ = ["ceiling", "columns_text", "guess_of", "promise_text", "together"]
 
 
 def promise_text(promise: Promise) -> str:
     """Write a promise in figures."""
-    level = f"ε = {significant_up(Fraction(promise.epsilon))}"
+    level = f"ε = {significant_up(promise.epsilon)}"
     return level if promise.delta == 0 else f"{level}, δ = {significant_up(promise.delta)}"
 
 
@@ -65,34 +53,6 @@ def ceiling(promise: Promise, rate: float, *, swapped: bool) -> float:
     """
     event = Grouped(promise.event, 2) if swapped and promise.relation is Relation.ADD_REMOVE else promise.event
     return best_tpr(event, Fraction(rate), relation=promise.relation)
-
-
-# --- words: Numbers and names as people read them. ---
-
-
-def percent(share: float, digits: int = 0) -> str:
-    """Write a share; with one decimal more where it is small or nearly whole."""
-    value = 100 * share
-    if digits == 0 and (0 < value < 2 or 98 < value < 100):
-        digits = 1
-    return f"{value:.{digits}f} %"
-
-
-def number(value: float) -> str:
-    """Write a count or an error with as many digits as matter."""
-    if value >= 100 or value == round(value):
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def level_text(epsilon: float) -> str:
-    """Write ε, rounded up."""
-    return significant_up(Fraction(epsilon))
-
-
-def listed(names: Sequence[str]) -> str:
-    """Join names as a sentence does."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def columns_text(names: Sequence[str]) -> str:

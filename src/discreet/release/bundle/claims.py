@@ -8,21 +8,24 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import final
 
 from discreet.exact import up
-from discreet.formatting import decimal_up, significant_up
+from discreet.formatting import significant_up
 from discreet.ledger import Account, Budget, Left
 from discreet.ledger.accounts import declare
 from discreet.ledger.exact_sums import Sums
 from discreet.ledger.filters import held
 from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, delta, epsilon
+from discreet.privacy.curves import deltas
 from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated, event_name
+from discreet.privacy.guarantee import curve
 from discreet.release.plan import SeenFact
 from discreet.release.published import Published
 
-__all__ = ["StatedGuarantee", "best_guess", "claim_of", "e_to", "mechanisms_of", "percent_up"]
+__all__ = ["StatedGuarantee", "best_guess", "best_tests", "claim_of", "e_to", "mechanisms_of"]
 
 _NOISES = {
     "PureDP": "noise that is known to be ε-private",
@@ -154,7 +157,28 @@ def _times(published: Published) -> int | None:
     return held(rule, Sums.nothing(rule.shares.kept), published.event, published.relation)
 
 
-def percent_up(share: float) -> str:
-    """Write a probability in per cent, rounded up; with more decimals where it is not quite certain."""
-    written = [decimal_up(Fraction(share) * 100, places) for places in range(1, 7)]
-    return f"{next((each for each in written if not each.startswith('100')), '100')} %"
+# --- tests: Every test that an attacker can run, bounded. ---
+
+
+_LEVELS, _RATES = 40, 60
+_OUTWARDS = 1e-9  # Floats of a picture, moved to the attacker's side.
+
+
+@lru_cache(maxsize=16)
+def best_tests(event: Event, relation: Relation) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return rates of false alarms, and for each a bound on the share of units that any test finds.
+
+    Theorem     found <= e^epsilon * alarms + delta, and 1 - found >= e^-epsilon (1 - delta - alarms), for every
+                (epsilon, delta) that holds. [WZ10, KOV15]
+    """
+    known = curve(event, relation)
+    reach = min(known.upper(Fraction(1, 1000)), 50.0)
+    levels = [Fraction(reach * number / _LEVELS) for number in range(_LEVELS + 1)]
+    pairs = [(math.exp(level), delta) for level, delta in zip(levels, deltas(known, levels), strict=True)]
+    alarms = tuple(number / _RATES for number in range(_RATES + 1))
+    return alarms, tuple(_found(rate, pairs) for rate in alarms)
+
+
+def _found(rate: float, pairs: list[tuple[float, float]]) -> float:
+    bounds = (min(factor * rate + delta, 1 - (1 - delta - rate) / factor) for factor, delta in pairs)
+    return min(1.0, max(rate, min(bounds) + _OUTWARDS))

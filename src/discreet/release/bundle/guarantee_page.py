@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from discreet.release.bundle.claims import StatedGuarantee, percent_up
+from discreet.formatting import percent_up
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.bundle.manifest import DUMMY
 from discreet.release.bundle.wording import (
     apart_words,

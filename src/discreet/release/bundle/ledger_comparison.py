@@ -14,13 +14,13 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter, LedgerDamaged, UnsupportedEvent
 from discreet.exact import ratio
-from discreet.formatting import significant_up
+from discreet.formatting import percent_up, significant_up
 from discreet.ledger import Budget, Entry, LedgerView, left_after
 from discreet.ledger.prices import concentrated_price
 from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import Composed, Event, from_json
-from discreet.release.bundle.claims import best_guess, e_to, percent_up
+from discreet.release.bundle.claims import best_guess, e_to
 from discreet.release.bundle.guarantee_page import alone_text
 from discreet.release.bundle.manifest import MANIFEST, digests_of
 from discreet.release.bundle.table_files import EXACT, ExactTable

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from fractions import Fraction
 
-from discreet.formatting import plain
-from discreet.release.bundle.claims import StatedGuarantee, percent_up
+from discreet.formatting import percent_up, plain
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease
 from discreet.release.signatures import ALGORITHM

@@ -1,18 +1,29 @@
-"""What attackers found: who is in the data, and what their secrets are."""
+"""Sections of the evaluation page: what attackers found, and how like the real table the synthetic one is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from discreet.formatting import percent, significant_up
 from discreet.lab.evaluation.likeness import Associations, Overlay, Way, pairs_matrix
 from discreet.lab.evaluation.membership_search import MembershipSearch, SecretGuesses
-from discreet.lab.evaluation.page.page_style import bars, listing, paragraph, section, words
-from discreet.lab.evaluation.promised_limits import columns_text, level_text, percent
-from discreet.plots import Scale, heatmap, overlaid_bars, overlaid_steps, page_lines, scale_for, strip
+from discreet.lab.evaluation.promised_limits import columns_text
+from discreet.pages.kit import bar_row, bar_table, figure, paragraph, pictures, section, table
+from discreet.pages.svg import (
+    Scale,
+    heatmap,
+    overlaid_bars,
+    overlaid_key,
+    overlaid_steps,
+    page_lines,
+    scale_for,
+    strip,
+    words,
+)
 from discreet.privacy import Relation
 from discreet.privacy.events import Grouped
-from discreet.release.report.attacker_pictures import best_tests
+from discreet.release.bundle.claims import best_tests
 
 if TYPE_CHECKING:
     from discreet.lab.attacks import Attacker, Success
@@ -52,9 +63,9 @@ def _search(search: MembershipSearch) -> Iterator[str]:
     scale = Scale(0.0, 100.0)
     rows = [_found_row(search, one, scale) for one in search.attackers]
     rows.append(("whoever guesses", strip(scale, 100 * _SHOWN), percent(_SHOWN)))
-    yield bars(f"People found at {percent(_SHOWN)} false alarms, in per cent", rows, scale)
+    yield bar_table(f"People found at {percent(_SHOWN)} false alarms, in per cent", rows, scale)
     yield _legend(search)
-    yield f'<div class="pictures"><figure class="wide">{_curves(search)}</figure></div>'
+    yield pictures([figure(_curves(search))])
     if search.level is not None:
         yield paragraph(_level_words(search))
     yield _details(search)
@@ -114,7 +125,7 @@ def _level_words(search: MembershipSearch) -> str:
         return (
             "From what attackers guessed about these tables nothing follows about ε: it could be as small as one likes."
         )
-    level, claimed = level_text(search.level), level_text(search.promise.epsilon)
+    level, claimed = significant_up(search.level), significant_up(search.promise.epsilon)
     compared = "more than" if search.level > search.promise.epsilon else "within"
     return f"So many right guesses prove that ε is at least {level}: that is {compared} the promised {claimed}."
 
@@ -132,8 +143,8 @@ def _details(search: MembershipSearch) -> str:
                     words(f"{attacker.auc:.3f}"),
                 )
             )
-    table = listing(("attacker", "found", "no attacker exceeds", "AUC"), rows)
-    return f"<details><summary>all figures</summary>{table}</details>"
+    listed = table(("attacker", "found", "no attacker exceeds", "AUC"), rows)
+    return f"<details><summary>all figures</summary>{listed}</details>"
 
 
 def _hits(success: Success) -> str:
@@ -155,7 +166,7 @@ def _guessed(guessed: SecretGuesses) -> Iterator[str]:
         ("people who are not", _share(guessed.outside, scale, None), percent(guessed.outside.share)),
         ("naming the commonest", _share(guessed.commonest, scale, None), percent(guessed.commonest.share)),
     ]
-    yield bars(f"{guessed.secret} guessed right, in per cent", rows, scale)
+    yield bar_table(f"{guessed.secret} guessed right, in per cent", rows, scale)
 
 
 def _share(success: Success, scale: Scale, mark: float | None, *, accent: bool = False) -> str:
@@ -206,13 +217,13 @@ def _way(way: Way, evaluation: Evaluation) -> Iterator[str]:
         for name, value in shown.items()
     ]
     yield f"<h3>Counts of {_NUMBERS[way.columns]}</h3>"
-    yield bars(f"Mean distance of {len(way.found.by_clique):,} tables of counts, in per cent", rows, scale)
+    yield bar_table(f"Mean distance of {len(way.found.by_clique):,} tables of counts, in per cent", rows, scale)
     worst = sorted(way.found.by_clique.items(), key=lambda item: -item[1])[:_WORST]
     listed = [(words(columns_text([evaluation.columns[at] for at in one])), words(percent(v, 1))) for one, v in worst]
     more = f"; {way.left_out:,} more were left out" if way.left_out else ""
     yield (
         f"<details><summary>the worst of them{words(more)}</summary>"
-        f"{listing(('table of counts', 'distance'), listed)}</details>"
+        f"{table(('table of counts', 'distance'), listed)}</details>"
     )
 
 
@@ -222,10 +233,7 @@ def _pairs_map(evaluation: Evaluation, pairs: Way) -> str:
     most = max((value for row in values for value in row if value), default=1.0)
     told = f"Distances of all pairs of columns; the strongest colour is {percent(most, 1)}."
     drawn = heatmap(values, names, name="pairs-map", told=told, most=most)
-    return (
-        f'<div class="pictures maps"><figure>{drawn}<figcaption>Which two columns together are worst: {words(told)}'
-        "</figcaption></figure></div>"
-    )
+    return pictures([figure(drawn, f"Which two columns together are worst: {told}")], kind="pictures maps")
 
 
 def columns_part(evaluation: Evaluation) -> str:
@@ -233,12 +241,7 @@ def columns_part(evaluation: Evaluation) -> str:
     overlays = evaluation.likeness.overlays
     if not overlays:
         return ""
-    key = (
-        '<p class="key-to note"><i><svg width="30" height="14" aria-hidden="true"><rect width="30" height="14" '
-        f'fill="var(--quiet)" fill-opacity="0.38"/></svg>{words(evaluation.compared)}</i><i><svg width="30" '
-        'height="14" aria-hidden="true"><rect width="30" y="4.5" height="5" fill="var(--accent)"/></svg>the synthetic '
-        "table</i></p>"
-    )
+    key = overlaid_key(evaluation.compared, "the synthetic table")
     each = "".join(_column(one) for one in overlays)
     return section("columns", "Column by column", [key, f'<div class="columns">{each}</div>'])
 
@@ -261,8 +264,7 @@ def _ordered(overlay: Overlay) -> str:
 def _values(overlay: Overlay) -> str:
     most = max(*overlay.real, *overlay.synthetic, 1e-9)
     rows = "".join(
-        f'<tr><th class="key" scope="row">{words(label)}</th><td class="drawn">{overlaid_bars(true, made, most)}</td>'
-        f'<td class="number">{words(percent(made))}</td></tr>'
+        bar_row(words(label), overlaid_bars(true, made, most), words(percent(made)))
         for label, true, made in zip(overlay.labels, overlay.real, overlay.synthetic, strict=True)
     )
     return f"<table><tbody>{rows}</tbody></table>"
@@ -279,7 +281,7 @@ def links_part(evaluation: Evaluation) -> str:
             "How strongly two columns go together, by Cramér's V: the stronger the colour, the more one tells. "
             f"On the third map blue links are stronger in the synthetic table, and orange ones weaker.{few}"
         ),
-        f'<div class="pictures maps">{"".join(_maps(evaluation, links))}</div>',
+        pictures(_maps(evaluation, links), kind="pictures maps"),
         paragraph(f"The largest change of any link is {links.largest:.2f}.", kind="note"),
         *_correlated(evaluation),
     ]
@@ -297,7 +299,7 @@ def _correlated(evaluation: Evaluation) -> Iterator[str]:
     ]
     yield "<h3>Correlations of numbers</h3>"
     yield paragraph("Pearson's correlation of the values themselves, not of their bins; the largest changes first.")
-    yield listing(("columns", evaluation.compared, "the synthetic table"), listed)
+    yield table(("columns", evaluation.compared, "the synthetic table"), listed)
 
 
 def _maps(evaluation: Evaluation, links: Associations) -> Iterator[str]:
@@ -311,4 +313,4 @@ def _maps(evaluation: Evaluation, links: Associations) -> Iterator[str]:
         values = [list(row[: len(names)]) for row in square[: len(names)]]
         told = f"Links between columns of {title}."
         drawn = heatmap(values, names, name=f"links-{word}", told=told, most=most)
-        yield f"<figure>{drawn}<figcaption>{words(title)}</figcaption></figure>"
+        yield figure(drawn, title)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import base64
-import math
 import struct
 import zlib
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.formatting import percent, percent_up, rounded
 from discreet.lab.evaluation.closest_records import Closeness, ClosestDistances
 from discreet.lab.evaluation.noisy_distances import NoisyWay
-from discreet.lab.evaluation.page.attack_parts import attacks_part, columns_part, likeness_part, links_part
-from discreet.lab.evaluation.page.page_style import bars, listing, paragraph, prose, style
-from discreet.lab.evaluation.promised_limits import columns_text, guess_of, number, percent, promise_text
+from discreet.lab.evaluation.page_sections import attacks_part, columns_part, likeness_part, links_part
+from discreet.lab.evaluation.promised_limits import columns_text, guess_of, promise_text
 from discreet.lab.evaluation.usefulness import WorkloadTable
-from discreet.plots import Scale, hundred, page_lines, scale_for, strip
+from discreet.pages import kit
+from discreet.pages.kit import bar_table, bullets, figure, guess_figure, paragraph, pictures, prose, section, table
+from discreet.pages.svg import Scale, page_lines, scale_for, strip, words
 from discreet.privacy.not_private import HEADING
-from discreet.release.bundle.claims import percent_up
-from discreet.release.report.page_style import bullets, policy_for, section, words
 
 if TYPE_CHECKING:
     from discreet.lab.evaluation.evaluation import Evaluation
@@ -68,35 +66,35 @@ def opening(evaluation: Evaluation) -> str:
     pictures = evaluation.likeness.sheets is not None
     what = "synthetic pictures" if pictures else f"synthetic rows, {len(evaluation.columns)} columns"
     size = f"{evaluation.rows:,} {what}, compared with {evaluation.compared}"
-    return (
-        f'<div class="mark{"" if private else " fine"}" role="note">{words(mark)}</div>'
-        '<header><p class="kicker">Synthetic data, evaluated</p>'
-        f'<h1>{words(evaluation.title)}</h1><p class="by">{words(size)}</p>'
-        f'<p class="{"dummy" if private else "note"}">{words(banner)}</p>'
-        f'<div class="cards">{"".join(_cards(evaluation))}</div></header>'
+    parts = [
+        f'<p class="by">{words(size)}</p><p class="{"dummy" if private else "note"}">{words(banner)}</p>',
+        kit.cards(_cards(evaluation)),
+    ]
+    return f'<div class="mark{"" if private else " fine"}" role="note">{words(mark)}</div>' + kit.opening(
+        "Synthetic data, evaluated", evaluation.title, parts
     )
 
 
-def _cards(evaluation: Evaluation) -> Iterator[str]:
+def _cards(evaluation: Evaluation) -> Iterator[tuple[str, str, str]]:
     promise, likeness, priced = evaluation.promise, evaluation.likeness, evaluation.priced
     if promise is None:
-        yield _card("Promised", "nothing", "no limit to what attackers can find")
+        yield "Promised", "nothing", "no limit to what attackers can find"
     else:
         limit = f"a guess is right at most {percent_up(guess_of(promise))}"
-        yield _card("Promised", promise_text(promise), "but attackers found more" if evaluation.alarming else limit)
+        yield "Promised", promise_text(promise), "but attackers found more" if evaluation.alarming else limit
     if evaluation.attacked is not None:
-        yield _card("Attacks", *_attacks(evaluation))
+        yield "Attacks", *_attacks(evaluation)
     kept = None if likeness.fidelity is None else likeness.fidelity.kept
     if kept is not None:
-        yield _card("Links kept", percent(kept), "between any two columns")
+        yield "Links kept", percent(kept), "between any two columns"
     down = likeness.downstream
     if down is not None:
         shown = [f"{one:.2f}" if down.number else percent(one) for one in (down.synthetic, down.real)]
-        yield _card("Models trained on it", shown[0], f"trained on real rows: {shown[1]}")
+        yield "Models trained on it", shown[0], f"trained on real rows: {shown[1]}"
     if priced is not None:
         way = priced.ways[-1]
         error = f"± {percent(way.mean_error, 1)}, counts of {way.columns} columns"
-        yield _card("Differs by", percent(max(0.0, way.mean), 1), error)
+        yield "Differs by", percent(max(0.0, way.mean), 1), error
 
 
 def _attacks(evaluation: Evaluation) -> tuple[str, str]:
@@ -107,10 +105,6 @@ def _attacks(evaluation: Evaluation) -> tuple[str, str]:
         return "not run", "they need rows that were held out"
     better = any(one.finds(evaluation.error) for one in attacked.searches)
     return ("found a little", "within the promise") if better else ("found nobody", "more often than guessing")
-
-
-def _card(name: str, value: str, more: str) -> str:
-    return f'<div class="card"><span>{words(name)}</span><b>{prose(value)}</b><span>{prose(more)}</span></div>'
 
 
 def verdicts_part(evaluation: Evaluation) -> str:
@@ -131,12 +125,6 @@ def promise_part(evaluation: Evaluation) -> str:
             "finds. Tables by dp.synthesize come with one."
         )
         return section("promise", "What is promised", [paragraph(told)])
-    after = min(100, math.ceil(Fraction(guess_of(promise)) * 100))
-    picture = (
-        f"<figure>{hundred(after, name='guesses')}<figcaption>A hundred guesses whether one {words(promise.unit)} is "
-        f"in the data. Grey: right by tossing a coin. Orange: at most {after - 50} more with the synthetic table, "
-        "whoever guesses and however. Empty: wrong.</figcaption></figure>"
-    )
     note = (
         "The promise follows from the noise that was added, and holds against attacks that nobody has thought of yet."
     )
@@ -146,7 +134,7 @@ def promise_part(evaluation: Evaluation) -> str:
     parts = [
         paragraph(broken, kind="dummy") if evaluation.alarming else "",
         paragraph(str(promise)),
-        f'<div class="pictures">{picture}</div>',
+        pictures([guess_figure(guess_of(promise), promise.unit, "the synthetic table, whoever guesses and however")]),
         paragraph(note, kind="note"),
     ]
     return section("promise", "What is promised", parts)
@@ -166,19 +154,20 @@ def pictures_part(evaluation: Evaluation) -> str:
         ("The mean of each class: synthetic above, real below", sheets.means),
         ("Synthetic pictures, and below each the real one that is closest", sheets.closest),
     ]
-    figures = "".join(_figure(title, picture) for title, picture in shown)
+    figures = [_figure(title, picture) for title, picture in shown]
     told = f"Classes, from top to bottom: {', '.join(sheets.classes)}."
-    return section("pictures", "Sample sheets", [paragraph(told), f'<div class="pictures maps">{figures}</div>'])
+    return section("pictures", "Sample sheets", [paragraph(told), pictures(figures, kind="pictures maps")])
 
 
 def _figure(title: str, picture: NDArray[np.uint8]) -> str:
     data = base64.b64encode(png(picture)).decode()
     height, width = picture.shape
     zoom = max(1, round(460 / width))
-    return (
-        f'<figure><img class="sheet" alt="{words(title)}" width="{zoom * width}" height="{zoom * height}" '
-        f'src="data:image/png;base64,{data}"><figcaption>{words(title)}</figcaption></figure>'
+    image = (
+        f'<img class="sheet" alt="{words(title)}" width="{zoom * width}" height="{zoom * height}" '
+        f'src="data:image/png;base64,{data}">'
     )
+    return figure(image, title)
 
 
 def png(picture: NDArray[Any]) -> bytes:
@@ -232,7 +221,7 @@ def _way(way: NoisyWay, evaluation: Evaluation) -> str:
         rows.append((name, strip(scale, 100 * value, low=low, high=high, accent=place == 0), told))
     which = "one column" if way.columns == 1 else f"{way.columns} columns"
     largest = "" if len(way.by_clique) <= _SHOWN else f", and the {_SHOWN} that seem largest"
-    return bars(f"Counts of {which}{largest}, in per cent", rows, scale)
+    return bar_table(f"Counts of {which}{largest}, in per cent", rows, scale)
 
 
 # --- uses: What the table is good for: models that are trained on it, and questions that it answers. ---
@@ -266,7 +255,7 @@ def models_part(evaluation: Evaluation) -> str:
             f"Models learn to tell {down.label} from everything else, once from synthetic {down.kind} and once from "
             f"real ones, and are tested on the same {down.tested:,} real {down.kind}.{seen}"
         ),
-        bars(f"{down.label}: {measure}", rows, scale),
+        bar_table(f"{down.label}: {measure}", rows, scale),
     ]
     return section("models", "Models trained on it", parts)
 
@@ -288,19 +277,20 @@ def questions_part(evaluation: Evaluation) -> str:
             "then that question is better asked."
         )
     heads = ("table of counts", "cells", "synthetic", *(("asked directly", "all asked directly") if promised else ()))
-    parts = [paragraph(told), listing(heads, [_row(one) for one in asked.asked], kind="questions")]
+    listed = table(heads, [_row(one) for one in asked.asked])
+    parts = [paragraph(told), f'<div class="questions">{listed}</div>']
     return section("questions", "Questions, asked both ways", parts)
 
 
 def _row(asked: WorkloadTable) -> tuple[str, ...]:
-    first = (words(columns_text(asked.columns)), words(f"{asked.cells:,}"), words(f"± {number(asked.synthetic)}"))
+    first = (words(columns_text(asked.columns)), words(f"{asked.cells:,}"), words(f"± {rounded(asked.synthetic)}"))
     if asked.alone is None or asked.shared is None:
         return first
     return (*first, _direct(asked.alone, asked.better_alone), _direct(asked.shared, asked.better_shared))
 
 
 def _direct(error: float, better: bool) -> str:
-    told = words(f"± {number(error)}")
+    told = words(f"± {rounded(error)}")
     return f'<b class="better">{told}</b>' if better else told
 
 
@@ -318,8 +308,8 @@ def closest_part(evaluation: Evaluation) -> str:
             "far as can be in every column. People often show this figure to argue that a table is safe. It is here "
             "because it is asked for, beside what it has to be compared with."
         ),
-        f'<div class="pictures"><figure class="wide">{_curves(near)}</figure></div>',
-        listing(("closest row", "equal", "half are within"), _rows(near)),
+        pictures([figure(_curves(near))]),
+        table(("closest row", "equal", "half are within"), _rows(near)),
         _pitfalls(near),
     ]
     return section("closest", "How close the closest rows are", parts)
@@ -365,14 +355,51 @@ def _pitfalls(near: Closeness) -> str:
             "No rows were held out here, so the comparison that matters is missing: other real rows are no stand-in, "
             "since honest tables may be smoother or rougher than the real one."
         )
-    return (
-        f'<div class="pitfall"><h3>What this does not show</h3><ul>{"".join(f"<li>{words(t)}</li>" for t in told)}'
-        "</ul></div>"
-    )
+    return f'<div class="pitfall"><h3>What this does not show</h3>{bullets(told)}</div>'
 
 
 # --- page: The whole page. It loads nothing and runs nothing; pictures are inside it. ---
 
+
+_STYLE = (
+    kit.PAGE_STYLE
+    + """\
+.cards{grid-template-columns:repeat(auto-fit,minmax(15rem,1fr))}
+.mark{position:sticky;top:0;z-index:1;background:var(--warn);color:var(--paper);text-align:center;font-weight:600;
+font-size:.92rem;padding:.35rem 1rem}
+.mark.fine{background:var(--bar);color:#fff}
+.verdicts{list-style:none;padding:0;margin:1rem 0}
+.verdicts li{display:grid;grid-template-columns:4.2rem 1fr;gap:0 .9rem;align-items:start;margin:.75rem 0}
+.badge{display:inline-block;text-align:center;border-radius:.4rem;font-weight:600;font-size:.88rem;padding:.1rem 0;
+margin-top:.2rem;border:2px solid var(--bar);color:var(--link)}
+.badge.look{border-color:var(--accent);color:var(--accent)}
+.badge.bad{border-color:var(--warn);color:var(--warn)}
+.badge.privacy.bad{background:var(--warn);color:var(--paper)}
+.chart td.number{white-space:nowrap}
+.columns{columns:17rem;column-gap:1.8rem;margin:1rem 0}
+.columns article{border-top:1px solid var(--grid);padding:.5rem 0 1.1rem;break-inside:avoid}
+.columns h3{font-size:1rem;margin:0;display:flex;justify-content:space-between;gap:.8rem;font-family:inherit}
+.columns h3 span{color:var(--quiet);font-weight:400;font-size:.88rem;white-space:nowrap}
+.overlaid{display:block;width:100%;height:6rem;margin-top:.4rem}
+.columns table{font-size:.88rem}
+.columns .key{width:44%}
+.columns td.drawn{width:38%}
+.columns td,.columns th{padding-top:0;padding-bottom:0}
+.sheet{image-rendering:pixelated;max-width:100%;height:auto;display:block;border-radius:.3rem}
+.pitfall{background:var(--card);border-radius:.7rem;padding:.3rem 1.1rem .6rem;margin:1rem 0}
+.pitfall h3{margin-top:.8rem}
+.better{color:var(--accent);font-weight:600}
+@media(max-width:34rem){
+.verdicts li{grid-template-columns:1fr;gap:.15rem}
+.badge{justify-self:start;padding:.1rem .7rem}
+.mark{font-size:.78rem;padding:.35rem .4rem}
+.questions td:nth-child(2),.questions th:nth-child(2){display:none}
+}
+@media print{
+.mark{position:static}
+}
+"""
+)
 
 _PARTS = (
     verdicts_part,
@@ -391,26 +418,12 @@ _PARTS = (
 
 def page(evaluation: Evaluation) -> str:
     """Write the page."""
-    main = "".join(part(evaluation) for part in _PARTS)
-    return (
-        f"{_head(evaluation)}<body>{opening(evaluation)}<main>{main}{_measured(evaluation)}</main>"
-        "<footer><p>Made with Discreet. This page loads nothing and runs nothing; it works offline.</p></footer>"
-        "</body></html>\n"
-    )
-
-
-def _head(evaluation: Evaluation) -> str:
-    looks = style(evaluation.heading)
-    policy = policy_for(looks).replace("default-src 'none';", "default-src 'none'; img-src data:;")
+    main = [part(evaluation) for part in _PARTS]
+    main.append(section("measured", "How it was measured", [bullets(evaluation.notes)]))
     title = evaluation.title if evaluation.standing != "custodian" else f"NOT PRIVATE: {evaluation.title}"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
-        f"<title>{words(title)}</title><style>{looks}</style></head>"
-    )
+    return kit.document(title, opening(evaluation), main, style=_style(evaluation.heading), images=True)
 
 
-def _measured(evaluation: Evaluation) -> str:
-    return section("measured", "How it was measured", [bullets(evaluation.notes)])
+def _style(heading: str) -> str:
+    """Add the heading, one of our own texts, at the top of every printed sheet."""
+    return f'{_STYLE}@page{{margin:20mm 15mm;@top-center{{content:"{heading}";font:600 9pt sans-serif}}}}\n'

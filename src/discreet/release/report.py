@@ -9,17 +9,36 @@ from datetime import UTC
 from fractions import Fraction
 from typing import Any, final
 
-from discreet.formatting import decimal, places_for, plain, significant_up
-from discreet.plots import Scale, course, ruler, scale_for, strip
+from discreet.formatting import decimal, percent_up, places_for, plain, significant_up
+from discreet.pages.kit import (
+    bar_row,
+    bar_table,
+    bullets,
+    cards,
+    code,
+    document,
+    figure,
+    guess_figure,
+    opening,
+    paragraph,
+    pictures,
+    ruler_row,
+    section,
+)
+from discreet.pages.svg import Scale, caught, course, key, scale_for, strip, words
+from discreet.privacy import Relation
+from discreet.privacy.events import ApproxDP, PureDP
 from discreet.query import AnswerColumn, ReleaseTable
 from discreet.query.release_table import shown
-from discreet.release.bundle.claims import StatedGuarantee, percent_up
+from discreet.release.bundle.claims import StatedGuarantee, best_guess, best_tests
 from discreet.release.bundle.dictionary import ColumnMeaning, meanings_of
 from discreet.release.bundle.manifest import DUMMY, sha256, table_file, verify_command
 from discreet.release.bundle.wording import (
     bounded_words,
     confidence_words,
     counted_words,
+    factor_words,
+    guess_words,
     invariant_words,
     lifetime_words,
     noun,
@@ -30,11 +49,10 @@ from discreet.release.bundle.wording import (
     who_words,
 )
 from discreet.release.published import Published, PublishedTable, RunningRelease
-from discreet.release.report.attacker_pictures import attacker_part
-from discreet.release.report.page_style import POLICY, STYLE, bullets, code, paragraph, prose, section, words
 
 __all__ = [
     "about_part",
+    "attacker_part",
     "budget_part",
     "head_part",
     "hidden_part",
@@ -75,8 +93,7 @@ def _legend(published: Published) -> str:
     ]
     if published.plan.output.tidy and any(table.tidy is not None for table in published.tables):
         samples.append((strip(scale, 0.0, mark=5.0, grid=False), "tidy value"))
-    small = [(drawn.replace('width="100%"', 'width="44"', 1), told) for drawn, told in samples]
-    return '<p class="key-to note">' + "".join(f"<i>{drawn}{words(told)}</i>" for drawn, told in small) + "</p>"
+    return key((drawn.replace('width="100%"', 'width="44"', 1), told) for drawn, told in samples)
 
 
 def _table(published: Published, table: PublishedTable, number: int) -> str:
@@ -172,12 +189,9 @@ def _rows(rows: list[_Row], scale: Scale | None, *, tidy: bool) -> Iterator[str]
             yield f'<tr><th class="group" colspan="4" scope="rowgroup">{words(row.group)}</th></tr>'
         before = row.first
         last = f'<td class="number tidy">{words(row.tidy_text)}</td>' if tidy else ""
-        yield (
-            f'<tr><th class="key" scope="row">{words(row.label)}</th><td class="drawn">{_strip(row, scale)}</td>'
-            f'<td class="number">{words(row.text)}</td>{last}</tr>'
-        )
+        yield bar_row(words(row.label), _strip(row, scale), words(row.text), last)
     if scale is not None:
-        yield f'<tr class="ruler" aria-hidden="true"><td></td><td class="drawn">{ruler(scale)}</td></tr>'
+        yield ruler_row(scale)
 
 
 def _strip(row: _Row, scale: Scale | None) -> str:
@@ -201,26 +215,10 @@ def report_page(published: Published, claim: StatedGuarantee) -> str:
         limits_part(published, claim),
         verify_part(published),
     )
-    body = f"{head_part(published, claim)}<main>{''.join(main)}</main>{_foot(published)}"
-    return f"{_head(published)}<body>{body}</body></html>\n"
-
-
-def _head(published: Published) -> str:
-    title = published.plan.title if published.ledger is not None else f"{DUMMY}: {published.plan.title}"
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        '<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
-        f"<title>{words(title)}</title><style>{STYLE}</style></head>"
-    )
-
-
-def _foot(published: Published) -> str:
     plan = published.plan
     by = " · ".join(part for part in (plan.publisher, plan.contact) if part)
-    made = "Made with Discreet. This page loads nothing and runs nothing; it works offline."
-    return f"<footer><p>{words(by)}</p><p>{words(made)}</p></footer>"
+    title = plan.title if published.ledger is not None else f"{DUMMY}: {plan.title}"
+    return document(title, head_part(published, claim), main, foot=[by])
 
 
 # --- opening: The head of the page: what this is, for whom, and the three things to know. ---
@@ -235,37 +233,31 @@ def head_part(published: Published, claim: StatedGuarantee) -> str:
         by.append(f"released {moment.date().isoformat()}")
     dummy = f"{DUMMY}: made of invented rows to show the shape of a release. No number on this page is about anybody."
     parts = [
-        '<p class="kicker">Statistics with a privacy guarantee</p>',
-        f"<h1>{words(plan.title)}</h1>",
         f'<p class="by">{words(" · ".join(part for part in by if part))}</p>',
         f'<p class="dummy" role="note">{words(dummy)}</p>' if mark is None else "",
-        f'<div class="cards">{"".join(_cards(claim))}</div>',
+        cards(_cards(claim)),
     ]
-    return f"<header>{''.join(parts)}</header>"
+    return opening("Statistics with a privacy guarantee", plan.title, parts)
 
 
-def _cards(claim: StatedGuarantee) -> list[str]:
+def _cards(claim: StatedGuarantee) -> list[tuple[str, str, str]]:
     protected = "Each row" if claim.is_row else f"Every {claim.unit}"
     budget = claim.budget.describe() if claim.lifetime_guess is None else f"ε = {claim.epsilon_text}"
     whole = "" if claim.lifetime_guess is None else f"of a lifetime budget of {claim.budget.describe()}"
     return [
-        _card("Protected", protected, f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself"),
-        _card(
+        ("Protected", protected, f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself"),
+        (
             "A guess is right",
             f"at most {percent_up(claim.guess)}",
             f"whether one {noun(claim)} is in the data{_but(claim)}; a coin: 50 %",
         ),
-        _card("Spent", budget, f"δ = {claim.delta_text}; {whole}" if claim.delta else whole),
+        ("Spent", budget, f"δ = {claim.delta_text}; {whole}" if claim.delta else whole),
     ]
 
 
 def _but(claim: StatedGuarantee) -> str:
     excepted = [*claim.apart, *(["what was read from the data for the plan"] if claim.from_data else [])]
     return f", but for {' and '.join(excepted)}" if excepted else ""
-
-
-def _card(name: str, value: str, more: str) -> str:
-    return f'<div class="card"><span>{words(name)}</span><b>{prose(value)}</b><span>{prose(more)}</span></div>'
 
 
 def about_part(published: Published, claim: StatedGuarantee) -> str:
@@ -369,7 +361,9 @@ def budget_part(published: Published, claim: StatedGuarantee) -> str:
     titles = {table.plan.name: table.plan.title for table in published.tables}
     titles |= {running.plan.name: f"{running.plan.title or running.plan.name} (once)" for running in published.running}
     alone = [(titles[name], level) for name, level in claim.alone if math.isfinite(level)][:_MANY]
-    spent = [(name, level, _level(level)) for name, level in [*alone, (_together(claim), claim.epsilon)]]
+    spent = [
+        (name, level, f"ε = {significant_up(level)}") for name, level in [*alone, (_together(claim), claim.epsilon)]
+    ]
     parts = [
         paragraph(
             "Privacy is spent like money: every table that is published tells a little about everybody in it. ε "
@@ -403,7 +397,7 @@ def _lifetime(claim: StatedGuarantee) -> list[str]:
     if whole is None:
         return []
     levels = [("everything here", claim.epsilon), ("the whole lifetime of the data", float(whole))]
-    rows = [(name, level, _level(level)) for name, level in levels]
+    rows = [(name, level, f"ε = {significant_up(level)}") for name, level in levels]
     return [_bars("Everything here, and the lifetime budget, as ε", rows, strong={"everything here"})]
 
 
@@ -415,10 +409,6 @@ def _rule(claim: StatedGuarantee) -> list[str]:
     return [paragraph(told, kind="note")] if claim.budget.kind == "approximate" else []
 
 
-def _level(level: float) -> str:
-    return f"ε = {significant_up(Fraction(level))}"
-
-
 def _together(claim: StatedGuarantee) -> str:
     """Name the whole; a series that protects single days is beside it."""
     return f"everything here together{', without ' + ' and '.join(claim.apart) if claim.apart else ''}"
@@ -426,14 +416,8 @@ def _together(claim: StatedGuarantee) -> str:
 
 def _bars(caption: str, rows: Sequence[tuple[str, float, str]], *, strong: set[str]) -> str:
     scale = scale_for(length for _, length, _ in rows)
-    drawn = "".join(
-        f'<tr><th class="key" scope="row">{words(name)}</th><td class="drawn">'
-        f"{strip(scale, length, accent=name in strong)}</td>"
-        f'<td class="number">{prose(told)}</td></tr>'
-        for name, length, told in rows
-    )
-    last = f'<tr class="ruler" aria-hidden="true"><td></td><td class="drawn">{ruler(scale)}</td></tr>'
-    return f'<table class="chart wide"><caption><b>{words(caption)}</b></caption><tbody>{drawn}{last}</tbody></table>'
+    drawn = [(name, strip(scale, length, accent=name in strong), told) for name, length, told in rows]
+    return bar_table(caption, drawn, scale, kind="chart wide")
 
 
 # --- series: Totals so far: a picture of each series, its last days in numbers, and what all its days cost. ---
@@ -475,4 +459,44 @@ def _series(published: Published, running: RunningRelease, number: int) -> str:
     return (
         f"<article><h3>{words(running.plan.title or running.plan.name)}</h3>{paragraph(series_words(running))}{drawn}"
         f"<table><caption><b>The last days</b></caption><tbody>{rows}</tbody></table>{where}</article>"
+    )
+
+
+# --- attacker: What the best attacker can gain, in words and pictures. ---
+
+
+def attacker_part(published: Published, claim: StatedGuarantee) -> str:
+    """Write the section of the attacker."""
+    alarms, found = best_tests(claim.event, published.relation)
+    tenth = found[alarms.index(0.1)]
+    told = (
+        f"Every test that anybody could run. One with 10 % false alarms finds at most {percent_up(tenth)} of those who "
+        "are in the data; blind guessing finds 10 %."
+    )
+    drawn = [guess_figure(claim.guess, noun(claim), "these tables"), figure(caught(alarms, found, name="tests"), told)]
+    parts = [
+        paragraph(guess_words(claim)),
+        paragraph(factor_words(claim)),
+        pictures(drawn),
+        *([paragraph(told, kind="note")] if (told := _pair_words(claim, published.relation)) else []),
+        paragraph(
+            "This is not a test of known attacks: it is proven for all of them, those of tomorrow included, by the "
+            "noise that was added.",
+            kind="note",
+        ),
+    ]
+    return section("attacker", "What the best attacker can gain", parts)
+
+
+def _pair_words(claim: StatedGuarantee, relation: Relation) -> str:
+    """Say why `discreet explain-epsilon` tells more for the same ε and δ; nothing where it does not."""
+    level = Fraction(claim.epsilon)
+    pair = best_guess(ApproxDP(level, claim.delta) if claim.delta else PureDP(level), relation)
+    if percent_up(pair) == percent_up(claim.guess):
+        return ""
+    at = f", δ = {claim.delta_text}" if claim.delta else ""
+    return (
+        f"Of the pair ε = {claim.epsilon_text}{at} alone, which is what discreet explain-epsilon explains, only "
+        f"{percent_up(pair)} follows. The smaller bound above is for the noise that was really added, of which more is "
+        "known than one ε."
     )
