@@ -20,6 +20,7 @@ FLOORS = {
     "data": 1,
     "seccomp_rules": 1,
     "schema": 1,
+    "frames": 1,
     "pages": 1,
     "balls": 1,
     "noise": 2,

@@ -12,8 +12,8 @@ import pytest
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
+from discreet.frames.column import as_column
 from discreet.mechanisms.grid import exact_number
-from discreet.statistics.columns import as_column
 
 _SPENT: dict[str, Any] = {"relation": dp.Relation.ADD_REMOVE, "epsilon": 1}
 

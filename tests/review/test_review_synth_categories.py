@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from pyarrow import csv
 
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.synth.domain import Category, Coder, Domain, Numeric
 
 

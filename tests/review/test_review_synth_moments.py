@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import discreet as dp
-from discreet.mechanisms.column import Column
-from discreet.statistics.columns import as_column
+from discreet.frames.column import Column, as_column
 from discreet.synth.domain import Category, Numeric
 from discreet.synth.domain.coding import kept_rows
 

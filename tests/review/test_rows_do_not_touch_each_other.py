@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.mechanisms.column import Column, column_of
+from discreet.frames.column import Column, column_of
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import bin_counts
 from discreet.statistics.one_call import _placed

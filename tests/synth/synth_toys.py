@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import discreet as dp
 from discreet import noise
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.privacy import DiscreteLaplace, Event, Relation
 from discreet.synth.domain import Coder, Domain, TableRows
 from discreet.synth.method import Terms

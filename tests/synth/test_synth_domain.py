@@ -20,7 +20,7 @@ from synth_toys import CANARY
 
 import discreet as dp
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.synth.domain import Category, Coder, Domain, Images, Numeric, TableRows
 from discreet.synth.domain.coding import kept_rows
 from discreet.synth.domain.domain_file import domain_document, domain_restored

@@ -16,7 +16,7 @@ from synth_toys import CANARY, Columns, Purse
 import discreet as dp
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import ball, bounds
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import ApproxDP, Relation, epsilon

@@ -30,7 +30,7 @@ from discreet.adaptive.stability import DistanceTest, counted, lead, stable_outc
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive_integer
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import canonical, read_bins
 from discreet.mechanisms.parameters import settle

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column, Data, column_of, is_missing
+from discreet.frames.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.grid import Grid, exact_number
 
 __all__ = ["Identity", "Memberships", "Totals", "bounded_totals", "identity", "labels", "selections", "shown"]

@@ -13,8 +13,8 @@ import numpy as np
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, probability
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise
-from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.exponential import exponential_outcomes
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size

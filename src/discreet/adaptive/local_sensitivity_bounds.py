@@ -22,7 +22,7 @@ from discreet.adaptive.stability import least_excess
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
-from discreet.mechanisms.column import Column, Data, column_of
+from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.parameters import check_noise_scale, read_share, settle, small_delta

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, highest, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive_integer, probability
-from discreet.mechanisms.column import Data
+from discreet.frames.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.order_statistics import Ranked

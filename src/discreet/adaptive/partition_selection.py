@@ -16,7 +16,7 @@ from discreet.adaptive.paid_release import charge
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
-from discreet.mechanisms.column import Data
+from discreet.frames.column import Data
 from discreet.mechanisms.parameters import read_confidence, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.lazy_bits import Coin

@@ -18,8 +18,8 @@ from discreet.adaptive.stability import DistanceTest
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive, positive_integer, probability
+from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
-from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement

@@ -14,7 +14,7 @@ from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnsw
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
-from discreet.mechanisms.column import Data, column_of
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.exponential import Scores, check_selection, read_whole_scores
 from discreet.mechanisms.histogram import bin_counts, read_bins
 from discreet.mechanisms.parameters import check_noise_scale, read_confidence, settle, small_delta

@@ -26,7 +26,7 @@ from discreet.adaptive.isolation import FAILED, BlockLimits, BlockRows, Program,
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
-from discreet.mechanisms.column import Column, column_of
+from discreet.frames.column import Column, column_of
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.release import Release
 from discreet.privacy import outcomes

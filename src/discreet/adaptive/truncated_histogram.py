@@ -14,8 +14,8 @@ from discreet.adaptive.stability import least_excess, reliable, share_of_chance
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
-from discreet.mechanisms.column import Data
 from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import EachCell, Interval, Release
 from discreet.noise.laws import Law

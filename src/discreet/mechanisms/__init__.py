@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from discreet.frames.column import Column
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
-from discreet.mechanisms.column import Column
 from discreet.mechanisms.correlated_gaussian import CorrelatedGaussian
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Exponential

@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.frames.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
-from discreet.mechanisms.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Release

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, down, exact, positive, up
-from discreet.mechanisms.column import Data, column_of
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.parameters import settle
 
 __all__ = ["Grid", "exact_number", "exact_square_sum", "exact_sum"]

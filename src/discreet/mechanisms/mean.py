@@ -8,8 +8,8 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import Noise
-from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.count import row_query
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import Measurement, joint_distribution, joint_event

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.column import Column, Data, column_of
+from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid
 
 __all__ = ["Ranked", "SortedRun", "sorted_run"]

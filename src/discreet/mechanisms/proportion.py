@@ -9,8 +9,8 @@ from typing import final
 
 import numpy as np
 
+from discreet.frames.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.additive_noise import Noise
-from discreet.mechanisms.column import Column, Data, column_of, is_missing
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import Measurement

@@ -15,7 +15,7 @@ from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, probability
 from discreet.formatting import significant_up
-from discreet.mechanisms.column import Data
+from discreet.frames.column import Data
 from discreet.mechanisms.exponential import exponential_outcomes, worst_case_shortfall
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.noisy_max import PermuteAndFlip

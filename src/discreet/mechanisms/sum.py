@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
-from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle

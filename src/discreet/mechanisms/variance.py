@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
-from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.count import row_query
 from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
 from discreet.mechanisms.mean import VarianceAccuracy, check_length, check_size, quotient

@@ -24,8 +24,8 @@ from discreet.adaptive.propose_test_release import ProposeTestRelease, split_eps
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
-from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.mechanisms.parameters import settle

@@ -13,8 +13,8 @@ import numpy as np
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact_or_none, integer, positive, positive_integer
+from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
-from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.parameters import declared_rows, read_flag, rows_if_public, settle
 from discreet.mechanisms.release import Release

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import GaussianNoise
-from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.grid import Grid, exact_number
 from discreet.mechanisms.mean import Mean, check_size
 from discreet.mechanisms.measurement import Measurement

@@ -10,8 +10,8 @@ import numpy as np
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive
+from discreet.frames.column import Column
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.mechanisms.column import Column
 from discreet.mechanisms.release import Release
 
 __all__ = ["bounds_in_order", "column_names", "noise_for", "quoted", "reader_of"]

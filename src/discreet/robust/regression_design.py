@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
+from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Sensitivity
-from discreet.mechanisms.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.vector_mean import Rows, clip_to_ball

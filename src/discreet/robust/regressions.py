@@ -13,8 +13,8 @@ import numpy as np
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive, positive_integer
+from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import Noise
-from discreet.mechanisms.column import Data, column_of
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import declared_rows, read_flag, rows_if_public, settle
 from discreet.mechanisms.release import Accuracy, EachCell, Release

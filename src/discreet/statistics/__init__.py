@@ -6,7 +6,7 @@ the data. With a `session` the cost is charged before the first value is read.
 
 from __future__ import annotations
 
-from discreet.statistics.columns import as_column
+from discreet.frames.column import as_column
 from discreet.statistics.comparison import Comparison, FitComparison, ModeComparison, compare
 from discreet.statistics.expected import Expected
 from discreet.statistics.guarantee_charts import plot_accuracy, plot_profile, plot_tradeoff

@@ -9,14 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
+from discreet.frames.column import Column, reader_for
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.mechanisms.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.columns import reader_for
 
 __all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "quoted"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number
-from discreet.mechanisms.column import Data
+from discreet.frames.column import Data
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_share
 from discreet.mechanisms.quantile import QuantileAmong

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, down, exact, positive, probability
 from discreet.formatting import plain
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column, reader_for
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Scores
 from discreet.mechanisms.grid import exact_number
@@ -35,7 +35,6 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, pay, quoted
 from discreet.statistics.chooser_inputs import ChooserInputs
-from discreet.statistics.columns import reader_for
 from discreet.statistics.expected import Expected
 from discreet.statistics.mean_methods import ClampedMean
 from discreet.statistics.method_choice import AUTO, SHARE, answer_by, mean_methods, rank_methods

@@ -11,6 +11,7 @@ import numpy as np
 from discreet.adaptive.paid_release import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
+from discreet.frames.column import reader_for
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
@@ -23,7 +24,6 @@ from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.statistics.budget_and_payment import Bounds, noise_from, pay
-from discreet.statistics.columns import reader_for
 
 __all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.synth.domain.coding import Coder
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import Images

@@ -17,7 +17,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.coding import TableRows

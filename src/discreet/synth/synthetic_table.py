@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.frames.column import Column
 from discreet.ledger.private_files import place
-from discreet.mechanisms.column import Column
 from discreet.synth.domain.images import Images
 from discreet.synth.promise import Promise
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from engine_trees import computed, field, table
 
+from discreet.frames.arrow import safe_table
 from discreet.query.column_types import LONGEST_TEXT, Kind
 from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.arrow_tables import safe_table
 
 ROWS = 100_000
 BAD = b"\xff\xfe"

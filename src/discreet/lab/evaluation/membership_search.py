@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
+from discreet.frames.column import Column
 from discreet.lab.attacks import Attacker, FoundRate, Success, judge, lira_scores
 from discreet.lab.audit.training_audit import epsilon_from_guesses, guess
 from discreet.lab.evaluation.closest_records import closest, secrets_of_closest
@@ -25,7 +26,6 @@ from discreet.lab.evaluation.table_rows import (
     read_rows,
     synthetic_rows,
 )
-from discreet.mechanisms.column import Column
 from discreet.privacy import Relation
 from discreet.synth.domain.source_tables import table_of
 from discreet.synth.promise import Promise

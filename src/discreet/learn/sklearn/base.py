@@ -16,18 +16,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import significant_up
+from discreet.frames.column import Column, as_column, reader_for
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_place, read_bounds
 from discreet.learn.sklearn.pipeline_guard import Paying, refuse_moved_columns, refuse_plain_steps, refuse_unpaid_looks
 from discreet.learn.sklearn.validation import class_codes, read_classes, split
 from discreet.mechanisms.additive_noise import GaussianNoise
-from discreet.mechanisms.column import Column
 from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import cost_text
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
-from discreet.statistics.columns import as_column, reader_for
 
 __all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTable"]
 

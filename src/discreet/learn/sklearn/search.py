@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet import noise
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
+from discreet.frames.column import as_column
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.pipeline_guard import answered_for
@@ -28,7 +29,6 @@ from discreet.privacy import calibrate
 from discreet.privacy.events import Composed, Event, Parallel
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
-from discreet.statistics.columns import as_column
 
 __all__ = ["Prepaid", "PrivateSearch", "prepared", "private_parameters", "quote", "together"]
 

@@ -11,10 +11,9 @@ from sklearn import config_context
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.frames.column import Column, as_column
 from discreet.learn.sklearn.bounds import Pair
-from discreet.mechanisms.column import Column
 from discreet.robust.means_without_bounds import as_floats
-from discreet.statistics.columns import as_column
 
 __all__ = [
     "BEST",

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
-from discreet.query.column_types import Kind
-from discreet.query.engines.arrow_tables import (
+from discreet.frames.arrow import (
     offered,
     pandas_schema,
     pandas_table,
@@ -23,6 +22,7 @@ from discreet.query.engines.arrow_tables import (
     polars_table,
     safe_table,
 )
+from discreet.query.column_types import Kind
 from discreet.query.engines.column_reader import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.mechanisms.column import Column, is_missing
+from discreet.frames.column import Column, is_missing
 from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.synth.domain.value_forms import TRUTHS, moment, numeral

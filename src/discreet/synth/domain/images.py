@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.frames.column import as_column, reader_for
 from discreet.mechanisms.parameters import settle
-from discreet.statistics.columns import as_column, reader_for
 from discreet.synth.domain.category import Category, Value
 
 __all__ = ["BRIGHTEST", "ImageRows", "Images"]

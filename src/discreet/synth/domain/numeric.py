@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
 from discreet.formatting import plain
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.synth.domain.value_forms import as_days, as_numbers, below, day_number, day_of

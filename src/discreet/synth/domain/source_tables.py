@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, final
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column, as_column, reader_for
 from discreet.query import Session
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import Kind
@@ -16,7 +16,6 @@ from discreet.query.engine import Deadline
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.row_streams import StoredRows
 from discreet.query.workers import WorkerEngine
-from discreet.statistics.columns import as_column, reader_for
 from discreet.synth.domain.category import Category
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.mechanisms.column import Column, column_of
+from discreet.frames.column import Column, column_of
 from discreet.mechanisms.grid import exact_number
 
 __all__ = ["TRUTHS", "as_days", "as_numbers", "below", "day_number", "day_of", "fractions", "moment", "numeral"]

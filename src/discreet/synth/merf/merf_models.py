@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.synth.domain.coding import Coder
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import BRIGHTEST, Images

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.synth.domain import Coder, Domain
 from discreet.synth.domain.value_forms import fractions
 from discreet.synth.tables.graphical import Graphical

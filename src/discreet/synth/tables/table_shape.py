@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column
+from discreet.frames.column import Column
 from discreet.mechanisms.parameters import settle
 from discreet.synth.domain import Coder, Domain, Impossible, Numeric
 from discreet.synth.tables.graphical import fit, junction_cells

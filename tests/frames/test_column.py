@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter
+from discreet.frames.column import reader_for
 from discreet.mechanisms import Column, Count, Grid, Histogram, LaplaceNoise, Sum
 from discreet.privacy.relation import Relation
 from discreet.statistics import as_column
-from discreet.statistics.columns import reader_for
 
 GRID = Grid(low=Fraction(-10), high=Fraction(10), step=Fraction(1, 2), default=Fraction(5))
 WHOLE, REAL = [3, None, -2, 100], [2.5, None, -0.0, float("nan")]

@@ -1,20 +1,96 @@
-"""Columns as people have them: lists, NumPy, pandas, polars and Arrow; none of these is imported unless it is there.
-
-Choosing a reader looks at the type only. Reading happens later, once the answer is paid for.
-"""
+"""Columns as people have them (lists, NumPy, pandas, polars, Arrow) and as mechanisms see them: arrays or objects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import date, timedelta
-from typing import Any
+from decimal import Decimal
+from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms.column import Column, column_of
 
-__all__ = ["as_column", "reader_for"]
+__all__ = ["Column", "Data", "as_column", "column_of", "is_missing", "reader_for"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Values with an optional mask of the missing ones. It never prints what it holds."""
+
+    values: NDArray[Any] | Sequence[object] = field(repr=False)
+    missing: NDArray[np.bool_] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def objects(self) -> list[object]:
+        """Return the rows as Python objects, missing ones as None."""
+        values = self.values.tolist() if isinstance(self.values, np.ndarray) else list(self.values)
+        if self.missing is None:
+            return values
+        return [None if gone else value for value, gone in zip(values, self.missing.tolist(), strict=True)]
+
+
+Data: TypeAlias = Column | NDArray[Any] | Sequence[object]
+
+
+def column_of(data: Data) -> Column:
+    """Take a list, a tuple or a one-dimensional array as a column; text and tables are refused."""
+    if isinstance(data, Column):
+        return data
+    if isinstance(data, np.ndarray):
+        if data.ndim != 1:
+            raise InvalidParameter("a column must have one dimension")
+        if isinstance(data, np.ma.MaskedArray):
+            # Left as it is, what stands under the mask would neither be clamped nor counted.
+            return Column(np.asarray(data.data), np.ma.getmaskarray(data))
+        return Column(data)
+    if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
+        raise InvalidParameter(f"a column must be a sequence or a one-dimensional array, not {_named(data)}")
+    return Column(_packed(data))
+
+
+def _packed(rows: Sequence[object]) -> NDArray[Any] | Sequence[object]:
+    """Pack rows of one plain type into an array that holds them exactly; leave all others as they are."""
+    kinds = set(map(type, rows))
+    if kinds <= {float, type(None)}:
+        return np.array(rows, dtype=np.float64)
+    if kinds == {bool}:
+        return np.array(rows, dtype=np.bool_)
+    if kinds == {int}:
+        try:
+            return np.array(rows, dtype=np.int64)
+        except OverflowError:
+            return rows
+    return rows
+
+
+def is_missing(value: object) -> bool:
+    """Tell whether a single value stands for nothing: None, NaN, NaT, NA."""
+    if value is None:
+        return True
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    # The marks of pandas, told by name so that pandas need not be there.
+    return type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
+    )
+
+
+def _named(value: object) -> str:
+    return type(value).__name__
+
+
+# --- readers: Columns of other libraries, none of which is imported unless it is there. ---
+#
+# Choosing a reader looks at the type only. Reading happens later, once the answer is paid for.
+
 
 _UNREADABLE = object()  # It is there, has no number and is in no bin.
 
