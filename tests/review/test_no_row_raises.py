@@ -74,29 +74,28 @@ def _arrow_columns() -> list[Any]:
 
 
 @pytest.mark.parametrize("which", range(4))
-def test_what_python_cannot_hold_in_an_arrow_column_is_there_and_nothing_else(which: int) -> None:
-    _check_second_row_is_unreadable(_arrow_columns()[which])
+def test_what_python_cannot_hold_in_an_arrow_column_is_missing(which: int) -> None:
+    _check_second_row_is_missing(_arrow_columns()[which])
 
 
 @pytest.mark.parametrize("kind", ["Date", "Datetime", "Duration"])
-def test_what_python_cannot_hold_in_a_polars_column_is_there_and_nothing_else(kind: str) -> None:
+def test_what_python_cannot_hold_in_a_polars_column_is_missing(kind: str) -> None:
     pl = import_module("polars")
     made = {"Date": pl.Date, "Datetime": pl.Datetime("us"), "Duration": pl.Duration("ms")}[kind]
     far = 2**30 if kind == "Date" else 2**62
-    _check_second_row_is_unreadable(pl.Series([1, far], dtype=pl.Int32 if kind == "Date" else pl.Int64).cast(made))
+    _check_second_row_is_missing(pl.Series([1, far], dtype=pl.Int32 if kind == "Date" else pl.Int64).cast(made))
 
 
-def test_what_python_cannot_hold_in_an_arrow_column_of_pandas_is_there_and_nothing_else() -> None:
+def test_what_python_cannot_hold_in_an_arrow_column_of_pandas_is_missing() -> None:
     pd, pa = import_module("pandas"), import_module("pyarrow")
     kind = pa.timestamp("s")
-    _check_second_row_is_unreadable(pd.Series(pa.array([1, 2**62], kind), dtype=pd.ArrowDtype(kind)))
+    _check_second_row_is_missing(pd.Series(pa.array([1, 2**62], kind), dtype=pd.ArrowDtype(kind)))
 
 
-def _check_second_row_is_unreadable(column: Any) -> None:
+def _check_second_row_is_missing(column: Any) -> None:
     first, second = as_column(column).objects()
-    assert type(second) is object
+    assert second is None
     assert first is not None
-    assert type(first) is not object
     dp.count(column, **_SPENT)
     dp.histogram(column, bins=["a", None], **_SPENT)
     dp.sum(column, bounds=(0, 1), **_SPENT)

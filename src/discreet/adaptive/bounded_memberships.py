@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import MAXYEAR, MINYEAR, date, datetime, time
+from datetime import date, datetime, time
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, TypeAlias, final
@@ -17,16 +17,18 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.frames.column import Column, Data, column_of, is_missing
+from discreet.frames.cells import is_missing, plain_value
+from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid, exact_number
 
 __all__ = ["Identity", "Memberships", "Totals", "bounded_totals", "identity", "labels", "selections", "shown"]
 
 # --- keys: Keys that come from data: one form each, an order that is fixed in advance, and nothing else. ---
 #
-# A key is text (in composed form, NFC), a number, a truth value, bytes, a date or time, or a tuple of these. Equal
-# numbers are one key whatever their type, and -0.0 is 0. Everything else, and what is missing, is no key: such a row
-# is in no bin. The form that is released follows from the key alone, never from the row that came first.
+# A key is text (in composed form, NFC), a number, a truth value, bytes, a date or time, or a tuple of these; a UUID
+# is its text. Equal numbers are one key whatever their type, and -0.0 is 0. Everything else, and what is missing, is no
+# key: such a row is in no bin. The form that is released follows from the key alone, never from the row that came
+# first.
 
 
 Identity: TypeAlias = tuple[int, Any]  # A rank of the type, and a value that can be compared within it.
@@ -40,8 +42,7 @@ def identity(value: object, depth: int = 0, *, spelled: bool = False) -> Identit
 
     Units are `spelled`: two ids that look alike are two people, and as one they would share one allowance.
     """
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = plain_value(value)
     if is_missing(value):
         return None
     match value:
@@ -68,9 +69,7 @@ def _of_number(value: object) -> Identity | None:
     return None if number is None else (_NUMBER, number)
 
 
-def _of_time(value: date | time) -> Identity | None:
-    if isinstance(value, date) and not MINYEAR <= value.year <= MAXYEAR:
-        return None  # pandas has such moments, and cannot write down all of them.
+def _of_time(value: date | time) -> Identity:
     # Two moments with and without a time zone cannot be compared; what they say can.
     rank = _MOMENT if isinstance(value, datetime) else _DATE if isinstance(value, date) else _TIME
     return rank, value.isoformat()

@@ -1,102 +1,43 @@
-"""Data frames and Arrow columns as the engine can take them: no conversion may fail, and none may tell."""
+"""Arrow columns in few types, all of whose values can be read without an error.
+
+Which columns there are depends on the schema only: nested and rare types are left out. Nothing is rounded here, for a
+column may tell units apart: what makes two people one makes one of them fill the other's place.
+"""
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["offered", "pandas_schema", "pandas_table", "polars_schema", "polars_table", "safe_table", "sql_type_of"]
+from discreet.frames.cells import in_calendar
 
-# --- arrow ---
-# Arrow columns as the engine can take them: of few types, all of whose values it can read without an error.
-#
-# Times lie between the years 1 and 9999, others are NULL; texts are valid, others are NULL; nested and rare types are
-# left out. Which types there are depends on the schema only. Nothing is rounded here, for a column may tell units
-# apart:
-# what makes two people one makes one of them fill the other's place.
+__all__ = ["arrow_times", "is_text", "is_time", "is_uuid", "moments", "safe", "safe_texts", "uuid_texts"]
 
-
-_FIRST = (datetime.min - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-_LAST = (datetime.max - datetime(1970, 1, 1)) // timedelta(microseconds=1)
-_DAYS = (date.min.toordinal() - date(1970, 1, 1).toordinal(), date.max.toordinal() - date(1970, 1, 1).toordinal())
-_PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}
 _MOST_DIGITS = 38  # of a decimal
 _FEW = 1024  # Texts that are looked at one by one if any of them is invalid.
-_PLAIN = {
-    "bool": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
-    "halffloat": "DOUBLE",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "date32[day]": "DATE",
-    "date64[ms]": "DATE",
-    "null": "VARCHAR",
-}
+_NONE = np.iinfo(np.int64).min  # NumPy's mark of no time.
+_FIRST, _LAST = (day.toordinal() - date(1970, 1, 1).toordinal() for day in (date.min, date.max))
+_AS_THEY_ARE = {"bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
-def sql_type_of(kind: Any) -> str | None:
-    """Return the type that a column has in the engine once it is safe; None if it is not offered."""
+def safe(column: Any) -> Any:
+    """Return a column, whole or in chunks, in its safe type; None if it is left out."""
     import pyarrow as pa
 
-    types = pa.types
-    if types.is_dictionary(kind):
-        return sql_type_of(kind.value_type)
-    if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
-        return "VARCHAR"
-    if types.is_timestamp(kind):
-        return "TIMESTAMP_NS" if kind.unit == "ns" else "TIMESTAMP"
-    if types.is_decimal(kind):
-        return _decimal_type(kind)
-    return _PLAIN.get(str(kind))
-
-
-def _decimal_type(kind: Any) -> str | None:
-    precision = min(kind.precision, _MOST_DIGITS)
-    return f"DECIMAL({precision},{kind.scale})" if 0 <= kind.scale <= precision else None
-
-
-def offered(schema: Any) -> dict[str, str]:
-    """Return the names and types of the columns that can be asked about."""
-    types = {field.name: sql_type_of(field.type) for field in schema}
-    return {name: sql_type for name, sql_type in types.items() if sql_type is not None}
-
-
-def safe_table(table: Any) -> Any:
-    """Return the columns on offer, each in its safe type."""
-    import pyarrow as pa
-
-    names = list(offered(table.schema))
-    return pa.table({name: _safe(table.column(name)) for name in names})
-
-
-def _safe(column: Any) -> Any:
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind) and not _is_text(kind.value_type):
-        return _safe(pa.chunked_array([_decoded(chunk) for chunk in column.chunks], kind.value_type))
-    if _is_text(kind):
-        return pa.chunked_array([piece for chunk in column.chunks for piece in _texts(chunk)], kind)
+    whole = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    kind = whole.type
+    if pa.types.is_dictionary(kind) and not is_text(kind.value_type):
+        return safe(pa.chunked_array([chunk.dictionary.take(chunk.indices) for chunk in whole.chunks], kind.value_type))
+    if is_text(kind):
+        return pa.chunked_array([piece for chunk in whole.chunks for piece in safe_texts(chunk)], kind)
     make = _maker(kind)
-    return (
-        column if make is None else pa.chunked_array([make(chunk) for chunk in column.chunks] or [make(_empty(kind))])
-    )
-
-
-def _empty(kind: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.array([], kind)
+    if make is None:
+        return whole if str(kind) in _AS_THEY_ARE else None
+    return pa.chunked_array([make(chunk) for chunk in whole.chunks] or [make(pa.array([], kind))])
 
 
 def _maker(kind: Any) -> Any:
@@ -105,30 +46,46 @@ def _maker(kind: Any) -> Any:
     types = pa.types
     if types.is_dictionary(kind):
         return _text_dictionary
-    if types.is_timestamp(kind) and kind.unit == "ns":
-        return lambda chunk: chunk.view(pa.int64()).view(pa.timestamp("ns"))
-    if types.is_timestamp(kind):
-        return lambda chunk: _times(chunk, _PER_UNIT[kind.unit])
-    if types.is_date64(kind):
-        return _dates
+    if types.is_date32(kind):
+        return _days
+    if is_time(kind) and not types.is_duration(kind):
+        return lambda chunk: arrow_times(moments(chunk))
     if types.is_decimal(kind):
-        return None if types.is_decimal128(kind) else _decimals
+        return _decimals if 0 <= kind.scale <= min(kind.precision, _MOST_DIGITS) else None
     if types.is_float16(kind):
         return lambda chunk: chunk.cast(pa.float64())
+    if is_uuid(kind):
+        return uuid_texts
     return (lambda chunk: pa.nulls(len(chunk), pa.string())) if types.is_null(kind) else None
 
 
-def _is_text(kind: Any) -> bool:
+def is_text(kind: Any) -> bool:
+    """Tell whether a type is one of those of texts."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def _decoded(chunk: Any) -> Any:
-    return chunk.dictionary.take(chunk.indices)
+def is_time(kind: Any) -> bool:
+    """Tell whether a type is one of moments, dates or durations."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_duration(kind))
 
 
-def _texts(chunk: Any) -> list[Any]:
+def is_uuid(kind: Any) -> bool:
+    """Tell whether a type is that of UUIDs."""
+    return getattr(kind, "extension_name", "") == "arrow.uuid"
+
+
+def uuid_texts(chunk: Any) -> Any:
+    """Return UUIDs as texts."""
+    import pyarrow as pa
+
+    return pa.array([None if value is None else str(value) for value in chunk.to_pylist()], pa.string())
+
+
+def safe_texts(chunk: Any) -> list[Any]:
     """Return texts as they are, those with invalid characters as NULL, in pieces.
 
     A piece that is valid is not copied, and an invalid one is halved until it is small: one odd row must not make
@@ -141,7 +98,7 @@ def _texts(chunk: Any) -> list[Any]:
     except pa.ArrowInvalid:
         if len(chunk) > _FEW:
             half = len(chunk) // 2
-            return [*_texts(chunk.slice(0, half)), *_texts(chunk.slice(half))]
+            return [*safe_texts(chunk.slice(0, half)), *safe_texts(chunk.slice(half))]
         parts = (
             chunk.cast(pa.large_binary()) if not pa.types.is_string_view(chunk.type) else chunk.cast(pa.binary_view())
         )
@@ -160,7 +117,7 @@ def _text_dictionary(chunk: Any) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    pieces, indices = _texts(chunk.dictionary), chunk.indices.cast(pa.int32())
+    pieces, indices = safe_texts(chunk.dictionary), chunk.indices.cast(pa.int32())
     values = pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
     if values.null_count:
         # Not the texts themselves are taken: they are there once, however many rows have them.
@@ -169,216 +126,51 @@ def _text_dictionary(chunk: Any) -> Any:
     return pa.DictionaryArray.from_arrays(indices, values)
 
 
-def _integers(chunk: Any) -> tuple[Any, Any]:
+def moments(chunk: Any) -> NDArray[Any]:
+    """Return moments (in UTC), dates or durations as NumPy has them, those beyond the calendar as missing.
+
+    A date that is stored in milliseconds and is no whole day is missing, too.
+    """
     import pyarrow as pa
 
-    plain = chunk.view(pa.int64())
-    missing = np.asarray(plain.is_null())
-    return np.asarray(plain.fill_null(0)), missing
+    kind = chunk.type
+    counts = chunk.view(pa.int32()).cast(pa.int64()) if pa.types.is_date32(kind) else chunk.view(pa.int64())
+    unit = "D" if pa.types.is_date32(kind) else "ms" if pa.types.is_date64(kind) else kind.unit
+    letter = "m" if pa.types.is_duration(kind) else "M"
+    times = counts.fill_null(_NONE).to_numpy(zero_copy_only=False).view(f"{letter}8[{unit}]")
+    if pa.types.is_date64(kind):
+        days = times.astype("M8[D]")
+        times = np.where(days.astype("M8[ms]") == times, days, np.datetime64("NaT", "D"))
+    return in_calendar(times)
 
 
-def _times(chunk: Any, scale: int) -> Any:
+def arrow_times(times: NDArray[Any]) -> Any:
+    """Return moments or dates within the calendar as Arrow has them."""
     import pyarrow as pa
 
-    values, missing = _integers(chunk)
-    inside = (values >= -(-_FIRST // scale)) & (values <= _LAST // scale)
-    micros = np.where(inside, values, 0) * scale
-    return pa.array(micros, pa.int64(), mask=missing | ~inside).view(pa.timestamp("us"))
+    unit, counts, missing = np.datetime_data(times.dtype)[0], times.astype(np.int64), np.isnat(times)
+    if unit == "D":
+        return pa.array(np.where(missing, 0, counts).astype(np.int32), pa.int32(), mask=missing).view(pa.date32())
+    return pa.array(counts, pa.int64(), mask=missing).view(pa.timestamp(unit))
 
 
-def _dates(chunk: Any) -> Any:
+def _days(chunk: Any) -> Any:
+    """Return dates; not even copied where all lie within the calendar, as almost all do."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    values, missing = _integers(chunk)
-    days = values // 86_400_000
-    inside = (days >= _DAYS[0]) & (days <= _DAYS[1]) & (values % 86_400_000 == 0)
-    return pa.array(np.where(inside, days, 0).astype(np.int32), pa.int32(), mask=missing | ~inside).view(pa.date32())
+    ends = pc.min_max(chunk.view(pa.int32())).as_py()
+    inside = ends["min"] is None or _FIRST <= ends["min"] <= ends["max"] <= _LAST
+    return chunk if inside else arrow_times(moments(chunk))
 
 
 def _decimals(chunk: Any) -> Any:
     """Read decimals of other widths; those beyond the digits that an engine takes are at their end."""
     import pyarrow as pa
 
+    if pa.types.is_decimal128(chunk.type):
+        return chunk
     precision, scale = min(chunk.type.precision, _MOST_DIGITS), chunk.type.scale
     most = Decimal((0, (9,) * precision, -scale))
     values = [None if value is None else max(most.copy_negate(), min(most, value)) for value in chunk.to_pylist()]
     return pa.array(values, pa.decimal128(precision, scale))
-
-
-# --- frames ---
-# Data frames as Arrow tables. Objects are read one by one as texts: no conversion may fail and show a value.
-
-
-_DOUBLE = 8  # bytes
-_SINGLE = 4  # bytes
-_EXACT = 1 << 53  # Whole numbers up to here are doubles.
-_LARGEST_BITS = 1000  # Of a whole number that is written as a text.
-
-
-def pandas_schema(frame: Any) -> dict[str, str]:
-    """Return the names and types of a pandas frame's columns by their dtypes alone."""
-    types = {_name(name): _pandas_type(frame.dtypes.iloc[place]) for place, name in enumerate(frame.columns)}
-    return {name: sql_type for name, sql_type in types.items() if sql_type is not None}
-
-
-def _name(name: object) -> str:
-    return name if isinstance(name, str) else repr(name) if isinstance(name, (int, float, tuple)) else str(name)
-
-
-def _pandas_type(dtype: Any) -> str | None:
-    import pandas as pd
-
-    if hasattr(dtype, "pyarrow_dtype"):
-        return offered([_SchemaField(dtype.pyarrow_dtype)]).get("")
-    if isinstance(dtype, pd.CategoricalDtype):
-        return _pandas_type(dtype.categories.dtype)
-    if isinstance(dtype, (pd.DatetimeTZDtype,)) or getattr(dtype, "kind", "") == "M":
-        return "TIMESTAMP_NS" if _unit_of(dtype) == "ns" else "TIMESTAMP"
-    if isinstance(dtype, (pd.PeriodDtype, pd.IntervalDtype)):
-        return None
-    kinds = {
-        "b": "BOOLEAN",
-        "i": "BIGINT",
-        "u": "UBIGINT",
-        "f": "DOUBLE",
-        "O": "VARCHAR",
-        "U": "VARCHAR",
-        "T": "VARCHAR",
-    }
-    kind = getattr(dtype, "kind", "")
-    size = getattr(getattr(dtype, "subtype", dtype), "itemsize", 0)  # A sparse column has one type within another.
-    if kind == "f" and size == _SINGLE:
-        return "FLOAT"
-    return None if kind == "f" and size > _DOUBLE else kinds.get(kind)  # A longer one would be rounded.
-
-
-def _unit_of(dtype: Any) -> str:
-    return str(dtype.unit) if hasattr(dtype, "unit") else str(np.datetime_data(dtype)[0])
-
-
-class _SchemaField:
-    """A type that looks like a field of a schema."""
-
-    def __init__(self, kind: Any) -> None:
-        self.name, self.type = "", kind
-
-
-def pandas_table(frame: Any) -> Any:
-    """Convert a pandas frame; the types are those of `pandas_schema`."""
-    import pyarrow as pa
-
-    schema = pandas_schema(frame)
-    columns = {}
-    for place, name in enumerate(map(_name, frame.columns)):
-        if name in schema:
-            columns[name] = _pandas_column(frame.iloc[:, place], schema[name])
-    return safe_table(pa.table(columns))
-
-
-def _pandas_column(series: Any, sql_type: str) -> Any:
-    import pandas as pd
-    import pyarrow as pa
-
-    if hasattr(series.dtype, "pyarrow_dtype"):
-        return series.array.__arrow_array__()
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        codes = series.cat.codes.to_numpy()
-        values = _pandas_column(pd.Series(series.cat.categories), sql_type)
-        plain = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-        indices = pa.array(codes.astype(np.int32), mask=codes < 0)
-        return pa.DictionaryArray.from_arrays(indices, plain) if sql_type == "VARCHAR" else plain.take(indices)
-    if sql_type.startswith("TIMESTAMP"):
-        return _pandas_times(series)
-    if sql_type == "VARCHAR":
-        return texts(series.tolist())
-    missing = series.isna().to_numpy(dtype=bool)
-    plain_type = {
-        "BOOLEAN": np.bool_,
-        "BIGINT": np.int64,
-        "UBIGINT": np.uint64,
-        "FLOAT": np.float32,
-        "DOUBLE": np.float64,
-    }[sql_type]
-    if isinstance(series.dtype, np.dtype):
-        return pa.array(series.to_numpy().astype(plain_type), mask=missing)
-    return pa.array(series.to_numpy(dtype=plain_type, na_value=0), mask=missing)
-
-
-def _pandas_times(series: Any) -> Any:
-    import pyarrow as pa
-
-    naive = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
-    values = naive.to_numpy()
-    unit = np.datetime_data(values.dtype)[0]
-    return pa.array(values.view(np.int64), mask=np.isnat(values)).view(pa.timestamp(unit))
-
-
-def texts(values: list[Any]) -> Any:
-    """Read objects as texts: numbers and times as they print, anything else that is no text as NULL."""
-    import pyarrow as pa
-
-    return pa.array([_text(value) for value in values], pa.large_string())
-
-
-def _text(value: object) -> str | None:
-    if isinstance(value, str):
-        return value if value.isascii() else _valid(value)
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if isinstance(value, (int, np.integer)):
-        return str(value) if int(value).bit_length() <= _LARGEST_BITS else None
-    if isinstance(value, (float, np.floating)):
-        # One of single precision is the number that it is written as, as it is in a column of its kind.
-        return None if value != value else _real(float(str(value) if isinstance(value, np.float32) else value))
-    if isinstance(value, Decimal):
-        return str(value) if value.is_finite() else None
-    if isinstance(value, datetime):
-        return _moment(value)
-    return value.isoformat() if isinstance(value, date) else None
-
-
-def _real(value: float) -> str:
-    """Write a whole number as one: 7 and 7.0 are one person, as they are in a column of numbers."""
-    return str(int(value)) if value.is_integer() and abs(value) <= _EXACT else repr(value)
-
-
-def _valid(text: str) -> str | None:
-    """Leave out a text with half a pair of surrogates in it: replaced by anything it would be another text."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return None
-    return text
-
-
-def _moment(value: datetime) -> str | None:
-    if value != value:  # NaT
-        return None
-    return value.isoformat(sep=" ")
-
-
-def polars_schema(frame: Any) -> dict[str, str]:
-    """Return the names and types of a polars frame's columns by their dtypes alone."""
-    return offered(_polars_plain(frame.clear()).to_arrow().schema)
-
-
-def polars_table(frame: Any) -> Any:
-    """Convert a polars frame; the types are those of `polars_schema`."""
-    return safe_table(_polars_plain(frame).to_arrow())
-
-
-def _polars_plain(frame: Any) -> Any:
-    """Leave out what is nested or has no counterpart; wide whole numbers and labels become plain ones."""
-    import polars as pl
-
-    columns = []
-    for name, dtype in frame.schema.items():
-        if dtype.is_nested() or dtype in (pl.Object, pl.Binary, pl.Time, pl.Duration, pl.Unknown):
-            continue
-        if dtype in (pl.Categorical, pl.Enum):
-            columns.append(pl.col(name).cast(pl.String))
-        elif "128" in str(dtype):
-            columns.append(pl.col(name).cast(pl.Int64, strict=False))
-        else:
-            columns.append(pl.col(name))
-    return frame.select(columns)

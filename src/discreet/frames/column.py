@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
-from decimal import Decimal
+from datetime import UTC, datetime
 from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.frames.arrow import is_text, is_time, is_uuid, moments, safe_texts, uuid_texts
+from discreet.frames.cells import in_calendar, python_times
 
-__all__ = ["Column", "Data", "as_column", "column_of", "is_missing", "reader_for"]
+__all__ = ["Column", "Data", "as_column", "column_of", "pandas_moments", "reader_for"]
 
 
 @final
@@ -29,10 +30,14 @@ class Column:
 
     def objects(self) -> list[object]:
         """Return the rows as Python objects, missing ones as None."""
-        values = self.values.tolist() if isinstance(self.values, np.ndarray) else list(self.values)
+        values = _rows(self.values) if isinstance(self.values, np.ndarray) else list(self.values)
         if self.missing is None:
             return values
         return [None if gone else value for value, gone in zip(values, self.missing.tolist(), strict=True)]
+
+
+def _rows(values: NDArray[Any]) -> list[object]:
+    return python_times(values) if values.dtype.kind in "mM" else list(values.tolist())
 
 
 Data: TypeAlias = Column | NDArray[Any] | Sequence[object]
@@ -45,12 +50,12 @@ def column_of(data: Data) -> Column:
     if isinstance(data, np.ndarray):
         if data.ndim != 1:
             raise InvalidParameter("a column must have one dimension")
-        if isinstance(data, np.ma.MaskedArray):
-            # Left as it is, what stands under the mask would neither be clamped nor counted.
-            return Column(np.asarray(data.data), np.ma.getmaskarray(data))
-        return Column(data)
+        # Left as it is, what stands under a mask would neither be clamped nor counted.
+        missing = np.ma.getmaskarray(data) if isinstance(data, np.ma.MaskedArray) else None
+        values = np.asarray(data)
+        return Column(in_calendar(values) if values.dtype.kind in "mM" else values, missing)
     if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
-        raise InvalidParameter(f"a column must be a sequence or a one-dimensional array, not {_named(data)}")
+        raise InvalidParameter(f"a column must be a sequence or a one-dimensional array, not {type(data).__name__}")
     return Column(_packed(data))
 
 
@@ -69,30 +74,9 @@ def _packed(rows: Sequence[object]) -> NDArray[Any] | Sequence[object]:
     return rows
 
 
-def is_missing(value: object) -> bool:
-    """Tell whether a single value stands for nothing: None, NaN, NaT, NA."""
-    if value is None:
-        return True
-    if isinstance(value, (float, np.floating)):
-        return bool(np.isnan(value))
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    # The marks of pandas, told by name so that pandas need not be there.
-    return type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
-    )
-
-
-def _named(value: object) -> str:
-    return type(value).__name__
-
-
 # --- readers: Columns of other libraries, none of which is imported unless it is there. ---
 #
 # Choosing a reader looks at the type only. Reading happens later, once the answer is paid for.
-
-
-_UNREADABLE = object()  # It is there, has no number and is in no bin.
 
 
 def as_column(data: Any) -> Column:
@@ -106,9 +90,8 @@ def reader_for(data: Any) -> Callable[[Any], Column]:
         reader = _READERS.get((kind.__module__.partition(".")[0], kind.__name__))
         if reader is not None:
             return reader
-    if isinstance(data, np.ndarray) and data.ndim == 1:
-        return _from_numpy
-    if isinstance(data, Column) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
+    rows = isinstance(data, (Sequence, Column)) and not isinstance(data, (str, bytes))
+    if data.ndim == 1 if isinstance(data, np.ndarray) else rows:
         return column_of
     raise InvalidParameter(
         f"a column must be a list, a one-dimensional NumPy array, a pandas or polars Series or an Arrow array, "
@@ -116,69 +99,77 @@ def reader_for(data: Any) -> Callable[[Any], Column]:
     )
 
 
-def _from_numpy(array: Any) -> Column:
-    if isinstance(array, np.ma.MaskedArray):
-        return Column(np.asarray(array.data), np.ma.getmaskarray(array))
-    return Column(np.asarray(array))
-
-
 def _from_pandas(series: Any) -> Column:
-    if hasattr(series.dtype, "pyarrow_dtype"):
+    dtype, kind = series.dtype, getattr(series.dtype, "kind", "O")
+    if hasattr(dtype, "pyarrow_dtype"):
         return _from_arrow(series.array.__arrow_array__())
-    kind = getattr(series.dtype, "kind", "O")
-    if isinstance(series.dtype, np.dtype):
-        return Column(series.to_numpy()) if kind in "biuf" else Column(list(series))
-    if kind in "biuf":
-        missing = series.isna().to_numpy(dtype=bool)
-        return Column(series.to_numpy(dtype=_plain(kind), na_value=0), missing)
-    return Column(list(series))
+    if hasattr(dtype, "categories"):
+        return _labelled(as_column(dtype.categories.to_series()), series.cat.codes.to_numpy())
+    if kind in "mM":
+        return _of_times(pandas_moments(series), is_universal=hasattr(dtype, "tz"))
+    if kind not in "biufc":
+        return Column(list(series))
+    if isinstance(dtype, np.dtype):
+        return Column(series.to_numpy())
+    return Column(series.to_numpy(dtype=_WIDEST[kind], na_value=0), series.isna().to_numpy(dtype=bool))
+
+
+def pandas_moments(series: Any) -> NDArray[Any]:
+    """Return the moments, in UTC, or the durations of a pandas column as NumPy has them."""
+    plain = series.dt.tz_convert("UTC").dt.tz_localize(None) if hasattr(series.dtype, "tz") else series
+    return in_calendar(plain.to_numpy())
 
 
 def _from_polars(series: Any) -> Column:
-    if series.dtype.is_temporal():
-        return column_of(_polars_times(series))
-    # NumPy has no whole numbers of 128 bits.
-    if not series.dtype.is_numeric() or series.dtype.is_decimal() or "128" in str(series.dtype):
-        return column_of(series.to_list())
-    missing = series.is_null().to_numpy()
-    return Column(series.fill_null(0).to_numpy(), missing)
+    import polars as pl
+
+    # Neither Arrow nor NumPy has whole numbers of 128 bits.
+    if series.dtype == pl.Object or "128" in str(series.dtype):
+        return Column(series.to_list())
+    return _from_arrow(series.to_arrow())
 
 
 def _from_arrow(array: Any) -> Column:
-    if hasattr(array, "combine_chunks"):
-        array = array.combine_chunks()
-    if array.type.id not in _arrow_numbers():
-        return column_of(_arrow_objects(array))
-    missing = array.is_null().to_numpy(zero_copy_only=False)
-    return Column(array.fill_null(0).to_numpy(zero_copy_only=False), missing)
+    import pyarrow as pa
+
+    whole, types = array.combine_chunks() if hasattr(array, "combine_chunks") else array, pa.types
+    kind = whole.type
+    if types.is_dictionary(kind):
+        codes = whole.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+        return _labelled(_from_arrow(whole.dictionary), codes)
+    if is_time(kind):
+        return _of_times(moments(whole), is_universal=bool(getattr(kind, "tz", None)))
+    if is_text(kind):
+        return Column([row for piece in safe_texts(whole) for row in piece.to_pylist()])
+    if is_uuid(kind):
+        return Column(uuid_texts(whole).to_pylist())
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
+        missing = whole.is_null().to_numpy(zero_copy_only=False)
+        return Column(whole.fill_null(pa.scalar(0).cast(kind)).to_numpy(zero_copy_only=False), missing)
+    return Column(_arrow_objects(whole))
 
 
-def _polars_times(series: Any) -> list[object]:
-    """Read dates and durations, of which some are beyond those of Python; asking for these would fail or panic."""
-    import polars as pl
-
-    if series.dtype == pl.Time:
-        return list(series.to_list())
-    low, high = _python_times(series.dtype, is_duration=series.dtype == pl.Duration)
-    known = series.to_physical().cast(pl.Int64).is_between(low, high).fill_null(True)
-    inside = iter(series.filter(known).to_list())
-    return [next(inside) if here else _UNREADABLE for here in known.to_list()]
+def _labelled(labels: Column, codes: NDArray[Any]) -> Column:
+    """Return the label of each code; the last one, -1, is missing."""
+    names = [*labels.objects(), None]
+    return Column([names[code] for code in codes.tolist()])
 
 
-def _python_times(dtype: Any, *, is_duration: bool) -> tuple[int, int]:
-    """Return the first and the last date or duration that Python knows, as polars stores them."""
-    ticks = {"ms": 10**3, "us": 10**6, "ns": 10**9}.get(getattr(dtype, "time_unit", ""))
-    per_day = 1 if ticks is None else 86400 * ticks  # A date is a whole number of days.
-    # A time zone may move a time into another day.
-    room = 2 if getattr(dtype, "time_zone", None) else 0
-    start = date(1970, 1, 1).toordinal()
-    days = (date.min.toordinal() - start + room, date.max.toordinal() - start - room)
-    first, last = (timedelta.min.days, timedelta.max.days) if is_duration else days
-    return max(first * per_day, -(1 << 63)), min((last + 1) * per_day - 1, (1 << 63) - 1)
+def _of_times(times: NDArray[Any], *, is_universal: bool) -> Column:
+    """Take times without a zone as an array, and those of one as moments in UTC, which is always known."""
+    if not is_universal:
+        return Column(times)
+    return Column([_universal(moment) for moment in python_times(times)])
+
+
+def _universal(moment: object) -> object:
+    if isinstance(moment, datetime):
+        return moment.replace(tzinfo=UTC)
+    return None if moment is None else f"{moment}+00:00"
 
 
 def _arrow_objects(array: Any) -> list[object]:
-    """Read what is no number; a date beyond Python's or a text that is none must not end in an error."""
+    """Read what is neither number nor time nor text; what Python cannot hold must not end in an error."""
     try:
         return list(array.to_pylist())
     except (OverflowError, ValueError):
@@ -189,22 +180,10 @@ def _arrow_object(scalar: Any) -> object:
     try:
         return scalar.as_py()
     except (OverflowError, ValueError):
-        return _UNREADABLE
+        return None
 
 
-def _arrow_numbers() -> set[int]:
-    import pyarrow as pa
-
-    whole = (pa.int8, pa.int16, pa.int32, pa.int64, pa.uint8, pa.uint16, pa.uint32, pa.uint64)
-    return {make().id for make in (*whole, pa.float16, pa.float32, pa.float64)}
-
-
-def _plain(kind: str) -> type[Any]:
-    """Return the widest plain type of a kind; it holds every value of a narrower one exactly."""
-    kinds: dict[str, type[Any]] = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
-    return kinds[kind]
-
-
+_WIDEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}  # Holds every value of a narrower one.
 _READERS: dict[tuple[str, str], Callable[[Any], Column]] = {
     ("pandas", "Series"): _from_pandas,
     ("polars", "Series"): _from_polars,

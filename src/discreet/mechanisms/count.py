@@ -9,7 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.frames.column import Column, Data, column_of, is_missing
+from discreet.frames.cells import is_missing
+from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle
@@ -88,7 +89,7 @@ def present(column: Column) -> NDArray[np.bool_]:
         here = np.array(values, dtype=np.bool_)
     elif kind in "fcmM":
         here = ~(np.isnan(values) if kind in "fc" else np.isnat(values))  # type: ignore[arg-type]
-    elif kind == "O":
+    elif kind in "OUT":
         here = np.array([_counts(value) for value in values], dtype=np.bool_)
     else:
         here = np.ones(len(values), dtype=np.bool_)

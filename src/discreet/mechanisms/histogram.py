@@ -12,7 +12,8 @@ from unicodedata import normalize
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.frames.column import Column, Data, column_of, is_missing
+from discreet.frames.cells import is_missing, plain_value
+from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle
@@ -116,12 +117,11 @@ def canonical(value: object) -> Hashable:
 
 def _key(value: object) -> Hashable:
     """Return the form of a value that is there; what cannot be compared gets a form that equals no bin."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, str):
-        return normalize("NFC", value)
+    value = plain_value(value)
     if value is not None and is_missing(value):
         return _OUTSIDE
+    if isinstance(value, str):
+        return normalize("NFC", value)
     try:
         hash(value)
     except TypeError:

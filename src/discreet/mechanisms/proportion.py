@@ -9,7 +9,8 @@ from typing import final
 
 import numpy as np
 
-from discreet.frames.column import Column, Data, column_of, is_missing
+from discreet.frames.cells import is_missing
+from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.additive_noise import Noise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean

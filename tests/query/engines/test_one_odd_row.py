@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from engine_trees import computed, field, table
 
-from discreet.frames.arrow import safe_table
+from discreet.frames.tables import arrow_table
 from discreet.query.column_types import LONGEST_TEXT, Kind
 from discreet.query.engines import DuckDBEngine
 
@@ -32,7 +32,7 @@ def ten_letters(rows: int, bad: list[int], kind: pa.DataType) -> pa.Array:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
 @pytest.mark.parametrize("bad", [[], [0], [ROWS - 1], [7, 8, 5_000, 70_000]])
 def test_what_is_no_text_is_missing_and_nothing_else_is(kind: pa.DataType, bad: list[int]) -> None:
-    found = safe_table(pa.table({"x": ten_letters(ROWS, bad, kind)})).column("x")
+    found = arrow_table(pa.table({"x": ten_letters(ROWS, bad, kind)})).column("x")
     assert found.type == kind
     assert len(found) == ROWS
     assert np.flatnonzero(np.asarray(found.is_null())).tolist() == bad
@@ -43,7 +43,7 @@ def test_a_row_that_is_no_text_makes_no_objects_of_all_others() -> None:
     table_of = pa.table({"x": ten_letters(ROWS, [77], pa.string())})
     tracemalloc.start()
     try:
-        safe_table(table_of)
+        arrow_table(table_of)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -58,7 +58,7 @@ def test_labels_are_there_once_whether_one_of_them_is_missing_or_not() -> None:
     watched = pa.proxy_memory_pool(usual)
     pa.set_memory_pool(watched)
     try:
-        missing = safe_table(table_of).column("x").null_count  # Nothing may outlive the pool that it is in.
+        missing = arrow_table(table_of).column("x").null_count  # Nothing may outlive the pool that it is in.
     finally:
         pa.set_memory_pool(usual)
     assert missing == len(range(1, ROWS, 3))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.frames.column import Column, is_missing
+from discreet.frames.cells import is_missing
+from discreet.frames.column import Column
 from discreet.synth.domain import Category, Coder, Domain, Numeric, TableRows
 from discreet.synth.domain.category import text_of
 from discreet.synth.domain.numeric import STEPS

@@ -14,14 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
-from discreet.frames.arrow import (
-    offered,
-    pandas_schema,
-    pandas_table,
-    polars_schema,
-    polars_table,
-    safe_table,
-)
+from discreet.frames.tables import arrow_schema, arrow_table, column_names
 from discreet.query.column_types import Kind
 from discreet.query.engines.column_reader import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
@@ -53,6 +46,22 @@ __all__ = [
 Describe: TypeAlias = Callable[["HeldTable"], dict[str, str]]
 Schemas: TypeAlias = frozenset[Hashable]
 NO_TABLE = "a DuckDB database must have a table (not a view, which may mix rows) of the name that it is given"
+_SQL_TYPES = {
+    "bool": "BOOLEAN",
+    "int8": "TINYINT",
+    "int16": "SMALLINT",
+    "int32": "INTEGER",
+    "int64": "BIGINT",
+    "uint8": "UTINYINT",
+    "uint16": "USMALLINT",
+    "uint32": "UINTEGER",
+    "uint64": "UBIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date32[day]": "DATE",
+    "timestamp[us]": "TIMESTAMP",
+    "timestamp[ns]": "TIMESTAMP_NS",
+}
 _FORMS = "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, a DuckDB database or connection"
 
 
@@ -106,7 +115,7 @@ class InMemory:
     def converted(self) -> Any:
         """Convert the columns, unless they are not those of the opening any more."""
         table = self.load()
-        if offered(table.schema) != dict(self.types):
+        if sql_types(table.schema) != dict(self.types):
             raise AnswerFailed
         return table
 
@@ -231,6 +240,19 @@ def hold(name: str, table: Any) -> HeldTable:
     raise InvalidParameter(f"a table must be {_FORMS}; not {type(table).__name__}")
 
 
+def sql_types(schema: Any) -> dict[str, str]:
+    """Return the names of the columns and the types that they have in the engine."""
+    return {field.name: _sql_type(field.type) for field in schema}
+
+
+def _sql_type(kind: Any) -> str:
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    return _SQL_TYPES.get(str(kind), "VARCHAR")
+
+
 def check_names(names: Sequence[str], *, what: str) -> None:
     """Refuse names that are the same, or differ in case only: in SQL that is the same."""
     if len({name.casefold() for name in names}) != len(names):
@@ -307,21 +329,14 @@ def _header(path: str, delimiter: str) -> tuple[str, ...]:
     return names
 
 
-def _pandas(name: str, frame: Any) -> HeldTable:
-    check_names(list(map(str, frame.columns)), what=f"columns of table {name!r}")
-    return InMemory(pandas_schema(frame), lambda: pandas_table(frame), lambda: pandas_schema(frame), inferred=True)
+def _frame(name: str, frame: Any) -> HeldTable:
+    check_names(list(map(str, column_names(frame) or ())), what=f"columns of table {name!r}")
+    inferred = type(frame).__module__.partition(".")[0] == "pandas"
 
+    def schema() -> dict[str, str]:
+        return sql_types(arrow_schema(frame))
 
-def _polars(name: str, frame: Any) -> HeldTable:
-    return InMemory(polars_schema(frame), lambda: polars_table(frame))
-
-
-def _arrow(name: str, table: Any) -> HeldTable:
-    import pyarrow as pa
-
-    whole = pa.Table.from_batches([table]) if isinstance(table, pa.RecordBatch) else table
-    check_names(whole.schema.names, what=f"columns of table {name!r}")
-    return InMemory(offered(whole.schema), lambda: safe_table(whole))
+    return InMemory(schema(), lambda: arrow_table(frame), schema, inferred=inferred)
 
 
 def _connection(name: str, connection: Any) -> HeldTable:
@@ -333,9 +348,9 @@ def _connection(name: str, connection: Any) -> HeldTable:
     rows = f"SELECT * FROM {quote(name)}"
 
     def schema() -> dict[str, str]:
-        return offered(cursor.sql(f"{rows} LIMIT 0").to_arrow_table().schema)
+        return sql_types(arrow_schema(cursor.sql(f"{rows} LIMIT 0").to_arrow_table()))
 
-    return InMemory(schema(), lambda: safe_table(cursor.sql(rows).to_arrow_table()), schema)
+    return InMemory(schema(), lambda: arrow_table(cursor.sql(rows).to_arrow_table()), schema)
 
 
 def _is_base_table(connection: Any, database: str, table: str) -> bool:
@@ -348,10 +363,10 @@ def _is_base_table(connection: Any, database: str, table: str) -> bool:
 
 
 _TAKERS: dict[tuple[str, str], Callable[[str, Any], HeldTable]] = {
-    ("pandas", "DataFrame"): _pandas,
-    ("polars", "DataFrame"): _polars,
-    ("pyarrow", "Table"): _arrow,
-    ("pyarrow", "RecordBatch"): _arrow,
+    ("pandas", "DataFrame"): _frame,
+    ("polars", "DataFrame"): _frame,
+    ("pyarrow", "Table"): _frame,
+    ("pyarrow", "RecordBatch"): _frame,
     ("duckdb", "DuckDBPyConnection"): _connection,
 }
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
-from discreet.frames.column import Column, is_missing
+from discreet.frames.cells import is_missing, plain_value
+from discreet.frames.column import Column
 from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.synth.domain.value_forms import TRUTHS, moment, numeral
@@ -116,7 +117,7 @@ class Category:
         if kind in "bi" and self.kind is not str:
             codes = self._of_integers(np.asarray(values, dtype=np.int64))
         else:
-            codes = self._of_objects(values.tolist() if isinstance(values, np.ndarray) else values)
+            codes = self._of_objects(column.objects())
         if column.missing is not None:
             codes[column.missing] = self.missing_code
         return codes
@@ -125,10 +126,8 @@ class Category:
         """Return the cell of one value."""
         if is_missing(value):
             return self.missing_code
-        if isinstance(value, np.generic):
-            value = value.item()
         rule, places = _rule(self.values, self.kind)
-        return places.get(rule(value), self.fallback)
+        return places.get(rule(plain_value(value)), self.fallback)
 
     def decode(self, codes: NDArray[np.int32]) -> Column:
         """Return declared values for cells."""
@@ -168,8 +167,7 @@ def _listed(values: Iterable[Value]) -> tuple[Value, ...]:
 
 def _plain(value: object) -> Value:
     """Take a declared value in its plain form: a text composed, a number as a Python whole number."""
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = plain_value(value)
     if isinstance(value, str) and len(value) <= LONGEST:
         return normalize("NFC", value)
     if isinstance(value, bool) or (isinstance(value, int) and abs(value) <= _LARGEST):
@@ -216,7 +214,7 @@ def _as_read(value: object) -> object:
 
 def text_of(value: object) -> str | None:
     """Return the text under which a category that is found would list a value; None if it has none."""
-    seen = _as_read(value)
+    seen = _as_read(plain_value(value))
     return None if seen is None else str(seen)
 
 

@@ -15,7 +15,8 @@ from discreet import noise
 from discreet.adaptive.bounded_memberships import Identity, identity
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.errors import InvalidParameter
-from discreet.frames.column import Column, is_missing
+from discreet.frames.cells import is_missing
+from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.quantile import Quantile

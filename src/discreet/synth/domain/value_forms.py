@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import MAXYEAR, MINYEAR, UTC, date, datetime, time
+from datetime import date, datetime, time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
+from discreet.frames.cells import in_calendar, plain_value
 from discreet.frames.column import Column, column_of
 from discreet.mechanisms.grid import exact_number
 
@@ -72,14 +73,12 @@ def _number(text: str) -> float | None:
 
 def moment(value: object) -> str | None:
     """Write a date or a time, or a text that readers take for one, in one form; midnight as its date."""
+    value = plain_value(value)
     if isinstance(value, str):
-        value = _read(value.strip())
+        value = plain_value(_read(value.strip()))
     if isinstance(value, datetime):
-        plain = _universal(value)
-        if not MINYEAR <= plain.year <= MAXYEAR:
-            return None  # pandas has such moments, and can write down hardly any of them.
-        at_midnight = plain.tzinfo is None and plain.time() == time()
-        return plain.date().isoformat() if at_midnight else datetime.isoformat(plain)
+        at_midnight = value.tzinfo is None and value.time() == time()
+        return value.date().isoformat() if at_midnight else datetime.isoformat(value)
     return value.isoformat() if isinstance(value, (date, time)) else None
 
 
@@ -92,21 +91,12 @@ def _read(text: str) -> datetime | time | None:
         return None
 
 
-def _universal(value: datetime) -> datetime:
-    """Move a time with a zone to the zone that readers use; at the ends of the calendar it stays where it is."""
-    try:
-        return value if value.tzinfo is None else value.astimezone(UTC)
-    except (OverflowError, ValueError, NotImplementedError):
-        return value
-
-
 # --- days ---
 # Dates as whole numbers of days since the first of January 1970, by a rule that is total and takes one value alone.
 
 
 _FIRST = date(1970, 1, 1).toordinal()
 _LENGTH = len("1970-01-01")
-_FARTHEST = 1 << 40  # Days; no date is that far away.
 
 
 def day_number(day: date) -> int:
@@ -132,14 +122,12 @@ def as_days(column: Column) -> Column:
 
 
 def _of_moments(values: NDArray[Any], missing: NDArray[np.bool_] | None) -> Column:
-    gone = np.isnat(values) if missing is None else np.isnat(values) | missing
-    days = values.astype("datetime64[D]").astype(np.int64)
-    return Column(np.clip(np.where(gone, 0, days), -_FARTHEST, _FARTHEST), gone)
+    days = in_calendar(values).astype("datetime64[D]")
+    gone = np.isnat(days) if missing is None else np.isnat(days) | missing
+    return Column(np.where(gone, 0, days.astype(np.int64)), gone)
 
 
 def _day(value: object) -> int | None:
-    if isinstance(value, np.datetime64):
-        return None if np.isnat(value) else int(value.astype("datetime64[D]").astype(np.int64))
     # Of texts, those with hyphens: readers take others for numbers.
     text = moment(value) or (value.strip() if isinstance(value, str) else "")
     try:
