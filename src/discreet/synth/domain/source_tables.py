@@ -9,6 +9,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.frames.column import Column, as_column, reader_for
+from discreet.frames.tables import column_names, table_columns
 from discreet.query import Session
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import Kind
@@ -55,9 +56,9 @@ def table_of(data: Any) -> UnreadTable:
         return file_table(Path(data))
     if isinstance(data, Mapping):
         return _of_mapping(data)
-    module = type(data).__module__.partition(".")[0]
-    if module in _NAMES and hasattr(data, "columns"):
-        return _of_frame(data, _NAMES[module](data))
+    names = column_names(data)
+    if names is not None:
+        return _of_columns(names, lambda: table_columns(data), len(data))
     raise InvalidParameter(
         f"a table must be of pandas, polars or Arrow, a dictionary of columns, or a path of a CSV or Parquet file, "
         f"not {type(data).__name__}"
@@ -70,25 +71,18 @@ def _of_mapping(data: Mapping[Any, Any]) -> UnreadTable:
     lengths = {len(column) for column in data.values()}
     if len(lengths) != 1:
         raise InvalidParameter("a table needs columns, all of one length")
-    return UnreadTable(_texts(data), lengths.pop(), lambda names, _: {name: as_column(data[name]) for name in names})
+    return _of_columns(tuple(data), lambda: list(data.values()), lengths.pop())
 
 
-def _of_frame(data: Any, names: Sequence[Any]) -> UnreadTable:
-    return UnreadTable(_texts(names), len(data), lambda wanted, _: {name: as_column(data[name]) for name in wanted})
-
-
-def _texts(names: Any) -> tuple[str, ...]:
-    found = tuple(names)
-    if not all(isinstance(name, str) for name in found) or len(set(found)) < len(found):
+def _of_columns(names: tuple[Any, ...], columns: Callable[[], Sequence[Any]], rows: int) -> UnreadTable:
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
         raise InvalidParameter("the columns of a table must have names that are texts, each another one")
-    return found
 
+    def read(wanted: Sequence[str], _: Sequence[str]) -> dict[str, Column]:
+        found = dict(zip(names, columns(), strict=True))
+        return {name: as_column(found[name]) for name in wanted}
 
-_NAMES: dict[str, Callable[[Any], Sequence[Any]]] = {
-    "pandas": lambda table: list(table.columns),
-    "polars": lambda table: list(table.columns),
-    "pyarrow": lambda table: list(table.column_names),
-}
+    return UnreadTable(names, rows, read)
 
 
 # --- files: Tables in files and in sessions: a worker reads them, and no value ends in an error of its own. ---

@@ -114,8 +114,6 @@ def as_days(column: Column) -> Column:
     values = column.values
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         return _of_moments(values, column.missing)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biufc":
-        return Column(np.zeros(len(values), dtype=np.int64), np.ones(len(values), dtype=bool))
     days = [_day(value) for value in column.objects()]
     gone = np.array([day is None for day in days], dtype=bool)
     return Column(np.array([day or 0 for day in days], dtype=np.int64), gone)
