@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
-from discreet.frames.tables import arrow_schema, arrow_table, column_names
+from discreet.frames.tables import arrow_schema, arrow_table, column_names, is_table
 from discreet.query.column_types import Kind
 from discreet.query.engines.column_reader import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
@@ -46,16 +46,11 @@ __all__ = [
 Describe: TypeAlias = Callable[["HeldTable"], dict[str, str]]
 Schemas: TypeAlias = frozenset[Hashable]
 NO_TABLE = "a DuckDB database must have a table (not a view, which may mix rows) of the name that it is given"
+_WHOLE = {"int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT"}
 _SQL_TYPES = {
+    **_WHOLE,
+    **{f"u{kind}": f"U{sql_type}" for kind, sql_type in _WHOLE.items()},
     "bool": "BOOLEAN",
-    "int8": "TINYINT",
-    "int16": "SMALLINT",
-    "int32": "INTEGER",
-    "int64": "BIGINT",
-    "uint8": "UTINYINT",
-    "uint16": "USMALLINT",
-    "uint32": "UINTEGER",
-    "uint64": "UBIGINT",
     "float": "FLOAT",
     "double": "DOUBLE",
     "date32[day]": "DATE",
@@ -233,10 +228,10 @@ def hold(name: str, table: Any) -> HeldTable:
         return _file(name, table)
     if isinstance(table, Sequence) and table and all(isinstance(part, (str, Path)) for part in table):
         return Parquet(tuple(path for part in table for path in _existing(part)))
-    for kind in type(table).__mro__:
-        take = _TAKERS.get((kind.__module__.partition(".")[0].lstrip("_"), kind.__name__))
-        if take is not None:
-            return take(name, table)
+    if is_table(table):
+        return _frame(name, table)
+    if any(kind.__name__ == "DuckDBPyConnection" for kind in type(table).__mro__):
+        return _connection(name, table)
     raise InvalidParameter(f"a table must be {_FORMS}; not {type(table).__name__}")
 
 
@@ -360,15 +355,6 @@ def _is_base_table(connection: Any, database: str, table: str) -> bool:
         {"database": database, "name": table},
     ).fetchall()
     return ("BASE TABLE",) in found
-
-
-_TAKERS: dict[tuple[str, str], Callable[[str, Any], HeldTable]] = {
-    ("pandas", "DataFrame"): _frame,
-    ("polars", "DataFrame"): _frame,
-    ("pyarrow", "Table"): _frame,
-    ("pyarrow", "RecordBatch"): _frame,
-    ("duckdb", "DuckDBPyConnection"): _connection,
-}
 
 
 # --- unchanged: Whether tables still are what a session was opened on. ---
