@@ -23,6 +23,7 @@ from discreet.frames import arrow, cells, tables
 from discreet.frames.cells import is_missing
 from discreet.frames.column import as_column
 from discreet.frames.tables import arrow_column, arrow_schema, arrow_table, column_names, table_columns
+from discreet.mechanisms.grid import nearest_floats, number_rows
 
 ID = UUID("00000000-0000-0000-0000-00000000000a")
 NOON, FAR = datetime(2024, 2, 29, 12), 10**12  # seconds after 1970: the year 33658
@@ -374,6 +375,16 @@ def test_rows_of_any_number_and_chunks_are_read() -> None:
     assert arrow_column(pa.chunked_array([], pa.date64())).type == pa.date32()
     assert as_column(pa.chunked_array([[1], [], [None, 2]])).objects() == [1, None, 2]
     assert as_column(pd.Series([], dtype="datetime64[ns]")).objects() == []
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda rows: pl.DataFrame(rows, strict=False)])
+@pytest.mark.parametrize("odd", [None, "X", math.nan, 2**70])
+def test_an_odd_row_of_one_column_leaves_the_others_alone(make: Callable[[Any], Any], odd: Any) -> None:
+    """As an array of one type, a missing number in one column rounded the whole numbers of the others, and a text did
+    not."""
+    large = [2**53 + 1] * 3
+    usual, changed = (number_rows(make({"a": large, "b": [1, 2, last]}))[:, 0] for last in (3, odd))
+    assert usual.tolist() == changed.tolist() == nearest_floats(large).tolist()
 
 
 # A wrong rule, where it is planted, and the kind of column that shows it.

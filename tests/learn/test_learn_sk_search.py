@@ -21,7 +21,8 @@ from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.pca import PCA
 from discreet.learn.sklearn.scalers import MinMaxScaler, StandardScaler
 from discreet.learn.sklearn.search import Prepaid, PrivateSearch, prepared, quote
-from discreet.learn.sklearn.validation import BEST, combined, floats, keeps_rows_alone, nearness, rightness
+from discreet.learn.sklearn.validation import BEST, combined, keeps_rows_alone, nearness, rightness
+from discreet.mechanisms.grid import nearest_floats
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import Composed, Parallel, PureDP
@@ -217,7 +218,7 @@ def test_points_for_nearness_are_bounded_and_total() -> None:
 
     rows = np.zeros((5, 1))
     rows[4] = np.nan
-    targets = floats([3.0, 13.0, -1e9, None, 3.0])
+    targets = nearest_floats([3.0, 13.0, -1e9, None, 3.0])
     # Right; far above and far below, both a share of the width off; nothing; a row with a gap.
     assert nearness(Constant(), rows, targets, (Fraction(0), Fraction(10))) == BEST + round(0.3 * BEST) + round(
         0.7 * BEST

@@ -8,10 +8,10 @@ and looks at one value at a time.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from math import lcm
 from numbers import Rational
 from typing import Any, final
 
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, down, exact, positive, up
-from discreet.frames.column import Data, column_of
+from discreet.frames.column import Data, as_column, column_of
+from discreet.frames.tables import table_columns
 from discreet.mechanisms.parameters import settle
 
-__all__ = ["Grid", "exact_number", "exact_square_sum", "exact_sum"]
+__all__ = ["Grid", "exact_number", "exact_square_sum", "exact_sum", "nearest_float", "nearest_floats", "number_rows"]
 
 _LARGEST = 1 << 52  # Steps; every index is exact in 64-bit integers and in floats, and so are differences.
 _STEPS = (Fraction(1, 1 << 500), Fraction(1 << 500))  # Floats reach them without overflow or underflow.
@@ -194,7 +195,7 @@ def _default_step(low: Fraction, high: Fraction) -> Fraction:
     step = Fraction(10) ** power
     if step > target:
         step /= 10
-    return step / lcm((low / step).denominator, (high / step).denominator)
+    return step / math.lcm((low / step).denominator, (high / step).denominator)
 
 
 def _is_power_of_two(step: Fraction) -> bool:
@@ -239,6 +240,34 @@ def _from_text(value: str) -> Fraction | None:
         return exact(value)
     except InvalidParameter:
         return None
+
+
+def nearest_floats(data: Any) -> NDArray[np.float64]:
+    """Read a column as floats by a total rule: the nearest ones, and what is no number is NaN. This is private."""
+    column = as_column(data)
+    values = column.values
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):  # A warning would tell that a value is huge.
+            found = values.astype(np.float64)
+    else:
+        found = np.array([nearest_float(value) for value in column.objects()], dtype=np.float64)
+    return found if column.missing is None else np.where(column.missing, np.nan, found)
+
+
+def nearest_float(value: object) -> float:
+    """Return the float that is nearest to a datum, NaN where it is no number."""
+    number = exact_number(value)
+    if number is None:
+        return math.nan
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def number_rows(table: Any) -> NDArray[np.float64]:
+    """Read a table, or an array of two dimensions, as rows of floats, column by column: none changes another's type."""
+    return np.stack([nearest_floats(column) for column in table_columns(table)], axis=1)
 
 
 def exact_sum(indices: NDArray[np.int64]) -> int:

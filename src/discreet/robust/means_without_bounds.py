@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
-from discreet.frames.column import Data, column_of
+from discreet.frames.column import Data, reader_for
+from discreet.frames.tables import is_table
 from discreet.mechanisms.additive_noise import GaussianNoise
-from discreet.mechanisms.grid import Grid, exact_number
+from discreet.mechanisms.grid import Grid, nearest_float, number_rows
 from discreet.mechanisms.mean import Mean, check_size
 from discreet.mechanisms.measurement import Measurement
 from discreet.mechanisms.parameters import check_noise_variance, rows_if_public, settle
@@ -62,7 +63,7 @@ def coinpress_mean(
         public_rows=size,
     )
     charge(mechanism, session, purpose="mean without tight bounds")
-    return mechanism.release(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+    return mechanism.release(number_rows(rows) if is_table(rows) else rows)
 
 
 def location_and_scale(
@@ -82,8 +83,9 @@ def location_and_scale(
     mechanism = LocationAndScale.between(
         bounds, relation=relation, noise=_gaussian(epsilon, delta, rho, mu, size), public_rows=size
     )
+    read = reader_for(values)  # Refuses what is no column, while nothing is paid yet.
     charge(mechanism, session, purpose="mean and deviation without tight bounds")
-    return mechanism.release(column_of(values.to_numpy() if hasattr(values, "to_numpy") else values))
+    return mechanism.release(read(values))
 
 
 def _gaussian(
@@ -230,17 +232,7 @@ def _cells(row: Any, dimension: int) -> list[float]:
         cells = list(row)
     except TypeError:
         cells = [row]  # A number alone is a row of one.
-    return [_float(cell) for cell in cells] if len(cells) == dimension else [math.nan] * dimension
-
-
-def _float(cell: object) -> float:
-    number = exact_number(cell)
-    if number is None:
-        return math.nan
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+    return [nearest_float(cell) for cell in cells] if len(cells) == dimension else [math.nan] * dimension
 
 
 def _place(centre: Sequence[Number]) -> tuple[Fraction, ...]:

@@ -10,29 +10,22 @@ import numpy as np
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive
-from discreet.frames.column import Column
+from discreet.frames.column import column_of, reader_for
+from discreet.frames.tables import is_table
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
+from discreet.mechanisms.grid import number_rows
 from discreet.mechanisms.release import Release
 
-__all__ = ["bounds_in_order", "column_names", "noise_for", "quoted", "reader_of"]
+__all__ = ["bounds_in_order", "noise_for", "quoted", "reader_of"]
 
 # --- named_bounds: Bounds of several columns by their names: matched one by one, or refused. ---
 
 
-def column_names(table: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a table of pandas, polars or Arrow; None where there are none."""
-    found = getattr(table, "column_names", None) or getattr(table, "columns", None)
-    if found is None or callable(found):
-        return None
-    names = tuple(found)
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def bounds_in_order(bounds: Any, names: Sequence[str] | None, *, parameter: str = "bounds") -> Any:
+def bounds_in_order(bounds: Any, names: Sequence[Any] | None, *, parameter: str = "bounds") -> Any:
     """Return pairs in the order of the columns; what is no mapping comes back as it is."""
     if not isinstance(bounds, Mapping):
         return bounds
-    if names is None:
+    if names is None or not all(isinstance(name, str) for name in names):
         raise Refused(
             f"{parameter} names columns, and the columns that arrive here have no names",
             reason="which pair is for which column would be a guess",
@@ -91,13 +84,8 @@ def quoted(release: Release[T], noise: Noise) -> Release[T]:
 
 
 def reader_of(data: Any) -> Callable[[Any], Any]:
-    """Return what reads this kind of data, or refuse; no value is looked at."""
-    kind = type(data)
-    # Those of Arrow fail for some values and not for others, which would tell that there are such.
-    if hasattr(data, "to_numpy") and not kind.__module__.startswith("pyarrow"):
-        return lambda table: table.to_numpy()
-    if isinstance(data, (np.ndarray, Column)) or (isinstance(data, Sequence) and not isinstance(data, (str, bytes))):
-        return lambda rows: rows
-    raise InvalidParameter(
-        f"data must be an array, a list, or a column or table of pandas or polars, not {kind.__name__}"
-    )
+    """Return what reads this kind of data, a table or a column, or refuse; no value is looked at."""
+    if is_table(data):
+        return number_rows
+    reader = column_of if isinstance(data, np.ndarray) else reader_for(data)
+    return (lambda rows: rows) if reader is column_of else reader  # Mechanisms take arrays and lists themselves.

@@ -13,7 +13,8 @@ import numpy as np
 from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive, positive_integer
-from discreet.frames.column import Data, column_of
+from discreet.frames.column import Column, Data, column_of
+from discreet.frames.tables import column_names
 from discreet.mechanisms.additive_noise import Noise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import declared_rows, read_flag, rows_if_public, settle
@@ -28,7 +29,7 @@ from discreet.robust.least_squares import NOT_ASKED, accuracy_of
 from discreet.robust.locations import Place, needs_bounds
 from discreet.robust.loss_functions import Floats, Huber, Psi
 from discreet.robust.m_estimates import leverage_weights, regression_fit
-from discreet.robust.named_bounds import bounds_in_order, column_names, noise_for, quoted, reader_of
+from discreet.robust.named_bounds import bounds_in_order, noise_for, quoted, reader_of
 from discreet.robust.regression_design import RegressionRows
 from discreet.robust.regression_queries import Line, RegressionFacts, RegressionNewton, RegressionSchedule
 
@@ -355,6 +356,8 @@ def _placed(grid: Grid, column: Data) -> Floats:
 
 def _private_regression_columns(table: Any, count: int) -> list[Data]:
     """Split a table into columns. A row of a list that is no row of this length is missing in every column."""
+    if isinstance(table, Column) and count == 1:
+        return [table]
     if isinstance(table, np.ndarray):
         square = table[:, None] if table.ndim == 1 else table
         if square.ndim != 2 or square.shape[1] != count:

@@ -16,9 +16,10 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, down, exact, positive, probability
 from discreet.formatting import plain
 from discreet.frames.column import Column, reader_for
+from discreet.frames.tables import is_table
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Scores
-from discreet.mechanisms.grid import exact_number
+from discreet.mechanisms.grid import exact_number, number_rows
 from discreet.mechanisms.histogram import Histogram, bin_counts, canonical, read_bins
 from discreet.mechanisms.local_protocol import estimate
 from discreet.mechanisms.mean import Mean
@@ -304,7 +305,7 @@ def vector_mean(
 ) -> Release[tuple[Fraction, ...]]:
     """Average rows of `dimension` numbers, each clipped to Euclidean length `bound`.
 
-    `rows` is a two-dimensional array, something with `to_numpy` (a table of pandas or polars), or a list of rows.
+    `rows` is a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows.
     """
     relation = read_relation(relation)
     radius = positive(bound, name="bound")
@@ -325,10 +326,10 @@ def vector_mean(
         public_rows=size,
         count_share=exact(count_share, name="count_share"),
     )
-    if not isinstance(rows, (np.ndarray, list, tuple)) and not hasattr(rows, "to_numpy"):
+    if not isinstance(rows, (np.ndarray, list, tuple)) and not is_table(rows):
         raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
     pay(mechanism.event, relation=relation, session=session, purpose="vector mean")
-    release = mechanism.release(rows.to_numpy() if hasattr(rows, "to_numpy") else rows)
+    release = mechanism.release(number_rows(rows) if is_table(rows) else rows)
     return quoted(release, noise)
 
 

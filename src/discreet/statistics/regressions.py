@@ -11,7 +11,8 @@ import numpy as np
 from discreet.adaptive.paid_release import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
-from discreet.frames.column import reader_for
+from discreet.frames.column import as_column, reader_for
+from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
@@ -19,7 +20,7 @@ from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.least_squares import NoisyStatistics
-from discreet.robust.named_bounds import bounds_in_order, column_names
+from discreet.robust.named_bounds import bounds_in_order
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns
 from discreet.robust.tukey_em import TukeyRegression
@@ -134,13 +135,9 @@ def _noise(
 
 def _reader(X: Any, y: Any) -> Callable[[], Records]:
     """Return what reads the table later, once it is paid for; now only its kind is looked at."""
-    kind = type(X).__module__.partition(".")[0]
     answer = reader_for(y)
-    if isinstance(X, np.ndarray) and X.ndim == 2:
-        return lambda: RegressionColumns([*(X[:, column] for column in range(X.shape[1])), answer(y)])
-    parts = _TABLES.get((kind, type(X).__name__))
-    if parts is not None:
-        return lambda: RegressionColumns([*(reader_for(column)(column) for column in parts(X)), answer(y)])
+    if is_table(X) or (isinstance(X, np.ndarray) and X.ndim == 2):
+        return lambda: RegressionColumns([*map(as_column, table_columns(X)), answer(y)])
     if isinstance(X, (list, tuple)):
         return lambda: _joined(X, answer(y).objects())
     raise InvalidParameter(
@@ -161,10 +158,3 @@ def _record(row: Any, response: object) -> list[object] | None:
         return [*row, response]
     except TypeError:
         return None
-
-
-_TABLES: dict[tuple[str, str], Callable[[Any], Iterable[Any]]] = {
-    ("pandas", "DataFrame"): lambda table: (table.iloc[:, column] for column in range(table.shape[1])),
-    ("polars", "DataFrame"): lambda table: table.get_columns(),
-    ("pyarrow", "Table"): lambda table: table.columns,
-}

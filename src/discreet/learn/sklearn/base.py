@@ -17,9 +17,10 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import significant_up
 from discreet.frames.column import Column, as_column, reader_for
+from discreet.frames.tables import table_columns
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_place, read_bounds
 from discreet.learn.sklearn.pipeline_guard import Paying, refuse_moved_columns, refuse_plain_steps, refuse_unpaid_looks
-from discreet.learn.sklearn.validation import class_codes, read_classes, split
+from discreet.learn.sklearn.validation import class_codes, read_classes
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import cost_text
@@ -72,7 +73,7 @@ class TrainingTable:
 
     def columns(self) -> list[Any]:
         """Read the features, a column each; whatever stands there is a value or is missing. This is private."""
-        return [as_column(column) for column in split(self._X)]
+        return list(map(as_column, table_columns(self._X)))
 
     def steps(self) -> NDArray[np.int64]:
         """Return the rows clamped and moved, in steps of 1 / HALF from -HALF to HALF. This is private."""

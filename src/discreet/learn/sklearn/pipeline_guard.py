@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.sklearn.validation import floats, split
+from discreet.mechanisms.grid import number_rows
 
 __all__ = [
     "COMPOSED",
@@ -115,7 +115,7 @@ class RowFunction(TransformerMixin, BaseEstimator):
         """Apply the function. Rows stay as private as they were."""
         check_is_fitted(self)
         validate_data(self, X, skip_check_array=True, reset=False)
-        return self._applied(np.stack([floats(column) for column in split(X)], axis=1), self.n_features_out_)
+        return self._applied(number_rows(X), self.n_features_out_)
 
     def _applied(self, rows: Floats, width: int) -> Floats:
         try:

@@ -22,7 +22,8 @@ from discreet.frames.column import as_column
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.pipeline_guard import answered_for
-from discreet.learn.sklearn.validation import BEST, FOUND_IN_Y, floats, named, nearness, read_classes, rightness, split
+from discreet.learn.sklearn.validation import BEST, FOUND_IN_Y, named, nearness, read_classes, rightness
+from discreet.mechanisms.grid import nearest_floats, number_rows
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.mechanisms.parameters import read_share
 from discreet.privacy import calibrate
@@ -219,11 +220,11 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         rows, target = self._read(X, aside), _picked(y, aside)
         if within is None:
             return [rightness(fit, rows, target) for fit in fits]
-        return [nearness(fit, rows, floats(target), within) for fit in fits]
+        return [nearness(fit, rows, nearest_floats(target), within) for fit in fits]
 
     def _read(self, X: Any, chosen: Bools) -> NDArray[np.float64]:
         """Read some rows as floats, NaN where there is no number. This is private."""
-        return np.stack([floats(column)[chosen] for column in split(X)], axis=1)
+        return number_rows(X)[chosen]
 
     def _ours(self, fit: Any) -> Any:
         """Hand the fit the session of this search: whoever fits or scores it again is charged or refused."""

@@ -16,8 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive
 from discreet.learn.sklearn.base import PrivateEstimator
 from discreet.learn.sklearn.bounds import FeatureFrame, Pair
-from discreet.learn.sklearn.validation import floats, split
-from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.grid import Grid, number_rows
 from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import calibrate, events
@@ -42,7 +41,7 @@ class PrivateTransformer(PrivateEstimator):
             return self._seen(X)
         check_is_fitted(self)
         validate_data(self, X, "no_validation", skip_check_array=True, reset=False)  # Names and number of columns.
-        values = np.stack([floats(column) for column in split(X)], axis=1)
+        values = number_rows(X)
         return np.nan_to_num(self.frame_.scaled(values), nan=0.0)  # What is missing counts as the middle.
 
     def _middle_and_half(self) -> tuple[Floats, Floats]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -13,20 +12,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from discreet.errors import InvalidParameter, Refused
 from discreet.frames.column import Column, as_column
 from discreet.learn.sklearn.bounds import Pair
-from discreet.robust.means_without_bounds import as_floats
 
 __all__ = [
     "BEST",
     "FOUND_IN_Y",
     "class_codes",
     "combined",
-    "floats",
     "keeps_rows_alone",
     "named",
     "nearness",
     "read_classes",
     "rightness",
-    "split",
 ]
 
 # --- classes: The classes of a classifier are declared: which labels occur is a fact about the people in the table. ---
@@ -94,16 +90,6 @@ Floats: TypeAlias = NDArray[np.float64]
 BEST = 1 << 10  # The score of a row that is predicted perfectly; none is below zero.
 
 
-def floats(data: Any) -> Floats:
-    """Read a column as floats by a total rule: what is no number is NaN. This is private."""
-    column = data if isinstance(data, Column) else as_column(data)
-    values = column.values
-    if not (isinstance(values, np.ndarray) and values.dtype.kind in "biuf"):
-        return as_floats([[value] for value in column.objects()], 1)[:, 0]
-    found = values.astype(np.float64)
-    return found if column.missing is None else np.where(column.missing, np.nan, found)
-
-
 def rightness(estimator: Any, rows: Floats, labels: Any) -> int:
     """Return BEST times how many labels are predicted. This is private."""
     wanted = class_codes(labels, estimator.classes_)
@@ -148,22 +134,6 @@ def named(rows: Floats, names: Any) -> Any:
     except ImportError:
         return rows
     return DataFrame(rows, columns=names, copy=False)
-
-
-def split(X: Any) -> Iterable[Any]:
-    """Split a table into columns without looking at values."""
-    kind = type(X).__module__.partition(".")[0]
-    if kind in _TABLES:
-        return _TABLES[kind](X)
-    values = np.ma.asarray(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
-    return (values[:, column] for column in range(values.shape[1]))
-
-
-_TABLES: dict[str, Callable[[Any], Iterable[Any]]] = {
-    "pandas": lambda table: (table.iloc[:, column] for column in range(table.shape[1])),
-    "polars": lambda table: table.get_columns(),
-    "pyarrow": lambda table: table.columns,
-}
 
 
 # --- rows_alone: Arithmetic in which what becomes of a row depends on that row alone, to the last bit. ---
