@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 from discreet.cli.options import function_named
 from discreet.cli.output import Block, TextTable, note
 from discreet.errors import InvalidParameter
+from discreet.formatting import shortened
 
 if TYPE_CHECKING:
     from discreet.lab.audit import Audit
@@ -207,8 +208,7 @@ class SelfAuditAnswer:
 
 
 def _shown(data: object) -> str:
-    text = repr(data)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shortened(repr(data), _LONGEST)
 
 
 def _cells(row: AuditedRow) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.output import Block, TextTable
 from discreet.cli.policies import read_any_policy
 from discreet.errors import InvalidParameter
+from discreet.formatting import shortened
 from discreet.ledger import Ledger, ReadClaim, look
 
 if TYPE_CHECKING:
@@ -224,5 +225,4 @@ class Exported:
 
 
 def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+    return shortened(" ".join(text.split()), _LONGEST)

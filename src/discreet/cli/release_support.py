@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -102,7 +101,7 @@ def _price(unpaid: NextCharge) -> PriceTag:
     at = f" at δ = {significant_up(unpaid.delta)}" if unpaid.delta else ""
     begin = [name for name in unpaid.parts if name != "release"]
     series = f", with {' and '.join(begin)}, paid once for all days" if begin else ""
-    return PriceTag(words=f"ε = {significant_up(Fraction(unpaid.epsilon))}{at}{series}", epsilon=unpaid.epsilon)
+    return PriceTag(words=f"ε = {significant_up(unpaid.epsilon)}{at}{series}", epsilon=unpaid.epsilon)
 
 
 def _tell(step: str) -> None:

@@ -177,7 +177,7 @@ def _check_ending(out: Path, *endings: str) -> None:
 
 
 def _price(epsilon: float, delta: Fraction) -> PriceTag:
-    return PriceTag(words=f"ε = {significant_up(Fraction(epsilon))} at δ = {significant_up(delta)}", epsilon=epsilon)
+    return PriceTag(words=f"ε = {significant_up(epsilon)} at δ = {significant_up(delta)}", epsilon=epsilon)
 
 
 @contextmanager

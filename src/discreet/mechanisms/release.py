@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from html import escape
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, overload
 
 from discreet.errors import InvalidParameter, Refused
@@ -210,14 +209,13 @@ class Release(Generic[T]):
         return f"{self._line()}, {self.cost}"
 
     def _repr_html_(self) -> str:
-        footer = f"<small>{escape(self.cost)}, {escape(self.relation.value)}</small>"
+        from discreet.pages.kit import grid, words
+
+        footer = f"<small>{words(self.cost)}, {words(self.relation.value)}</small>"
         if self.labels is None or not isinstance(self.value, tuple):
-            return f"<span>{escape(self._line())}</span> {footer}"
-        rows = "".join(
-            f"<tr><th>{escape(label)}</th><td>{escape(self._cell(part))}</td></tr>"
-            for label, part in zip(self.labels, self._cells(), strict=True)
-        )
-        return f"<table>{rows}</table>{footer}"
+            return f"<span>{words(self._line())}</span> {footer}"
+        rows = ((label, self._cell(part)) for label, part in zip(self.labels, self._cells(), strict=True))
+        return grid(rows, named=True) + footer
 
     def _inside(self, number: Any) -> Any:
         low, high = self.limits
@@ -309,7 +307,7 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
         from discreet.privacy import epsilon as epsilon_at
 
         bound = epsilon_at(event, delta, relation=relation)
-        written = "∞" if math.isinf(bound) else significant_up(Fraction(bound))
+        written = "∞" if math.isinf(bound) else significant_up(bound)
         return f"ε = {written}, δ = {significant_up(delta)}"
     rhos = [(zcdp_rho(leaf), times) for leaf, times in counted.items() if pure_epsilon(leaf) is None]
     if any(rho is None for rho, _ in rhos):

@@ -33,6 +33,7 @@ __all__ = [
     "ruler_row",
     "section",
     "table",
+    "words",
 ]
 
 # --- style sheets ---
@@ -229,24 +230,37 @@ def _kind(kind: str) -> str:
 # --- tables ---
 
 
-def grid(rows: Iterable[Sequence[object]], heads: Sequence[str] = (), *, named: bool = False) -> str:
-    """Write texts as a bare table, for notebooks; with `named` the first of each row is its name."""
+def grid(
+    rows: Iterable[Sequence[object]], heads: Sequence[str] = (), *, named: bool = False, right: Sequence[bool] = ()
+) -> str:
+    """Write texts as a bare table, for notebooks; with `named` the first of each row is its name.
+
+    `right` says of each column whether it stands on the right; without it that is left to the notebook.
+    """
     head = f"<thead><tr>{''.join(f'<th>{words(one)}</th>' for one in heads)}</tr></thead>" if heads else ""
-    body = "".join(f"<tr>{''.join(_cell(cell, named and not at) for at, cell in enumerate(row))}</tr>" for row in rows)
+    sides = [f' style="text-align:{"right" if one else "left"}"' for one in right]
+    body = "".join(f"<tr>{''.join(_cells(row, sides, named))}</tr>" for row in rows)
     return f"<table>{head}<tbody>{body}</tbody></table>"
 
 
-def _cell(cell: object, name: bool) -> str:
-    return f"<th>{words(cell)}</th>" if name else f"<td>{words(cell)}</td>"
+def _cells(row: Sequence[object], sides: Sequence[str], named: bool) -> Iterable[str]:
+    for place, cell in enumerate(row):
+        tag = "th" if named and place == 0 else "td"
+        yield f"<{tag}{sides[place] if sides else ''}>{words(cell)}</{tag}>"
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", kind: str = "number") -> str:
-    """Write a plain table, whose cells are HTML already; all columns but the first are of a kind."""
+def table(
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", kind: str | Sequence[str] = "number"
+) -> str:
+    """Write a plain table, whose cells are HTML already; columns after the first are of a kind, or of one each."""
     first, *rest = heads
+    kinds = [_kind(one) for one in ([kind] * len(rest) if isinstance(kind, str) else kind)]
     told = f"<caption>{caption}</caption>" if caption else ""
-    head = f"<th>{words(first)}</th>" + "".join(f"<th{_kind(kind)}>{words(one)}</th>" for one in rest)
+    head = f"<th>{words(first)}</th>" + "".join(f"<th{k}>{words(one)}</th>" for k, one in zip(kinds, rest, strict=True))
     body = "".join(
-        f'<tr><th scope="row">{row[0]}</th>' + "".join(f"<td{_kind(kind)}>{cell}</td>" for cell in row[1:]) + "</tr>"
+        f'<tr><th scope="row">{row[0]}</th>'
+        + "".join(f"<td{k}>{cell}</td>" for k, cell in zip(kinds, row[1:], strict=True))
+        + "</tr>"
         for row in rows
     )
     return f'<table class="plain">{told}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

@@ -7,7 +7,6 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, final
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import ratio
-from discreet.formatting import decimal, decimal_up, places_for, plain
+from discreet.formatting import decimal, decimal_up, places_for, plain, printable, shortened
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -453,7 +452,7 @@ def _word(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     written = value.isoformat() if isinstance(value, date) else str(value)
-    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+    return shortened(written, _LONGEST)
 
 
 def text(table: ReleaseTable) -> str:
@@ -469,20 +468,15 @@ def _is_left(column: AnswerColumn) -> bool:
 
 
 def _aligned(names: Sequence[str], cells: list[list[str]], left: list[bool]) -> list[str]:
-    widths = [max(len(_printable(name)), *(len(row[i]) for row in cells), 1) for i, name in enumerate(names)]
-    rows = [[_printable(name) for name in names], ["─" * width for width in widths], *cells]
+    widths = [max(len(printable(name)), *(len(row[i]) for row in cells), 1) for i, name in enumerate(names)]
+    rows = [[printable(name) for name in names], ["─" * width for width in widths], *cells]
     return [
         "  ".join(
-            _printable(cell).ljust(width) if to_left else _printable(cell).rjust(width)
+            printable(cell).ljust(width) if to_left else printable(cell).rjust(width)
             for cell, width, to_left in zip(row, widths, left, strict=True)
         ).rstrip()
         for row in rows
     ]
-
-
-def _printable(word: str) -> str:
-    """Replace what would break a line or steer a terminal."""
-    return "".join(letter if letter.isprintable() else "�" for letter in word)
 
 
 def _footer(table: ReleaseTable) -> str:
@@ -497,22 +491,12 @@ def _remarks(table: ReleaseTable) -> list[str]:
 
 def html(table: ReleaseTable) -> str:
     """Write a table for notebooks; every name and value is escaped."""
-    head = "".join(f"<th>{escape(column.name)}</th>" for column in table.columns)
-    rows = "".join(_html_row(table, row) for row in range(min(len(table), _SHOWN)))
+    from discreet.pages import kit
+
+    rows = ([shown(column, row) for column in table.columns] for row in range(min(len(table), _SHOWN)))
+    told = kit.grid(rows, [column.name for column in table.columns], right=[not _is_left(c) for c in table.columns])
     more = f"<p>… {len(table) - _SHOWN:,} more rows</p>" if len(table) > _SHOWN else ""
-    notes = "".join(f"<li>{escape(note)}</li>" for note in _remarks(table))
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{more}"
-        f"<small>{escape(_footer(table))}</small><ul>{notes}</ul>"
-    )
-
-
-def _html_row(table: ReleaseTable, row: int) -> str:
-    cells = "".join(
-        f'<td style="text-align:{"left" if _is_left(column) else "right"}">{escape(shown(column, row))}</td>'
-        for column in table.columns
-    )
-    return f"<tr>{cells}</tr>"
+    return f"{told}{more}<small>{kit.words(_footer(table))}</small>{kit.bullets(_remarks(table))}"
 
 
 # --- plot: A picture of a table: measured values with their error bars. ---

@@ -13,6 +13,7 @@ from math import prod
 from typing import final
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import enumerated
 from discreet.query.column_types import Kind
 from discreet.query.policy import Declared
 from discreet.query.session.catalogue_builder import nearest
@@ -214,7 +215,7 @@ class GroupingFamily:
     def _table(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...], larger: Fraction) -> TablePlan:
         return TablePlan(
             name=_file_name("_".join([self.name, "by", *by])) if by else self.name,
-            title=f"{self.title} by {_listed(by)}" if by else self.title,
+            title=f"{self.title} by {enumerated(by)}" if by else self.title,
             sql=self._sql(axes, by),
             wish=self._part_of_wish(),
             expected={name: size * self._factor(name, larger) for name, size in self.expected.items()},
@@ -259,10 +260,6 @@ def _file_name(name: str) -> str:
 
 def _groups(axes: Mapping[str, GroupingColumn], by: Sequence[str]) -> int:
     return prod(axes[name].groups for name in by)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 # --- sql_text ---

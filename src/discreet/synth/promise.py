@@ -9,7 +9,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact, positive_integer, up
-from discreet.formatting import significant_up
+from discreet.formatting import printable, significant_up
 from discreet.mechanisms.parameters import settle
 from discreet.privacy.events import Event, from_json
 from discreet.privacy.relation import Relation
@@ -51,7 +51,7 @@ class Promise:
         """Refuse a plan that would cost more than was asked for."""
         if not self.epsilon <= up(epsilon):
             raise Refused(
-                f"this plan would cost ε = {significant_up(Fraction(self.epsilon))}, more than the "
+                f"this plan would cost ε = {significant_up(self.epsilon)}, more than the "
                 f"{significant_up(epsilon)} that was asked for: nothing was charged and nothing read"
             )
 
@@ -60,7 +60,7 @@ class Promise:
         """What may change between two tables that must be hard to tell apart, in words."""
         if self.unit == "row":
             return "one row" if self.relation is Relation.ADD_REMOVE else "the content of one row"
-        named = "".join(letter if letter.isprintable() else "�" for letter in self.unit)  # It may come from a file.
+        named = printable(self.unit)  # It may come from a file.
         return f"all rows that share one {named}"
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Promise:
         limit = "" if self.unit == "row" else f" At most {self.rows_per_unit} rows of each were used."
         return (
             f"Whatever is done with this synthetic data, {done} {self.change} of the real table changes the chance of "
-            f"any result by a factor of at most e^ε with ε = {significant_up(Fraction(self.epsilon))}, apart from a "
+            f"any result by a factor of at most e^ε with ε = {significant_up(self.epsilon)}, apart from a "
             f"chance of δ = {significant_up(self.delta)}.{limit} No row of the real table was copied: rows are drawn "
             f"from a model ({self.method}) that knows the table through noise alone."
         )

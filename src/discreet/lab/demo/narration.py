@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -184,7 +183,7 @@ class Teller:
             [
                 (
                     "price",
-                    f"ε = {significant_up(Fraction(priced.epsilon))} of {_budget(priced)} that may ever be spent",
+                    f"ε = {significant_up(priced.epsilon)} of {_budget(priced)} that may ever be spent",
                 ),
                 ("exactness", f"every number within ± {math.ceil(largest)} or less, 95 times in 100"),
                 ("promise", promise),

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from html import escape
 from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative, probability
 from discreet.lab.verify.laws import Real
 from discreet.lab.verify.small_worlds import World
+from discreet.pages.kit import grid, words
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.relation import Relation
 
@@ -236,10 +236,8 @@ class Verification:
         return "\n".join([self.headline, f"({self.scope})", *(f"  {finding}" for finding in self.findings)])
 
     def _repr_html_(self) -> str:
-        rows = "".join(_row(finding) for finding in self.findings)
-        head = "".join(f"<th>{name}</th>" for name in ("what", "claimed", "at least", "at most", "verdict"))
-        words = f"<p><b>{escape(self.headline)}</b><br>{escape(self.scope)}</p>"
-        return f"{words}<table><tr>{head}</tr>{rows}</table>"
+        told = f"<p><b>{words(self.headline)}</b><br>{words(self.scope)}</p>"
+        return told + grid(map(_row, self.findings), ("what", "claimed", "at least", "at most", "verdict"))
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
@@ -250,15 +248,14 @@ def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:
     return finding.violated, not finding.holds, pure, tightness
 
 
-def _row(finding: Finding) -> str:
-    cells = (
+def _row(finding: Finding) -> tuple[str, ...]:
+    return (
         str(finding.claim),
         _short(finding.claim.value),
         _short(finding.lower),
         _short(finding.upper),
         finding.verdict,
     )
-    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
 def _short(value: Real) -> str:

@@ -52,7 +52,7 @@ class PrivacySpent:
         spent, told = self.epsilon, cost_text(self.event, relation=self.relation, delta=self.delta or None)
         if self.delta and isfinite(spent):
             # Many choices cost less at a delta than their epsilons add up to.
-            told = f"ε = {significant_up(Fraction(spent))}, δ = {significant_up(self.delta)}"
+            told = f"ε = {significant_up(spent)}, δ = {significant_up(self.delta)}"
         return f"{told} ({self.relation.value} neighbours)"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from html import escape
 from typing import Any, Self, TypeAlias, final
 
 import numpy as np
@@ -92,14 +91,10 @@ class Summary:
         return "  ".join([name, *numbers]).rstrip()
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{escape(head)}</th>" for head in self._heads)
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row.cells()) + "</tr>" for row in self.rows
-        )
-        return (
-            f"<p>{escape(self.title)}: {escape(self.cost)}</p><table><tr>{heads}</tr>{rows}</table>"
-            f"<small>{escape(self.covers)} {escape(_PROTECTED)}</small>"
-        )
+        from discreet.pages.kit import grid, paragraph, words
+
+        told = grid((row.cells() for row in self.rows), self._heads)
+        return f"{paragraph(f'{self.title}: {self.cost}')}{told}<small>{words(f'{self.covers} {_PROTECTED}')}</small>"
 
 
 Coefficients: TypeAlias = Release[tuple[Fraction, ...]] | Release[NoAnswer]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, final
 
@@ -49,7 +48,7 @@ class WeightsPromise:
     def of(plan: RunPlan, name: str, *, averaged: bool, earlier: tuple[Event, ...] = ()) -> WeightsPromise:
         """Say what a run promises, once and for all its weights; with earlier runs on the same weights, together."""
         epsilon, delta = _together(plan, earlier), up(plan.delta)
-        spent = f"ε = {significant_up(Fraction(epsilon))} at δ = {delta:.3g}"
+        spent = f"ε = {significant_up(epsilon)} at δ = {delta:.3g}"
         runs = f" by {1 + len(earlier)} runs that were planned beforehand" if earlier else ""
         return WeightsPromise(
             name=name,

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import final
 
 from discreet.formatting import significant_up
@@ -59,7 +58,7 @@ class _Epsilon:
 
 
 def _shown(epsilon: float) -> str:
-    return significant_up(Fraction(epsilon), 3)
+    return significant_up(epsilon, 3)
 
 
 # --- told: What a run tells about itself while it goes on: nothing in it comes from private rows without noise. ---
@@ -88,7 +87,7 @@ class StepsSpent:
     delta: float
 
     def __str__(self) -> str:
-        return f"ε = {significant_up(Fraction(self.epsilon))} at δ = {self.delta:g} after {self.steps:,} steps"
+        return f"ε = {significant_up(self.epsilon)} at δ = {self.delta:g} after {self.steps:,} steps"
 
 
 # --- report: What a run will do and promise, and how each layer of its model is handled. ---

@@ -257,7 +257,7 @@ class TrainingPlan:
 
     def describe(self) -> str:
         """Say what will be done and what it spends, in words that may be published."""
-        rate, spent = plain(self.sampling_probability), significant_up(Fraction(self.epsilon(self.delta)))
+        rate, spent = plain(self.sampling_probability), significant_up(self.epsilon(self.delta))
         return (
             f"{self.steps:,} steps, in each of which every record takes part with probability {rate}\n"
             f"  its gradient is clipped: {_words(self.clip)}\n"
@@ -553,7 +553,7 @@ class StreamPlan:
 
     def describe(self) -> str:
         """Say what will be done and what it spends, in words that may be published."""
-        spent = significant_up(Fraction(self.epsilon(self.delta)))
+        spent = significant_up(self.epsilon(self.delta))
         return (
             f"{self.steps:,} steps; every record has its turn once in {self.period:,}, so at most "
             f"{self.participations:,} times\n"

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from html import escape
 from typing import final
 
-from discreet.formatting import plain, significant_up
+from discreet.formatting import enumerated, plain, significant_up
 from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names
 from discreet.query.column_types import Kind
 from discreet.query.engine import StageColumn
@@ -70,10 +69,10 @@ class Explanation:
         return json.dumps(document, ensure_ascii=False)
 
     def _repr_html_(self) -> str:
+        from discreet.pages import kit
+
         pairs = (*self.facts, *self.errors)
-        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in pairs)
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return f"<table>{rows}</table><ul>{notes}</ul>"
+        return kit.grid(pairs, named=True) + kit.bullets(self.notes)
 
 
 def explain(draft: PlanDraft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
@@ -131,7 +130,7 @@ def _noise(draft: PlanDraft, recipe: Recipe) -> str:
     assert draft.noising is not None
     law = "rounded Gaussian noise" if draft.noising.gaussian else "discrete Laplace noise"
     numbers = [f"{_WORDS[draft.numbers[place].tallying]} (sd {_deviation(draft, place)})" for place in _places(recipe)]
-    return f"{law} on {' and '.join([', '.join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)}"
+    return f"{law} on {enumerated(numbers)}"
 
 
 def _places(recipe: Recipe) -> list[int]:
@@ -150,7 +149,7 @@ def _places(recipe: Recipe) -> list[int]:
 def _deviation(draft: PlanDraft, place: int) -> str:
     assert draft.noising is not None
     one = draft.noising.numbers[place]
-    return significant_up(Fraction(one.law.standard_deviation) * one.unit * _step(draft, draft.numbers[place]))
+    return significant_up(one.law.standard_deviation * one.unit * _step(draft, draft.numbers[place]))
 
 
 def _step(draft: PlanDraft, number: Number) -> Fraction:

@@ -67,7 +67,7 @@ class StatedGuarantee:
 
     @property
     def epsilon_text(self) -> str:
-        return significant_up(Fraction(self.epsilon))
+        return significant_up(self.epsilon)
 
     @property
     def delta_text(self) -> str:

@@ -304,9 +304,9 @@ def _near(value: float) -> tuple[float, ...]:
 
 
 def _of_texts(worth: _Worth, files: Mapping[str, bytes], quoted: Found) -> Iterator[str]:
-    levels: Found = {("ε", significant_up(Fraction(each))) for each in _near(worth.epsilon)}
+    levels: Found = {("ε", significant_up(each)) for each in _near(worth.epsilon)}
     known = levels | {("δ", significant_up(worth.delta))} | quoted
-    known |= {("ε", significant_up(Fraction(v))) for _, one in worth.alone if math.isfinite(one) for v in _near(one)}
+    known |= {("ε", significant_up(v)) for _, one in worth.alone if math.isfinite(one) for v in _near(one)}
     known |= set() if worth.lifetime is None else _levels(worth.lifetime[0].describe())
     guesses = {percent_up(min(1.0, each)) for each in _near(worth.guess)}
     likely = guesses | (

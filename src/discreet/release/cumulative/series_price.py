@@ -206,7 +206,7 @@ class PricedRunning:
         rho = f"ρ = {significant_up(self.mu_squared / 2)}"
         if self.delta is None:
             return rho
-        return f"ε = {significant_up(Fraction(self.epsilon or 0))}, δ = {significant_up(self.delta)} ({rho})"
+        return f"ε = {significant_up(self.epsilon or 0)}, δ = {significant_up(self.delta)} ({rho})"
 
     @property
     def fingerprint(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
+from discreet.formatting import printable
 from discreet.ledger.budget import readable
 from discreet.privacy.not_private import NotPrivate
 from discreet.query import Kind
@@ -93,7 +94,7 @@ def _columns(said: Mapping[str, Any], table: str) -> str:
     columns = {field.removeprefix("columns."): value for field, value in said.items() if field.startswith("columns.")}
     declared = {name: value for name, value in columns.items() if value is not None}
     left = [name for name, value in columns.items() if value is None]
-    comment = f"# Left out, so nothing can be told of them: {', '.join(map(_comment, left))}\n" if left else ""
+    comment = f"# Left out, so nothing can be told of them: {', '.join(map(printable, left))}\n" if left else ""
     if not declared:
         return comment
     return comment + _section(f"tables.{_key(table)}.columns", "what lies outside is clamped, or in no group", declared)
@@ -160,11 +161,6 @@ def _fraction(value: Fraction) -> str:
 def _text(text: str) -> str:
     """TOML's basic strings are those of JSON, but for DEL and lone surrogates, which no name should have."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
-
-
-def _comment(name: str) -> str:
-    """Keep a name on its line."""
-    return "".join(letter if letter.isprintable() else "�" for letter in name)
 
 
 _MOST_CANDIDATES = 5

@@ -168,7 +168,7 @@ def _totals(release: PricedRelease) -> Iterator[str]:
         if is_gaussian(release.plan.allowance)
         else " (Laplace noise)"
     )
-    yield f"One release costs ε = {significant_up(Fraction(release.epsilon))}{at}{amount}."
+    yield f"One release costs ε = {significant_up(release.epsilon)}{at}{amount}."
     held = f"{release.lifetime:,} such release{'' if release.lifetime == 1 else 's'}"
     beside = " beside its totals so far" if release.running else ""
     budget = release.plan.policy.budget.describe()
@@ -183,7 +183,7 @@ def _until(release: PricedRelease) -> str:
 
 def _row(table: PricedTable, delta: Fraction) -> tuple[str, ...]:
     rows = "unknown" if table.groups is None else f"{table.groups:,}"
-    alone = significant_up(Fraction(table.epsilon(delta)), 3)
+    alone = significant_up(table.epsilon(delta), 3)
     return (table.name, rows, table.priced.cost, alone, _errors(table), _relative(table.relative_errors))
 
 
@@ -243,7 +243,7 @@ def _worst(release: PricedRelease) -> Iterator[str]:
         return
     error, table, column = max(named, key=lambda found: found[0])
     twice = _twice(release)
-    more = f" Twice as exact everywhere would cost ε = {significant_up(Fraction(twice), 3)}" if twice else ""
+    more = f" Twice as exact everywhere would cost ε = {significant_up(twice, 3)}" if twice else ""
     yield f"the largest relative error is that of {column} in {table.name}: {significant_up(100 * error, 3)} %.{more}"
 
 

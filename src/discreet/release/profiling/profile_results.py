@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.formatting import significant_up
+from discreet.formatting import printable, significant_up
 from discreet.query import Kind, Unit
 from discreet.release.profiling.cells import Bound, written
 from discreet.release.profiling.estimates import CONFIDENCE, Estimate, ProfileQuantile
@@ -295,7 +295,7 @@ def text(profile: Profile) -> str:
 def _text_column(column: ColumnProfile) -> list[str]:
     missing = f"{estimate_text(column.missing)} ({share_text(column.missing, column.present)})"
     lines = [
-        f"{_printable(column.name)}  {column.kind.value}",
+        f"{printable(column.name)}  {column.kind.value}",
         f"  values {estimate_text(column.present)}, missing {missing}",
     ]
     if column.quantiles:
@@ -310,21 +310,16 @@ def _text_column(column: ColumnProfile) -> list[str]:
 
 
 def _bars(cells: list[tuple[str, Estimate]]) -> list[str]:
-    width = max((len(_printable(label)) for label, _ in cells), default=0)
+    width = max((len(printable(label)) for label, _ in cells), default=0)
     most = max((count.tidy for _, count in cells), default=0)
     return [
-        f"  {_printable(label).ljust(width)}  {estimate_text(count):>20}  {_bar(count.tidy, most)}".rstrip()
+        f"  {printable(label).ljust(width)}  {estimate_text(count):>20}  {_bar(count.tidy, most)}".rstrip()
         for label, count in cells
     ]
 
 
 def _bar(count: int, most: int) -> str:
     return "█" * round(_BAR * count / most) if most else ""
-
-
-def _printable(word: str) -> str:
-    """Replace what would break a line or steer a terminal."""
-    return "".join(letter if letter.isprintable() else "�" for letter in word)
 
 
 # --- telling: What a profile says in words: how the budget was divided, and what its numbers mean. ---

@@ -6,13 +6,14 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any, Literal, final
 
+from discreet.formatting import shortened
 from discreet.lab import verify
 from discreet.lab.audit.black_box import audit
 from discreet.lab.audit.self_audit.subjects import BlackBox, ListedSubject, Subject, catalogue
 from discreet.lab.verify.small_worlds import neighbours
+from discreet.pages.kit import PAGE_STYLE, document, opening, paragraph, table, words
 
 __all__ = ["Row", "SelfAudit", "self_audit"]
 
@@ -120,18 +121,15 @@ def _row(subject: Subject, *, worst_pair: tuple[Any, Any], begun: float, **field
 
 
 _HEAD = ("what", "relation", "how", "measure", "claimed", "shown", "margin", "worst pair", "runs", "seconds", "")
-_NUMBERS = frozenset({4, 5, 6, 8, 9})  # places in it
+_NUMBERS, _PLACES = frozenset({4, 5, 6, 8, 9}), range(1, len(_HEAD))  # places in it
 _WHAT = (
     "Every mechanism claims how much can be learnt about one person. Here each is tried on data sets that differ in "
     "one made-up person, and what could be told apart is set beside the claim. This can prove a claim wrong, never "
     "right."
 )
 _STYLE = (
-    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;"
-    "padding:0 1rem}table{border-collapse:collapse;width:100%;font-size:.85rem}th,td{padding:.3rem .6rem;"
-    "text-align:left;border-bottom:1px solid #8884;vertical-align:top}.n{text-align:right;"
-    "font-variant-numeric:tabular-nums;white-space:nowrap}.bad{color:#c00;font-weight:bold}.scroll{overflow-x:auto}"
-    "code{font-size:.9em}"
+    f"{PAGE_STYLE}main,header,footer{{max-width:76rem}}.bad{{color:var(--warn)}}\n"
+    "table.plain,table.plain td.number{font-size:.85rem}.scroll{overflow-wrap:normal}\n"
 )
 
 
@@ -161,7 +159,7 @@ class Row:
     def cells(self) -> tuple[str, ...]:
         """The row as words."""
         numbers = (f"{self.claimed:.4g}", f"{self.shown:.4g}", f"{self.margin:.2g}")
-        pair = " · ".join(data if len(data) <= 24 else f"{data[:22]}…" for data in self.worst_pair)
+        pair = " · ".join(shortened(data, 24) for data in self.worst_pair)
         runs = f"{self.runs:,}" if self.runs else "–"
         verdict = "holds" if self.holds else "BROKEN"
         what = f"{self.part}: {self.name}"
@@ -214,24 +212,11 @@ class SelfAudit:
 
     def to_html(self) -> str:
         """Write one page that loads nothing and runs nothing."""
-        head = "".join(f"<th{_side(place)}>{name}</th>" for place, name in enumerate(_HEAD))
-        body = "".join(_table_row(row) for row in self.rows)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width,initial-scale=1">'
-            f"<title>Self-audit</title><style>{_STYLE}</style></head><body><h1>Self-audit</h1>"
-            f"<p><b>{escape(self.headline[0].upper() + self.headline[1:])}.</b></p><p>{_WHAT}</p>{notes}"
-            f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-            "</body></html>\n"
-        )
+        said = f"{self.headline[0].upper()}{self.headline[1:]}."
+        listed = table(_HEAD, map(_table_row, self.rows), kind=["number" if p in _NUMBERS else "" for p in _PLACES])
+        main = [*map(paragraph, self.notes), f'<div class="scroll">{listed}</div>']
+        return document("Self-audit", opening(said, "Self-audit", [paragraph(_WHAT)]), main, style=_STYLE)
 
 
-def _table_row(row: Row) -> str:
-    cells = "".join(f"<td{_side(place)}>{escape(cell)}</td>" for place, cell in enumerate(row.cells))
-    return f"<tr{'' if row.holds else ' class=bad'}>{cells}</tr>"
-
-
-def _side(place: int) -> str:
-    """Numbers stand on the right."""
-    return " class=n" if place in _NUMBERS else ""
+def _table_row(row: Row) -> list[str]:
+    return [words(cell) if row.holds else f'<b class="bad">{words(cell)}</b>' for cell in row.cells]
