@@ -11,7 +11,7 @@ from cli_folder import POLICY, Ran
 
 from discreet.query.workers import WorkerEngine
 
-ESCAPES = Path(__file__).parents[1] / "query" / "reading" / "escapes.txt"
+ESCAPES = Path(__file__).parents[1] / "query" / "parse" / "escapes.txt"
 STATEMENTS = [line for line in ESCAPES.read_text().splitlines() if line and not line.startswith("#")]
 VISITS = (files("discreet") / "data" / "visits.csv").read_text(encoding="utf-8").rstrip("\n")
 CANARY = "canary-5f2e9c"

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from discreet.errors import InvalidParameter
 from discreet.lab.audit import Errors, epsilon_from_errors, errors_of, mu_from_errors
 
-CEILINGS = json.loads((Path(__file__).parents[1] / "vectors" / "auditing.json").read_text(encoding="utf-8"))["ceilings"]
+CEILINGS = json.loads((Path(__file__).parents[2] / "vectors" / "auditing.json").read_text(encoding="utf-8"))["ceilings"]
 
 
 def perfect(runs: int) -> Errors:

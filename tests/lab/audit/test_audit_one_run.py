@@ -16,7 +16,7 @@ from discreet.lab.audit.confidence_limits import at_least
 from discreet.lab.audit.training_audit import guesses_p_value
 from discreet.privacy import Gaussian, Relation, epsilon
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "auditing.json").read_text(encoding="utf-8"))["one_run"]
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "auditing.json").read_text(encoding="utf-8"))["one_run"]
 
 
 @pytest.mark.parametrize("row", VECTORS["rows"], ids=str)
