@@ -41,9 +41,10 @@ SLACK = 5.0  # Seconds, for a machine that is busy.
 def workers(monkeypatch: pytest.MonkeyPatch) -> list[Worker]:
     """Every worker that is started from here on."""
     seen: list[Worker] = []
+    start = worker_engine.start_worker
 
     def started() -> Worker:
-        seen.append(worker_engine.start_worker())
+        seen.append(start())
         return seen[-1]
 
     monkeypatch.setattr("discreet.query.workers.worker_engine.start_worker", started)
