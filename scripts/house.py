@@ -176,9 +176,9 @@ def _query(text: str) -> Iterator[Callable[[], object]]:
         dataset="t",
         principal="me",
     ) as session:
-        # Another price each time: an answer that is on record would be shown again.
-        yield lambda: session.sql(text, epsilon=1).release()
-        yield lambda: session.sql(text, epsilon=2).release()
+        # A key each time: an answer that is on record would be shown again.
+        for key in ("first", "second"):
+            yield lambda key=key: session.sql(text, epsilon=1, idempotency_key=key).release()
 
 
 def _release() -> Iterator[Callable[[], object]]:
