@@ -6,9 +6,8 @@ import math
 from fractions import Fraction
 
 from discreet.ledger import Budget
-from discreet.ledger.budget import Expect
+from discreet.ledger.budget import Expect, Sums
 from discreet.ledger.delta_shares import Shares, caps, choose_shares
-from discreet.ledger.exact_sums import Sums
 from discreet.ledger.filters import PrivacyFilter, filter_for, held
 from discreet.privacy import ApproxDP, Composed, Event, Gaussian, Laplace, PoissonSampled, PureDP, Repeated, epsilon
 from discreet.privacy.relation import Relation

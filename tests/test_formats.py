@@ -43,7 +43,7 @@ from discreet.privacy import events as events_module
 from discreet.query import ReleaseTable
 from discreet.query.ast import Query
 from discreet.query.plan import fingerprint
-from discreet.query.plan.noise_plan import Noising
+from discreet.query.plan.draft import Noising
 from discreet.release import verify_bundle
 from discreet.stored_names import stored_definitions, stored_names
 

@@ -12,7 +12,7 @@ from benchmarks.corpus.policies import Dataset
 from benchmarks.corpus.queries import Query
 from benchmarks.peers.asking import Ask, ask_all, world
 from benchmarks.peers.discreet_session import opened
-from discreet.query.plan import spend
+from discreet.query.plan import draft
 
 
 def start(dataset: Dataset, trial: Trial) -> Ask:
@@ -54,5 +54,5 @@ def _plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    spend.MOST_EPSILON = Fraction(HUGE)
+    draft.MOST_EPSILON = Fraction(HUGE)
     ask_all("discreet", start)

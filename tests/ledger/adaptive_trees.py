@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
-from discreet.ledger.exact_sums import Sums
+from discreet.ledger.budget import Sums
 from discreet.privacy.events import GDP, ApproxDP, Event, PureDP
 
 Masses = tuple[tuple[float, float], ...]  # (p, q) of each answer

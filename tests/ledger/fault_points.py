@@ -22,9 +22,8 @@ from functools import partial
 from pathlib import Path
 
 from discreet.errors import AnswerFailed, DiscreetError
-from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, sqlite_connection, sqlite_store
-from discreet.ledger.sqlite_store import FileStore
-from discreet.ledger.sqlite_tables import SqliteRows
+from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, sqlite_store
+from discreet.ledger.sqlite_store import FileStore, SqliteRows
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 
@@ -42,7 +41,7 @@ KINDS = {
     "power off, some lost": (6, 1),
     "power off, others lost": (6, 2),
 }
-sqlite_connection._CHECKPOINT = 3  # So that checkpoints are among the points.
+sqlite_store._CHECKPOINT = 3  # So that checkpoints are among the points.
 
 
 def life(path: Path, outlet: int) -> None:
@@ -100,11 +99,14 @@ def drawn_and_told(outlet: int, index: int) -> str:
     return text
 
 
+CONNECT = sqlite_store.connect  # as it is before anything goes wrong
+
+
 @contextmanager
 def anchored_first(self: FileStore) -> Iterator[SqliteRows]:
     """Wrong: the anchor runs ahead of the ledger."""
     files = self._files()
-    with files.locked(), sqlite_connection.begun(files.connection, "IMMEDIATE"):
+    with files.locked(), sqlite_store.begun(files.connection, "IMMEDIATE"):
         rows = SqliteRows(files.connection)
         files.check(rows)
         yield rows
@@ -119,7 +121,7 @@ def not_begun(connection: sqlite3.Connection, how: str) -> Iterator[None]:
 
 def connected_lazily(location: str) -> sqlite3.Connection:
     """Wrong: commit without forcing anything to disk."""
-    connection = sqlite_connection.connect(location)
+    connection = CONNECT(location)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 

@@ -13,9 +13,8 @@ from adaptive_trees import Mechanism, gaussian, response, revealing, worst_delta
 
 from discreet.errors import BudgetExceeded, LedgerDamaged, UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger, Quota, restore
-from discreet.ledger.budget import EXPECTED
+from discreet.ledger.budget import EXPECTED, UNIT, Sums, on_grid
 from discreet.ledger.delta_shares import Shares, caps, choose_shares
-from discreet.ledger.exact_sums import UNIT, Sums, on_grid
 from discreet.ledger.filters import MixedFilter, filter_for, fitting, held
 from discreet.ledger.prices import split_price
 from discreet.privacy import (

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from discreet import privacy
 from discreet.errors import UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger
+from discreet.ledger.budget import GRID, UNIT, EventPrice, Sums, on_grid, units_up
 from discreet.ledger.delta_shares import MOST_ORDERS, caps, choose_shares
-from discreet.ledger.exact_sums import GRID, UNIT, EventPrice, Sums, on_grid, units_up
 from discreet.ledger.filters import MixedFilter, PrivacyFilter, filter_for, fitting
 from discreet.privacy import (
     GDP,

@@ -19,8 +19,7 @@ from recorded import Recorded
 
 from discreet.errors import DiscreetError, LedgerDamaged, Refused
 from discreet.ledger import Account, Budget, Ledger
-from discreet.ledger.sqlite_store import FileStore
-from discreet.ledger.sqlite_tables import SqliteRows
+from discreet.ledger.sqlite_store import FileStore, SqliteRows
 from discreet.noise.source import _replaced
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, LedgerUnavailable, Refused
-from discreet.ledger import Account, Budget, Ledger, lease, private_files, restore, sqlite_tables
+from discreet.ledger import Account, Budget, Ledger, lease, private_files, restore, sqlite_store
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.budget import canonical, digest
 from discreet.ledger.charge_record import Head
@@ -318,17 +318,17 @@ def test_a_restored_approximate_ledger_is_one_event_of_the_whole_budget(tmp_path
 
 
 def test_a_newer_format_is_refused_and_an_older_one_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, after = sqlite_tables.FORMAT, sqlite_tables.FORMAT + 1
-    monkeypatch.setattr(sqlite_tables, "FORMAT", after)
+    now, after = sqlite_store.FORMAT, sqlite_store.FORMAT + 1
+    monkeypatch.setattr(sqlite_store, "FORMAT", after)
     monkeypatch.setitem(
-        sqlite_tables.STEPS, now, lambda connection: connection.execute("CREATE TABLE more (x)") and None
+        sqlite_store.STEPS, now, lambda connection: connection.execute("CREATE TABLE more (x)") and None
     )
     entries = len(history(path))
     assert len(history(path)) == entries
     with Ledger.open(path, ACCOUNT) as book:
         book.verify()
     assert kinds(path)[-1] == "format"
-    monkeypatch.setattr(sqlite_tables, "FORMAT", now)
+    monkeypatch.setattr(sqlite_store, "FORMAT", now)
     with pytest.raises(LedgerDamaged, match=f"format {after}, this release knows {now}"):
         Ledger.open(path, ACCOUNT)
 

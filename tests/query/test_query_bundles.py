@@ -11,7 +11,7 @@ from review_sql import planned
 
 import discreet as dp
 from discreet.query.plan import Spend
-from discreet.query.plan.noise_plan import NumberNoise
+from discreet.query.plan.draft import NumberNoise
 
 MOST = 10**12 + 1
 SQL = "SELECT SUM(CASE WHEN a = 1 THEN x END) AS p, SUM(CASE WHEN a = 2 THEN x END) AS q FROM t"

@@ -14,8 +14,7 @@ from typing import Any, Final, final
 
 from discreet.balls import ball
 from discreet.errors import InvalidParameter, LedgerDamaged
-from discreet.ledger.budget import Budget, Expect
-from discreet.ledger.exact_sums import UNIT
+from discreet.ledger.budget import UNIT, Budget, Expect
 from discreet.privacy.enclosures import enclose, float_down
 from discreet.privacy.gaussian import largest_mu_squared
 

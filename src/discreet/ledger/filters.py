@@ -14,9 +14,8 @@ from functools import cached_property
 from typing import Protocol, final
 
 from discreet.errors import UnsupportedEvent
-from discreet.ledger.budget import Budget
+from discreet.ledger.budget import Budget, EventPrice, Sums
 from discreet.ledger.delta_shares import FIRST, NO_SHARES, Shares, caps
-from discreet.ledger.exact_sums import EventPrice, Sums
 from discreet.ledger.prices import concentrated_price, mixed_price, own_price, plain_price, pure_price
 from discreet.privacy.events import Event
 from discreet.privacy.guarantee import curve

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, final
 from urllib.parse import quote
 
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
-from discreet.ledger import sqlite_tables
 from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.anchor import anchored_in
+from discreet.ledger.budget import EventPrice
 from discreet.ledger.charge_record import Account, Entry, ReadClaim
-from discreet.ledger.exact_sums import EventPrice
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
-from discreet.ledger.sqlite_tables import SqliteRows
 from discreet.ledger.transactions import sums_of
 from discreet.ledger.verify_chain import verify
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from discreet.ledger.sqlite_store import SqliteRows
 
 __all__ = ["LedgerView", "look"]
 
@@ -107,7 +107,7 @@ class LedgerView:
 
 def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
     """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there."""
-    from discreet.ledger.sqlite_connection import begun, translated
+    from discreet.ledger.sqlite_store import SqliteRows, begun, format_of, translated
 
     file = Path(path)
     if not file.is_file():
@@ -116,7 +116,7 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
     if anchor is not None and not outside.is_file():
         raise InvalidParameter("there is no anchor of this name")
     with translated(), _opened(file) as connection, begun(connection, "DEFERRED"):
-        if not sqlite_tables.format_of(connection):
+        if not format_of(connection):
             raise LedgerUnavailable("this ledger is empty: open it once to make it")
         rows = SqliteRows(connection)
         verify(rows)

@@ -26,7 +26,7 @@ from discreet.ledger.accounts import (
     declare,
     quotas_as_split,
 )
-from discreet.ledger.budget import Budget, Quota, canonical, digest
+from discreet.ledger.budget import Budget, Quota, Sums, canonical, digest
 from discreet.ledger.charge_record import (
     Account,
     Charge,
@@ -42,7 +42,6 @@ from discreet.ledger.charge_record import (
     question_of,
     same_charge,
 )
-from discreet.ledger.exact_sums import Sums
 from discreet.ledger.filters import held
 from discreet.ledger.installments import (
     add_part,
@@ -56,21 +55,27 @@ from discreet.ledger.installments import (
     read_parts_paid,
 )
 from discreet.ledger.private_files import private
-from discreet.ledger.read_claims import (
+from discreet.ledger.restoration import whole
+from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
+from discreet.ledger.store import ClosedStore, LedgerRows, Store
+from discreet.ledger.transactions import (
     add_claim,
+    append,
+    bundles_of,
+    charge_entry,
     check_claim,
     check_not_claimed,
     check_room,
     fail_claim,
     finish_claim,
+    last_price,
+    now,
     release_claim,
     reopen,
+    spend,
+    sums_of,
     until_claimed,
 )
-from discreet.ledger.restoration import whole
-from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
-from discreet.ledger.store import ClosedStore, LedgerRows, Store
-from discreet.ledger.transactions import append, bundles_of, charge_entry, last_price, now, spend, sums_of
 from discreet.ledger.verify_chain import verify
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from discreet.balls import ball
 from discreet.errors import UnsupportedEvent
+from discreet.ledger.budget import EventPrice, on_grid, units_up
 from discreet.ledger.delta_shares import Shares
-from discreet.ledger.exact_sums import EventPrice, on_grid, units_up
 from discreet.privacy.basic_account import basic, point, reveal
 from discreet.privacy.convert import bounded_range_to_zcdp, pure_to_zcdp, pure_to_zcdp_simple
 from discreet.privacy.curves import PrivacyCurve

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.accounts import LIFETIME, Book, as_split, check_restored, declaration, declare
-from discreet.ledger.budget import Budget
+from discreet.ledger.budget import Budget, Sums
 from discreet.ledger.charge_record import Account, check_texts
-from discreet.ledger.exact_sums import Sums
 from discreet.ledger.store import LedgerRows
 from discreet.ledger.transactions import append
 from discreet.ledger.verify_chain import verify

@@ -10,9 +10,8 @@ from typing import Any, final
 from discreet.errors import InvalidParameter
 from discreet.exact import down, up
 from discreet.ledger.accounts import LIFETIME, Book
-from discreet.ledger.budget import Budget, canonical, readable
+from discreet.ledger.budget import UNIT, Budget, EventPrice, Sums, canonical, readable
 from discreet.ledger.charge_record import Entry
-from discreet.ledger.exact_sums import UNIT, EventPrice, Sums
 from discreet.ledger.filters import MixedFilter, PrivacyFilter
 
 __all__ = ["Left", "Spending", "TightTotal", "left_after", "left_of", "spending_of"]

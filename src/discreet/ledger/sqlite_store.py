@@ -1,4 +1,4 @@
-"""The record in a sqlite3 file of this machine, or in memory, with its lock, its lease and its anchor."""
+"""A ledger in SQLite: the connection, its tables, and the store, in a file or in memory."""
 
 from __future__ import annotations
 
@@ -7,21 +7,237 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
-from discreet.errors import LedgerDamaged, Refused
-from discreet.ledger import sqlite_tables
+from discreet.errors import LedgerDamaged, LedgerUnavailable, Refused
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.charge_record import Head
+from discreet.ledger.charge_record import BEGINNING, Charge, Head, ReadClaim
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.private_files import check_private, create_private, reachable, refuse_network
-from discreet.ledger.sqlite_connection import begun, connect, translated
-from discreet.ledger.sqlite_tables import SqliteRows
+from discreet.ledger.store import LedgerRows
+from discreet.ledger.transactions import append
 
-__all__ = ["FileStore", "MemoryStore", "OpenFiles", "file_store"]
+__all__ = [
+    "FORMAT",
+    "FileStore",
+    "MemoryStore",
+    "OpenFiles",
+    "SqliteRows",
+    "begun",
+    "connect",
+    "create",
+    "file_store",
+    "format_of",
+    "migrate",
+    "translated",
+]
+
+# --- sqlite_tables: The record in sqlite3, within one transaction. ---
+
+
+# --- schema: The tables, their version, and how an older file becomes a newer one. ---
+
+
+FORMAT = 2  # 2: reads are claimed.
+_APPLICATION = 0x44_53_43_54  # "DSCT": what a file says that is ours.
+
+_CLAIMS = """
+CREATE TABLE claims (charge INTEGER PRIMARY KEY, idx INTEGER NOT NULL, dataset TEXT NOT NULL, principal TEXT NOT NULL,
+    until INTEGER NOT NULL, process TEXT NOT NULL, part INTEGER, failed INTEGER NOT NULL, counts INTEGER NOT NULL);
+CREATE INDEX claims_by_dataset ON claims (dataset);
+"""
+# Entries and answers are the record; the other tables are kept so that a charge need not read the record again.
+_TABLES = f"""
+CREATE TABLE entries (idx INTEGER PRIMARY KEY, hash TEXT NOT NULL, time INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE TABLE answers (charge INTEGER PRIMARY KEY, body TEXT NOT NULL);
+CREATE TABLE accounts (dataset TEXT PRIMARY KEY, declared TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE sums (dataset TEXT, scope TEXT, body TEXT NOT NULL, PRIMARY KEY (dataset, scope)) WITHOUT ROWID;
+CREATE TABLE charges (idx INTEGER PRIMARY KEY, dataset TEXT NOT NULL, key TEXT, question TEXT);
+CREATE UNIQUE INDEX charges_by_key ON charges (dataset, key) WHERE key IS NOT NULL;
+CREATE INDEX charges_by_question ON charges (dataset, question) WHERE question IS NOT NULL;
+{_CLAIMS.strip()}
+CREATE TABLE lease (id INTEGER PRIMARY KEY CHECK (id = 1), host TEXT NOT NULL, until INTEGER NOT NULL);
+CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never changed'); END;
+CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries are never deleted'); END;
+CREATE TRIGGER answers_stay BEFORE UPDATE ON answers BEGIN SELECT RAISE(ABORT, 'answers are never changed'); END;
+CREATE TRIGGER answers_last BEFORE DELETE ON answers BEGIN SELECT RAISE(ABORT, 'answers are never deleted'); END;
+"""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables of a new file, within the transaction that is open."""
+    _execute(connection, _TABLES)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def _execute(connection: sqlite3.Connection, statements: str) -> None:
+    """Run statements within the transaction that is open; `executescript` would end it."""
+    for statement in statements.split(";\n"):
+        if text := statement.strip():
+            connection.execute(text)
+
+
+def _add_claims(connection: sqlite3.Connection) -> None:
+    _execute(connection, _CLAIMS)
+
+
+# How a file of each format becomes one of the next.
+STEPS: dict[int, Callable[[sqlite3.Connection], None]] = {1: _add_claims}
+
+
+def format_of(connection: sqlite3.Connection) -> int:
+    """Return the version of a file: 0 for an empty one; refuse what is not a ledger, or is newer than this release."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    application = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    if version == 0 and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+        return 0
+    if application != _APPLICATION:
+        raise LedgerDamaged("this file is not a ledger")
+    if version > FORMAT:
+        raise LedgerDamaged(
+            f"this ledger has format {version}, this release knows {FORMAT}: use a newer release of discreet"
+        )
+    return version
+
+
+def migrate(connection: sqlite3.Connection, rows: LedgerRows, version: int) -> None:
+    """Bring an older file up to date, within the transaction that is open. Entries stay; each step adds one."""
+    for step in range(version, FORMAT):
+        STEPS[step](connection)
+        append(rows, "", "format", {"from": step, "to": step + 1})
+    connection.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+_ROWS_CLAIMS = (
+    "SELECT charge, hash, claims.idx, dataset, principal, until, process, part, failed, counts "
+    "FROM claims JOIN entries ON entries.idx = charge"
+)
+
+
+@final
+class SqliteRows:
+    """One statement for each thing that a ledger asks."""
+
+    __slots__ = ("_connection", "_head")
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._head: Head | None = None  # Within a transaction nobody else moves it.
+
+    def _one(self, statement: str, *values: object) -> Any:
+        row = self._connection.execute(statement, values).fetchone()
+        return None if row is None else row[0]
+
+    def head(self) -> Head:
+        if self._head is None:
+            row = self._connection.execute("SELECT idx, hash, time FROM entries ORDER BY idx DESC LIMIT 1").fetchone()
+            self._head = BEGINNING if row is None else Head(*row)
+        return self._head
+
+    def append(self, head: Head, body: str) -> None:
+        self._connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", (head.index, head.hash, head.time, body))
+        self._head = head
+
+    def entry(self, index: int) -> tuple[str, str] | None:
+        row = self._connection.execute("SELECT body, hash FROM entries WHERE idx = ?", (index,)).fetchone()
+        return None if row is None else (row[0], row[1])
+
+    def entries(self) -> Iterator[tuple[Head, str]]:
+        rows = self._connection.execute("SELECT idx, hash, time, body FROM entries ORDER BY idx")
+        yield from ((Head(index, written_hash, time), body) for index, written_hash, time, body in rows)
+
+    def account(self, dataset: str) -> str | None:
+        return self._one("SELECT declared FROM accounts WHERE dataset = ?", dataset)  # type: ignore[no-any-return]
+
+    def set_account(self, dataset: str, declared: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (dataset, declared))
+
+    def accounts(self) -> dict[str, str]:
+        return dict(self._connection.execute("SELECT dataset, declared FROM accounts"))
+
+    def sums(self, dataset: str, scope: str) -> str | None:
+        return self._one("SELECT body FROM sums WHERE dataset = ? AND scope = ?", dataset, scope)  # type: ignore[no-any-return]
+
+    def set_sums(self, dataset: str, scope: str, text: str) -> None:
+        self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?, ?)", (dataset, scope, text))
+
+    def all_sums(self) -> dict[tuple[str, str], str]:
+        rows = self._connection.execute("SELECT dataset, scope, body FROM sums")
+        return {(dataset, scope): body for dataset, scope, body in rows}
+
+    def remember(self, index: int, dataset: str, *, key: str | None, question: str | None) -> None:
+        self._connection.execute("INSERT INTO charges VALUES (?, ?, ?, ?)", (index, dataset, key, question))
+
+    def by_key(self, dataset: str, key: str) -> int | None:
+        return self._one("SELECT idx FROM charges WHERE dataset = ? AND key = ?", dataset, key)  # type: ignore[no-any-return]
+
+    def by_question(self, dataset: str, question: str) -> int | None:
+        return self._one(  # type: ignore[no-any-return]
+            "SELECT max(idx) FROM charges JOIN answers ON charge = idx WHERE dataset = ? AND question = ?",
+            dataset,
+            question,
+        )
+
+    def newest(self, dataset: str, question: str) -> int | None:
+        return self._one("SELECT max(idx) FROM charges WHERE dataset = ? AND question = ?", dataset, question)  # type: ignore[no-any-return]
+
+    def remembered(self) -> dict[int, tuple[str, str | None, str | None]]:
+        rows = self._connection.execute("SELECT idx, dataset, key, question FROM charges")
+        return {index: (dataset, key, question) for index, dataset, key, question in rows}
+
+    def answer(self, charge: int) -> str | None:
+        return self._one("SELECT body FROM answers WHERE charge = ?", charge)  # type: ignore[no-any-return]
+
+    def set_answer(self, charge: int, text: str) -> None:
+        self._connection.execute("INSERT INTO answers VALUES (?, ?)", (charge, text))
+
+    def answers(self) -> dict[int, str]:
+        return dict(self._connection.execute("SELECT charge, body FROM answers"))
+
+    def claim(self, charge: int) -> ReadClaim | None:
+        row = self._connection.execute(f"{_ROWS_CLAIMS} WHERE charge = ?", (charge,)).fetchone()
+        return None if row is None else _claim(*row)
+
+    def claims(self, dataset: str | None = None) -> tuple[ReadClaim, ...]:
+        if dataset is None and not self._one("SELECT count(*) FROM sqlite_master WHERE name = 'claims'"):
+            return ()  # A file of an older format that is only looked at.
+        which, values = ("", ()) if dataset is None else (" WHERE dataset = ?", (dataset,))
+        rows = self._connection.execute(f"{_ROWS_CLAIMS}{which} ORDER BY claims.idx", values)
+        return tuple(_claim(*row) for row in rows)
+
+    def set_claim(self, claim: ReadClaim) -> None:
+        values = (claim.dataset, claim.principal, claim.until, claim.process, claim.part, claim.is_failed, claim.counts)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (claim.charge.id, claim.index, *values)
+        )
+
+    def end_claim(self, charge: int) -> None:
+        self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
+
+
+def _claim(
+    charge: int,
+    written_hash: str,
+    index: int,
+    dataset: str,
+    principal: str,
+    until: int,
+    process: str,
+    part: int | None,
+    is_failed: int,
+    counts: int,
+) -> ReadClaim:
+    paid = Charge(charge, charge, written_hash)
+    return ReadClaim(paid, index, dataset, principal, until, process, part, bool(is_failed), bool(counts))
+
+
+# --- sqlite_store ---
+# The record in a sqlite3 file of this machine, or in memory, with its lock, its lease and its anchor.
+
 
 # --- open_files: What one process has open of a ledger: the file, the lock beside it and the anchor outside it. ---
 
@@ -52,15 +268,15 @@ class OpenFiles:
     def _prepare(self) -> None:
         """Make the tables of a new file or bring an old one up to date; refuse a file the anchor does not know."""
         with begun(self.connection, "IMMEDIATE"):
-            version, rows = sqlite_tables.format_of(self.connection), SqliteRows(self.connection)
+            version, rows = format_of(self.connection), SqliteRows(self.connection)
             if version == 0:
                 if self.anchor.read().index > 0:
                     raise LedgerDamaged("this ledger is empty, but its anchor knows entries: it was replaced or cut")
-                sqlite_tables.create(self.connection)
+                create(self.connection)
             self.check(rows)
             hold_lease(self.connection)
-            if 0 < version < sqlite_tables.FORMAT:
-                sqlite_tables.migrate(self.connection, rows, version)
+            if 0 < version < FORMAT:
+                migrate(self.connection, rows, version)
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -145,7 +361,7 @@ class MemoryStore:
         self.turn = _Turn()
         self._connection = connect(":memory:")
         with begun(self._connection, "IMMEDIATE"):
-            sqlite_tables.create(self._connection)
+            create(self._connection)
 
     @contextmanager
     def writing(self) -> Iterator[SqliteRows]:
@@ -297,3 +513,55 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+# --- sqlite_connection: Connections to sqlite3 that force every commit to disk, and errors that say what to do. ---
+
+
+_PATIENCE = 60.0  # Seconds to wait for somebody else who has the file locked.
+_CHECKPOINT = 500  # Pages of the log; it is then written from its start again, which forces no new block.
+
+
+def connect(location: str) -> sqlite3.Connection:
+    """Open a file (or `:memory:`) so that a commit returns only when it is on the disk."""
+    connection = sqlite3.connect(
+        location, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=64
+    )
+    if location != ":memory:":
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode != "wal":
+            connection.close()
+            raise LedgerUnavailable("this file system does not support a write-ahead log: use a local disk")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")
+        connection.execute("PRAGMA checkpoint_fullfsync = ON")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    return connection
+
+
+@contextmanager
+def begun(connection: sqlite3.Connection, how: str) -> Iterator[None]:
+    """Run a block within a transaction; an exception takes everything back."""
+    connection.execute(f"BEGIN {how}")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Say in our words what sqlite3 met. Its own text names files and statements, never data; ours is shorter."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise LedgerDamaged(f"the ledger refuses this change: {error}") from None
+    except sqlite3.OperationalError as error:
+        raise LedgerUnavailable(f"the ledger could not be used ({error}); nothing was released") from None
+    except sqlite3.DatabaseError as error:
+        raise LedgerDamaged(f"this file is not a ledger, or is damaged ({error}): restore it from a backup") from None

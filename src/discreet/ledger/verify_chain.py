@@ -10,9 +10,8 @@ from typing import final
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.accounts import LIFETIME, Book
-from discreet.ledger.budget import canonical, digest
+from discreet.ledger.budget import EventPrice, Sums, canonical, digest
 from discreet.ledger.charge_record import BEGINNING, Charge, Entry, ReadClaim, question_of
-from discreet.ledger.exact_sums import EventPrice, Sums
 from discreet.ledger.installments import part_key
 from discreet.ledger.store import LedgerRows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import unicodedata
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
@@ -16,7 +17,7 @@ from discreet.query.column_types import Kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Deadline", "Engine", "ExactCounts", "RowEngine", "Stage", "StageColumn", "StageKey", "Wants"]
+__all__ = ["Deadline", "Engine", "ExactCounts", "RowEngine", "Stage", "StageColumn", "StageKey", "Wants", "known_keys"]
 
 # --- stage: The one stage that reads private rows: scan, bound each unit's share, add up whole numbers by group. ---
 #
@@ -110,6 +111,32 @@ class ExactCounts:
     groups: int
     tally: Tally
     keys: Callable[[Sequence[int]], list[tuple[Hashable, ...]]]  # of some groups; asked for released groups only
+
+
+def known_keys(stage: Stage) -> Callable[[Sequence[int]], list[tuple[Hashable, ...]]]:
+    """Return what tells the keys of groups by their numbers, where all combinations of public values are groups."""
+    domains = [tuple(_plain(value) for value in key.domain) for key in stage.keys if key.domain is not None]
+
+    def keys(groups: Sequence[int]) -> list[tuple[Hashable, ...]]:
+        return [_of(int(group)) for group in groups]
+
+    def _of(group: int) -> tuple[Hashable, ...]:
+        values: list[Hashable] = []
+        for domain in reversed(domains):
+            group, place = divmod(group, len(domain))
+            values.append(domain[place])
+        return tuple(reversed(values))
+
+    return keys
+
+
+def _plain(member: Hashable) -> Hashable:
+    """Return a member as a plain Python value, in canonical form."""
+    if isinstance(member, str):
+        return unicodedata.normalize("NFC", member)
+    if isinstance(member, float):
+        return member + 0.0
+    return member
 
 
 class Engine(Protocol):

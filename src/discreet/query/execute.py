@@ -14,8 +14,7 @@ from discreet.query.bounding import Tally
 from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.choices import pick
-from discreet.query.plan.draft import Number, PlanDraft, TallySpec
-from discreet.query.plan.noise_plan import NumberNoise
+from discreet.query.plan.draft import Number, NumberNoise, PlanDraft, TallySpec
 from discreet.query.release_table import compact, wide
 
 __all__ = ["draw", "exact_numbers"]

@@ -12,7 +12,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none
 from discreet.formatting import significant_up
 from discreet.query import Policy
-from discreet.query.plan.spend import MOST_EPSILON, MOST_RHO
+from discreet.query.plan.draft import MOST_EPSILON, MOST_RHO
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.policy_file import policy_of
 from discreet.release.levels_and_families import GroupingColumns, GroupingFamily, check_piece

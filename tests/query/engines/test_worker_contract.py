@@ -22,8 +22,7 @@ from discreet.query.engine import Engine, ExactCounts, RowEngine
 from discreet.query.engines import DuckDBEngine
 from discreet.query.engines.tables import Csv, Database, Parquet
 from discreet.query.workers import WorkerEngine
-from discreet.query.workers.messages import decoded, encoded
-from discreet.query.workers.result_blocks import ByteBlocks, read_tallied, write_tallied
+from discreet.query.workers.messages import ByteBlocks, decoded, encoded, read_tallied, write_tallied
 
 
 class TestWorkers(EngineContract):

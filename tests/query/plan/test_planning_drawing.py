@@ -37,7 +37,7 @@ from discreet.query.engine import ExactCounts
 from discreet.query.plan import PricedQuery, Spend, plan
 from discreet.query.plan.answers import predicted, quotient_ends, reach_of_sum
 from discreet.query.plan.choices import pick
-from discreet.query.plan.noise_plan import NumberNoise
+from discreet.query.plan.draft import NumberNoise
 
 ONE = Fraction(1)
 NUMBER = ExpressionFacts(kind=Kind.INTEGER)

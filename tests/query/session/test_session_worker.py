@@ -29,7 +29,7 @@ import discreet as dp
 from discreet import seccomp_rules
 from discreet.query import Resources
 from discreet.query.engine import Deadline
-from discreet.query.workers import WorkerEngine, lockdown, result_blocks, worker_engine
+from discreet.query.workers import WorkerEngine, lockdown, messages, worker_engine
 from discreet.query.workers.worker_engine import Worker
 
 QUERY = "SELECT COUNT(*) AS n FROM orders"
@@ -447,7 +447,7 @@ def test_one_worker_answers_one_question_after_the_other(tmp_path: Path, workers
 
 def test_tables_in_memory_are_handed_over_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
-    write = result_blocks.write_table
+    write = messages.write_table
     monkeypatch.setattr(
         "discreet.query.workers.worker_engine.write_table", lambda *given: written.append(1) or write(*given)
     )
@@ -460,10 +460,10 @@ def test_tables_in_memory_are_handed_over_once(tmp_path: Path, monkeypatch: pyte
 
 @LINUX
 def test_what_was_handed_over_cannot_be_changed() -> None:
-    file = result_blocks.nameless_file()
+    file = messages.nameless_file()
     try:
-        result_blocks.write_table(shop(), file)
-        assert result_blocks.read_table(file).equals(shop())
+        messages.write_table(shop(), file)
+        assert messages.read_table(file).equals(shop())
         for change in (
             lambda: os.pwrite(file, b"x", 0),
             lambda: os.ftruncate(file, 0),

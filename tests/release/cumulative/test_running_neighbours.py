@@ -11,7 +11,7 @@ import pytest
 from statistical import fits, rejects
 
 from discreet import noise
-from discreet.ledger.sqlite_connection import connect
+from discreet.ledger.sqlite_store import connect
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.release import RunningPlan
 from discreet.release.cumulative.advance import State

@@ -26,11 +26,11 @@ from discreet.query.ast import (
 )
 from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, SharedCount, tally_all
 from discreet.query.column_types import Kind
-from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, StageKey, Wants
+from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
 from discreet.query.engines.sql_expressions import Lookup
 from discreet.query.engines.sql_queries import Index, SqlRelations, domain_of, index_of, projected, write_source
 from discreet.query.engines.sql_writer import Writer
-from discreet.query.engines.stage_runner import BATCH, EngineResources, known_keys, measure_of, numbers
+from discreet.query.engines.stage_runner import BATCH, EngineResources, measure_of, numbers
 
 __all__ = ["Member", "Shared", "SharedScan", "run_shared", "share", "write_shared"]
 

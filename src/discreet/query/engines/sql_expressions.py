@@ -21,7 +21,6 @@ __all__ = [
     "coded",
     "number",
     "place",
-    "plain",
     "stored",
     "write",
     "write_as",
@@ -257,12 +256,3 @@ def _moment(member: date) -> datetime:
 def stored(members: Sequence[Hashable], kind: Kind) -> tuple[list[Any], Any]:
     """Return members as the engine stores them, and their Arrow type."""
     return [None if member is None else _storable(member, kind) for member in members], arrow_type(kind)
-
-
-def plain(member: Hashable) -> Hashable:
-    """Return a member as a plain Python value, in canonical form."""
-    if isinstance(member, str):
-        return unicodedata.normalize("NFC", member)
-    if isinstance(member, float):
-        return member + 0.0
-    return member

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
@@ -23,8 +23,8 @@ from discreet.query.bounding import (
 )
 from discreet.query.bounding.aggregation import KeptValues
 from discreet.query.bounding.secret import Secret
-from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn
-from discreet.query.engines.sql_expressions import plain, stored
+from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, known_keys
+from discreet.query.engines.sql_expressions import stored
 from discreet.query.engines.sql_queries import Index, Scan, select
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ __all__ = [
     "BATCH",
     "EngineResources",
     "count_nothing",
-    "known_keys",
     "measure_of",
     "numbers",
     "run_bounded",
@@ -176,23 +175,6 @@ def numbers(array: pa.Array) -> tuple[NDArray[np.integer[Any]], NDArray[np.bool_
     """Return whole numbers, and where there is one; None if everywhere."""
     valid = None if array.null_count == 0 else np.asarray(array.is_valid())
     return np.asarray(array if valid is None else array.fill_null(0)), valid
-
-
-def known_keys(stage: Stage) -> Callable[[Sequence[int]], list[tuple[Hashable, ...]]]:
-    """Return what tells the keys of groups by their numbers, where all combinations of public values are groups."""
-    domains = [tuple(plain(value) for value in key.domain) for key in stage.keys if key.domain is not None]
-
-    def keys(groups: Sequence[int]) -> list[tuple[Hashable, ...]]:
-        return [_of(int(group)) for group in groups]
-
-    def _of(group: int) -> tuple[Hashable, ...]:
-        values: list[Hashable] = []
-        for domain in reversed(domains):
-            group, place = divmod(group, len(domain))
-            values.append(domain[place])
-        return tuple(reversed(values))
-
-    return keys
 
 
 def count_nothing(measures: Sequence[BoundedColumn]) -> Tally:

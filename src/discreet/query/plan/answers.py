@@ -19,9 +19,8 @@ from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.query.ast import Measure, OutputColumn, ReleasedMeasure, Statistic
 from discreet.query.column_types import Kind
 from discreet.query.plan.choices import counted_beside, reason
-from discreet.query.plan.draft import Added, Averaged, CountTerm, Picked, PlanDraft, SpreadTerm
+from discreet.query.plan.draft import Added, Averaged, CountTerm, NumberNoise, Picked, PlanDraft, SpreadTerm
 from discreet.query.plan.measurements import plain_value, reach_of
-from discreet.query.plan.noise_plan import NumberNoise
 from discreet.query.release_table import AnswerColumn, ExactNumbers, Values, compact, wide
 
 __all__ = [

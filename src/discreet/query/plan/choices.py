@@ -15,8 +15,7 @@ from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.relation import Relation
 from discreet.query.bounding import Values as Kept
-from discreet.query.plan.draft import ModePick, Number, PlanDraft, QuantilePick, TallySpec
-from discreet.query.plan.noise_plan import Chooser
+from discreet.query.plan.draft import Chooser, ModePick, Number, PlanDraft, QuantilePick, TallySpec
 from discreet.query.release_table import ExactNumbers, Values
 
 __all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]

@@ -1,36 +1,230 @@
-"""A plan while it is being made: every pass adds what it has decided, from public facts only."""
+"""A plan in the making: what is offered, what is measured, and the noise that is chosen for it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
-from typing import Protocol, TypeAlias, final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, TypeAlias, final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet import noise
+from discreet.errors import InvalidParameter
+from discreet.exact import Number as ExactNumber
+from discreet.exact import positive, positive_integer
 from discreet.mechanisms.grid import Grid
+from discreet.mechanisms.parameters import read_confidence, read_flag, settle, small_delta
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import StageColumn
-from discreet.query.plan.noise_plan import Chooser, Noising
-from discreet.query.plan.spend import Spend
+
+if TYPE_CHECKING:
+    from discreet.adaptive.truncated_histogram import TruncatedHistogram
 
 __all__ = [
+    "MOST_EPSILON",
+    "MOST_RHO",
     "Added",
     "Averaged",
+    "Bundle",
+    "Chooser",
     "CountTerm",
     "ModePick",
+    "Noising",
     "Number",
+    "NumberNoise",
     "Pass",
     "Pick",
     "Picked",
     "PlanDraft",
     "QuantilePick",
     "Recipe",
+    "Spend",
     "SpreadTerm",
     "TallySpec",
     "Tighter",
+    "together",
 ]
+
+# --- spend: What an analyst offers for an answer: a budget, or an error from which the budget follows. ---
+
+
+# Above these an answer protects nobody: the chance of anything may change by a factor of e^100 with one person.
+MOST_EPSILON = Fraction(100)
+MOST_RHO = Fraction(50)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """Exactly one of `epsilon`, `rho` and `error`. There is no default: how much to spend is the analyst's word.
+
+    `delta` is for what needs one: groups whose keys are not public, and Gaussian noise by (epsilon, delta). `error` is
+    the largest ± that is wanted, or, if `relative`, the largest ± as a part of the expected value; it is reached by the
+    least epsilon, or, if `concentrated`, by the least rho.
+    """
+
+    epsilon: Fraction | None = None
+    delta: Fraction | None = None
+    rho: Fraction | None = None
+    error: Fraction | None = None
+    relative: bool = False
+    concentrated: bool = False
+    expected: int | None = None  # rows of a typical group, as the analyst believes; never read from data
+    sizes: Mapping[str, Fraction] = field(default_factory=dict)  # expected values by column, as an earlier answer has
+    confidence: Fraction = Fraction(95, 100)
+
+    def __post_init__(self) -> None:
+        if sum(part is not None for part in (self.epsilon, self.rho, self.error)) != 1:
+            raise InvalidParameter("say exactly one of epsilon, rho and error: there is no default")
+        settle(
+            self,
+            epsilon=_read(self.epsilon, "epsilon", MOST_EPSILON),
+            rho=_read(self.rho, "rho", MOST_RHO),
+            error=None if self.error is None else positive(self.error, name="error"),
+            delta=None if self.delta is None else small_delta(self.delta, public_rows=None),
+            relative=read_flag(self.relative, name="relative"),
+            concentrated=read_flag(self.concentrated, name="concentrated"),
+            expected=None if self.expected is None else positive_integer(self.expected, name="expected"),
+            sizes={name: positive(size, name="an expected size") for name, size in dict(self.sizes).items()},
+            confidence=read_confidence(self.confidence),
+        )
+        if (self.relative or self.concentrated) and self.error is None:
+            raise InvalidParameter("relative and concentrated say what error means: give an error")
+
+    def __hash__(self) -> int:
+        return hash((self.epsilon, self.delta, self.rho, self.error, self.relative, self.expected, self.confidence))
+
+
+def _read(value: ExactNumber | None, name: str, most: Fraction) -> Fraction | None:
+    if value is None:
+        return None
+    spent = positive(value, name=name)
+    if spent > most:
+        raise InvalidParameter(
+            f"{name} must be at most {most}: beyond it nobody is protected, and noise would still be drawn; for exact "
+            "numbers ask whoever holds the data"
+        )
+    return spent
+
+
+# --- noise_plan: The noise of a plan: of every number, of the choice of groups, and of choices within groups. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberNoise:
+    """The noise of one number in every group.
+
+    A number whose noise is very wide is first rounded to a multiple of a public `unit`, half up; then the most that one
+    unit of privacy changes is rounded up. Samplers have a limit, and 2^38 units to the noise lose nothing.
+    """
+
+    law: DiscreteLaplaceLaw | RoundedGaussianLaw  # in units
+    change: int  # by one unit of privacy in one group, in units
+    unit: int = 1  # in grid steps
+
+    def reach(self, confidence: Fraction) -> Fraction:
+        """Return the least half width, in grid steps, that encloses the exact number with this probability."""
+        return self.unit * half_width(self.law, confidence) + self.slack
+
+    @property
+    def slack(self) -> Fraction:
+        """How far rounding to the unit moves a number, in grid steps."""
+        return Fraction(self.unit, 2) if self.unit > 1 else Fraction(0)
+
+    def rounded(self, exact: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Count exact numbers in units."""
+        return exact if self.unit == 1 else (2 * exact + self.unit) // (2 * self.unit)
+
+    def draw(self, groups: int) -> NDArray[np.int64]:
+        """Draw fresh noise for every group, in units."""
+        if isinstance(self.law, DiscreteLaplaceLaw):
+            return noise.discrete_laplace(self.law.scale, groups)
+        return noise.rounded_gaussian(size=groups, variance=self.law.variance)
+
+
+@lru_cache(1024)
+def half_width(law: DiscreteLaplaceLaw | RoundedGaussianLaw, confidence: Fraction) -> int:
+    """Remember what a law says: all groups ask the same."""
+    return law.half_width(confidence)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Numbers of which each row moves one at most: together they are paid like the dearest of them."""
+
+    noises: tuple[NumberNoise, ...]
+
+    def pure(self, max_groups: int) -> Event:
+        """Return what Laplace noise spends.
+
+        With one scale for all, the numbers are one vector whose l1 sensitivity is that of the dearest.
+        """
+        scales = {one.law.scale for one in self.noises if isinstance(one.law, DiscreteLaplaceLaw)}
+        most = max_groups * max(one.change for one in self.noises)
+        if len(scales) == 1:
+            return DiscreteLaplace(scale=next(iter(scales)), sensitivity=most)
+        losses = (max_groups * one.change / one.law.scale for one in self.noises)  # type: ignore[union-attr]
+        return PureDP(max(losses))
+
+    def mu_squared(self, max_groups: int) -> Fraction:
+        """Return what Gaussian noise spends."""
+        return max(Fraction(max_groups * one.change**2) / one.law.variance for one in self.noises)  # type: ignore[union-attr]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chooser:
+    """How one value is chosen in every group: exponentially, or by permute-and-flip where only epsilon counts."""
+
+    epsilon: Fraction  # in one group, for one unit
+    flips: bool = False
+
+    def event(self, max_groups: int) -> Event:
+        spent = PureDP(self.epsilon) if self.flips else BoundedRange(self.epsilon)
+        return spent if max_groups == 1 else Repeated(spent, max_groups)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noising:
+    """All noise that is added, and what it spends."""
+
+    gaussian: bool
+    numbers: tuple[NumberNoise, ...]
+    bundles: tuple[Bundle, ...]
+    selection: TruncatedHistogram | None  # what shows groups whose keys are not public
+    max_groups: int
+
+    @property
+    def events(self) -> list[Event]:
+        """What is spent, one event for all Gaussian noise: it is one vector, scaled coordinate by coordinate."""
+        shown = [] if self.selection is None else [ApproxDP(0, self.selection.delta)]
+        if not self.gaussian:
+            chosen = [] if self.selection is None else [self.selection.event.events[0]]
+            return [*chosen, *shown, *(bundle.pure(self.max_groups) for bundle in self.bundles)]
+        total = sum((bundle.mu_squared(self.max_groups) for bundle in self.bundles), Fraction(0))
+        if self.selection is not None:
+            first = self.selection.event.events[0]
+            assert isinstance(first, Gaussian)
+            total += first.mu_squared
+        return [*([Gaussian(variance=1, squared_sensitivity=total)] if total else []), *shown]
+
+
+def together(events: list[Event]) -> Event:
+    """Return one event for all."""
+    return events[0] if len(events) == 1 else Composed(events)
+
+
+# --- draft: A plan while it is being made: every pass adds what it has decided, from public facts only. ---
 
 
 class Tighter(Protocol):

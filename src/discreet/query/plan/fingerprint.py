@@ -47,7 +47,7 @@ from discreet.query.ast import (
     UnitTotal,
 )
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.plan.noise_plan import Bundle, Noising, NumberNoise
+from discreet.query.plan.draft import Bundle, Noising, NumberNoise
 from discreet.stored_names import StoredName, stored_names
 
 __all__ = ["canonical", "fingerprint"]

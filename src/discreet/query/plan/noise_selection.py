@@ -16,8 +16,7 @@ from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
 from discreet.query.column_types import Kind
 from discreet.query.engine import StageColumn
-from discreet.query.plan.draft import Number, PlanDraft, TallySpec
-from discreet.query.plan.noise_plan import Bundle, Chooser, Noising, NumberNoise
+from discreet.query.plan.draft import Bundle, Chooser, Noising, Number, NumberNoise, PlanDraft, TallySpec
 
 if TYPE_CHECKING:
     from discreet.adaptive.truncated_histogram import TruncatedHistogram

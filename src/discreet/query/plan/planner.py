@@ -20,14 +20,24 @@ from discreet.query.catalogue import Catalogue
 from discreet.query.engine import ExactCounts, Stage, StageKey
 from discreet.query.plan.answers import deviations, needs_rows, predicted, variances
 from discreet.query.plan.contribution_limits import bound_contributions
-from discreet.query.plan.draft import CountTerm, Number, Pass, Pick, PlanDraft, TallySpec, Tighter
+from discreet.query.plan.draft import (
+    MOST_EPSILON,
+    MOST_RHO,
+    CountTerm,
+    Number,
+    Pass,
+    Pick,
+    PlanDraft,
+    Spend,
+    TallySpec,
+    Tighter,
+    together,
+)
 from discreet.query.plan.explain import Explanation, explain, notes
 from discreet.query.plan.fingerprint import fingerprint
 from discreet.query.plan.measurements import bound_changes, choose_measurements
-from discreet.query.plan.noise_plan import together
 from discreet.query.plan.noise_selection import bundle_numbers, choose_noise
 from discreet.query.plan.output_columns import check_posts, columns_of
-from discreet.query.plan.spend import MOST_EPSILON, MOST_RHO, Spend
 from discreet.query.release_table import ReleaseTable
 
 __all__ = ["PASSES", "PricedQuery", "errors_of", "joint_event", "plan", "relative_errors_of", "rewrite", "spend_for"]

@@ -19,7 +19,7 @@ from discreet.ledger import Ledger, ReadClaim, StoredAnswer
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine
-from discreet.query.plan.spend import Spend
+from discreet.query.plan.draft import Spend
 from discreet.query.session.requests import ChargedRequest
 
 __all__ = ["LEAST_EPSILON", "Executor", "check_price"]

@@ -23,8 +23,17 @@ from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.tables import InMemory
 from discreet.query.policy import PublicTable
 from discreet.query.workers.lockdown import die_with_parent, forget_everything, limit_memory, lock, used_memory
-from discreet.query.workers.messages import Message, decoded, encoded, receive, send
-from discreet.query.workers.result_blocks import ByteBlocks, read_table, write_table, write_tallied
+from discreet.query.workers.messages import (
+    ByteBlocks,
+    Message,
+    decoded,
+    encoded,
+    read_table,
+    receive,
+    send,
+    write_table,
+    write_tallied,
+)
 
 __all__ = ["serve"]
 

@@ -39,8 +39,19 @@ from discreet.query.engines.tables import (
     kinds_of,
 )
 from discreet.query.policy import PublicTable
-from discreet.query.workers.messages import Block, Message, decoded, encoded, readable, receive, send
-from discreet.query.workers.result_blocks import nameless_file, read_table, read_tallied, write_table
+from discreet.query.workers.messages import (
+    Block,
+    Message,
+    decoded,
+    encoded,
+    nameless_file,
+    read_table,
+    read_tallied,
+    readable,
+    receive,
+    send,
+    write_table,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ from discreet.exact import up
 from discreet.formatting import significant_up
 from discreet.ledger import Account, Budget, Left
 from discreet.ledger.accounts import declare
-from discreet.ledger.exact_sums import Sums
+from discreet.ledger.budget import Sums
 from discreet.ledger.filters import held
 from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, delta, epsilon

@@ -18,7 +18,7 @@ from discreet import noise
 from discreet.errors import BudgetExceeded, LedgerUnavailable, Refused
 from discreet.ledger import Account, Budget, Charge, Entry, Ledger, look
 from discreet.ledger.private_files import create_private
-from discreet.ledger.sqlite_connection import begun, connect
+from discreet.ledger.sqlite_store import begun, connect
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
