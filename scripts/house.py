@@ -214,7 +214,7 @@ def _step() -> Iterator[Callable[[], object]]:
     model, loss = nn.Linear(4, 2), nn.CrossEntropyLoss(reduction="none")
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
     private = dp.make_private(
-        model, optimiser, (x, y), loss=loss, epsilon=3, delta=1e-5, public_size=512, batch_size=64, epochs=1
+        model, optimiser, (x, y), loss=loss, epsilon=3, delta=1e-5, public_rows=512, batch_size=64, epochs=1
     )
     for rows, labels in private.batches():
         losses = loss(private.model(rows), labels)

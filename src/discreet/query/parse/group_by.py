@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Apply, Case, Expression, Field, Literal, Operator, walk
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.functions import FUNCTIONS
 from discreet.query.functions.constants import DAY, add_months, time_of
 from discreet.query.functions.expressions import evaluate, literal_value, result_of
+from discreet.query.functions.table import FUNCTIONS
 from discreet.query.parse.aggregates import has_aggregate, is_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of
 from discreet.query.parse.expression_reader import read_expression

@@ -31,7 +31,7 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue
 from discreet.query.column_types import LONGEST_TEXT, Kind
-from discreet.query.functions import FUNCTIONS
+from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.draft import PlanDraft
 
 __all__ = [

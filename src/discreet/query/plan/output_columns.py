@@ -25,10 +25,10 @@ from discreet.query.ast import (
     Side,
 )
 from discreet.query.column_types import Kind
-from discreet.query.functions import FUNCTIONS
 from discreet.query.functions.expressions import compute
 from discreet.query.functions.intervals import Interval, hull
 from discreet.query.functions.record import common_kind
+from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.answers import ReleasedNumbers, answer
 from discreet.query.plan.draft import PlanDraft
 from discreet.query.release_table import AnswerColumn
