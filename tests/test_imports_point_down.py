@@ -18,6 +18,7 @@ FLOORS = {
     "formatting": 0,
     "stored_names": 0,
     "data": 1,
+    "file_locks": 1,
     "seccomp_rules": 1,
     "schema": 1,
     "frames": 1,

@@ -29,7 +29,8 @@ def _unlock() -> None:
     _lock = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_unlock)
+if hasattr(os, "register_at_fork"):  # Windows does not fork.
+    os.register_at_fork(after_in_child=_unlock)
 
 
 @contextmanager

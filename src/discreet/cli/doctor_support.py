@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from discreet.cli.commands.version import Check, Health
 from discreet.cli.policies import open_ledger, read_any_policy
-from discreet.errors import DiscreetError
+from discreet.errors import DiscreetError, Refused
 
 __all__ = ["examine"]
 
@@ -67,6 +67,8 @@ def _tried(name: str, trial: Trial, fix: str) -> Check:
     """Try something out; why it failed stays inside where the words are not ours."""
     try:
         return Check(name=name, ok=True, found=trial())
+    except Refused as error:
+        return Check(name=name, ok=False, found=error.problem, fix=error.way_out or fix)
     except (DiscreetError, OSError) as error:
         return Check(name=name, ok=False, found=str(error) if isinstance(error, DiscreetError) else "failed", fix=fix)
     except (ImportError, RuntimeError, AttributeError):

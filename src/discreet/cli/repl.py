@@ -18,6 +18,7 @@ from discreet.cli.query_support import TableAnswer, TypedOffer, explained
 from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.exact import exact
+from discreet.file_locks import CLOSE_ON_EXEC
 
 if TYPE_CHECKING:
     from discreet.query import Session
@@ -141,7 +142,7 @@ def _remember() -> None:
     file = history_file()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(file, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        os.close(os.open(file, os.O_CREAT | os.O_WRONLY | CLOSE_ON_EXEC, 0o600))
         file.chmod(0o600)
         readline.read_history_file(file)
     except OSError:

@@ -12,12 +12,12 @@ a write that is torn by a crash leaves the newest head that anybody was told.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from pathlib import Path
 from typing import final
 
 from discreet.errors import LedgerDamaged, LedgerUnavailable
+from discreet.file_locks import lock_file, unlock_file
 from discreet.ledger.budget import digest
 from discreet.ledger.charge_record import BEGINNING, Head
 from discreet.ledger.private_files import create_private, sync, sync_folder
@@ -69,11 +69,11 @@ class Anchor:
         if self._flushed() >= head.index:
             return
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            lock_file(self._file)
             try:
                 self._write(head)
             finally:
-                fcntl.flock(self._file, fcntl.LOCK_UN)
+                unlock_file(self._file)
         except OSError as error:
             raise LedgerUnavailable(
                 f"the anchor could not be written ({error.strerror}); nothing was released"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from discreet.errors import LedgerUnavailable, NotAuthorised, Refused
+from discreet.file_locks import control
 
 __all__ = ["check_private", "create_private", "place", "private", "reachable", "refuse_network", "sync", "sync_folder"]
 
@@ -67,9 +67,9 @@ def check_private(path: Path) -> None:
 
 def sync(file: int) -> None:
     """Force the contents of a file to the disk itself."""
-    full = getattr(fcntl, "F_FULLFSYNC", None)  # On macOS fsync stops at the cache of the drive.
+    full = getattr(control, "F_FULLFSYNC", None)  # On macOS fsync stops at the cache of the drive.
     if full is not None:
-        fcntl.fcntl(file, full)
+        control.fcntl(file, full)
     elif hasattr(os, "fdatasync"):
         os.fdatasync(file)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import threading
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any, final
 
 from discreet.errors import LedgerDamaged, LedgerUnavailable, Refused
+from discreet.file_locks import lock_file, refuse_without_locks, unlock_file
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.charge_record import BEGINNING, Charge, Head, ReadClaim
 from discreet.ledger.lease import hold_lease
@@ -281,11 +281,11 @@ class OpenFiles:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Wait in line with the other processes. The kernel lets go of the lock if this one dies."""
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        lock_file(self._lock)
         try:
             yield
         finally:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)
+            unlock_file(self._lock)
 
     def check(self, rows: SqliteRows) -> None:
         """Refuse a chain that does not contain what is anchored. Only what is committed is ever anchored."""
@@ -483,6 +483,7 @@ _waiting: list[FileStore] = []
 
 def file_store(path: Path, anchor: Path | None) -> FileStore:
     """Return the store of a file: one for each file and process, so that two users of it wait for each other."""
+    refuse_without_locks("a ledger in a file")
     place = path.resolve()
     outside = (anchor or place.with_name(f"{place.name}.anchor")).resolve()
     with _guard:
@@ -512,7 +513,8 @@ def _after_fork() -> None:
     _guard.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 # --- sqlite_connection: Connections to sqlite3 that force every commit to disk, and errors that say what to do. ---

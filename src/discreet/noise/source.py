@@ -82,7 +82,8 @@ def _forget() -> None:
     _guard = threading.RLock()
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):  # Windows does not fork.
+    os.register_at_fork(after_in_child=_forget)
 
 
 def read(count: int) -> bytes:

@@ -108,6 +108,7 @@ def new_key(path: str | Path, *, passphrase: str | None = None) -> PublicKey:
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    _refuse_without_owners()
     place = Path(path)
     public = place.with_name(f"{place.name}.pub")
     secret = None if passphrase is None else _passphrase(passphrase)
@@ -120,6 +121,15 @@ def new_key(path: str | Path, *, passphrase: str | None = None) -> PublicKey:
     signing = SigningKey(key)
     _write_new(public, signing.public.line.encode(), 0o644)
     return signing.public
+
+
+def _refuse_without_owners() -> None:
+    if not hasattr(os, "fchmod") or not hasattr(os, "geteuid"):
+        raise Refused(
+            "a private key cannot be made on this system",
+            reason="its file must be for its owner's eyes only, and permissions are those of Linux and macOS",
+            way_out="make it on Linux, macOS, or the Linux subsystem of Windows (WSL 2)",
+        )
 
 
 def _passphrase(said: str) -> bytes:

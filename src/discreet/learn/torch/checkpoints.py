@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from torch import Tensor
 
 from discreet import noise
 from discreet.errors import Refused
+from discreet.file_locks import refuse_without_locks, try_to_lock
 from discreet.ledger import Charge, Entry, Ledger
 from discreet.ledger.budget import canonical
 from discreet.ledger.private_files import place, private, refuse_network
@@ -316,9 +316,10 @@ def _refuse_network(path: Path) -> None:
 
 
 def _lock(path: Path) -> int:
+    refuse_without_locks("a folder of checkpoints")
     file = private(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_to_lock(file)
     except BlockingIOError:
         os.close(file)
         raise Refused(

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, final
 
 from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
+from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW, control, try_to_lock
 from discreet.query.engine import Deadline
 from discreet.query.engines.sql_writer import path_text
 
@@ -192,12 +193,12 @@ def sweep(place: Path) -> None:
 
 def _locked(file: Path, *, create: bool) -> int | None:
     """Take the lock of a folder; None if it is taken, or if there is none to take."""
-    import fcntl
-
+    if control is None:  # Nobody sweeps where there are no locks.
+        return None
     made = os.O_CREAT | os.O_EXCL if create else 0
-    descriptor = os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | made, 0o600)
+    descriptor = os.open(file, os.O_RDWR | NO_FOLLOW | CLOSE_ON_EXEC | made, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try_to_lock(descriptor)
     except OSError:
         os.close(descriptor)
         if create:  # A file system without locks: then nobody may take this folder for left behind.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import mmap
 import os
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.file_locks import control
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import (
     Apply,
@@ -413,9 +413,9 @@ def write_table(table: pa.Table, file: int) -> None:
         pa.ipc.new_stream(sink, table.schema) as writer,
     ):
         writer.write_table(table)
-    if hasattr(fcntl, "F_ADD_SEALS") and hasattr(os, "memfd_create"):
-        seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals)
+    if hasattr(control, "F_ADD_SEALS") and hasattr(os, "memfd_create"):
+        seals = control.F_SEAL_WRITE | control.F_SEAL_GROW | control.F_SEAL_SHRINK | control.F_SEAL_SEAL
+        control.fcntl(file, control.F_ADD_SEALS, seals)
 
 
 def read_table(file: int) -> pa.Table:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from discreet.custodian_debug import is_on, show_text
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
+from discreet.file_locks import refuse_without_locks
 from discreet.noise.source import read
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import Kind
@@ -167,7 +168,8 @@ def _forget() -> None:
 
 
 atexit.register(_end)
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def start_worker() -> Worker:
@@ -298,6 +300,7 @@ class WorkerEngine:
         threads: int | None = None,
         on_progress: SandboxProgress | None = None,
     ) -> None:
+        refuse_without_locks("a private table in a session or a file")
         check_names(list(tables), what="tables")
         self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
         self._held: dict[str, HeldTable] = {

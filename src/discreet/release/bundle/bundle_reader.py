@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import final
 
 from discreet.errors import InvalidParameter
+from discreet.file_locks import BINARY, CLOSE_ON_EXEC, NO_FOLLOW
 
 __all__ = ["BundleContents", "hold"]
 
@@ -70,7 +71,7 @@ def _walk(path: Path) -> Iterator[Path]:
 
 
 def _read_plain(path: Path) -> bytes:
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    file = os.open(path, os.O_RDONLY | NO_FOLLOW | CLOSE_ON_EXEC | BINARY)
     with os.fdopen(file, "rb") as held:
         return held.read(_LARGEST)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -12,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.file_locks import lock_file, refuse_without_locks
 from discreet.ledger.private_files import sync, sync_folder
 from discreet.release.bundle.bundle_files import contents_of, zip_bytes
 from discreet.release.bundle.bundle_reader import hold
@@ -64,10 +64,11 @@ def _signed(published: Published, key: SigningKey | None) -> dict[str, bytes]:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Let one process at a time write here. What one that died left behind can then be told from work under way."""
+    refuse_without_locks("a folder that bundles are written to")
     file = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with suppress(OSError):  # Some network file systems lock no folders; the rename is one step there too.
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock_file(file)
         yield
     finally:
         os.close(file)
