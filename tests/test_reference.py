@@ -1,0 +1,147 @@
+"""Every public name says what its parameters mean, what comes back, and shows an example that runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import inspect
+import re
+from enum import Enum
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import discreet as dp
+
+ROOT = Path(__file__).parent.parent
+NOT_YET = set((Path(__file__).parent / "fixtures" / "not_yet_documented.txt").read_text(encoding="utf-8").split())
+
+_SECTION = re.compile(r"^(Args|Attributes|Returns|Yields|Raises|Examples):\n((?:    .*\n|\n)*)", re.MULTILINE)
+_ENTRY = re.compile(r"^    \*{0,2}(\w+)(?: \(.*?\))?: \S", re.MULTILINE)
+
+
+def script(name: str) -> ModuleType:
+    """Load a script of the documentation."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+REFERENCE = script("make_reference")
+PUBLIC = {
+    REFERENCE.home_of(value): value
+    for package in REFERENCE.PACKAGES
+    for value in REFERENCE.names_of(package).values()
+    if REFERENCE.is_documented_by_itself(value)
+}
+
+
+def sections(value: object) -> dict[str, str]:
+    """Return the sections of a docstring by their heading."""
+    return dict(_SECTION.findall((inspect.getdoc(value) or "") + "\n"))
+
+
+def parameters(value: object) -> set[str]:
+    """Return the parameters of a function, or of the constructor of a class; what begins with _ is nobody else's."""
+    if inspect.isclass(value) and (getattr(value, "_is_protocol", False) or not has_constructor(value)):
+        return set()
+    named = inspect.signature(value).parameters  # type: ignore[arg-type]
+    return {name for name in named if not name.startswith("_")}
+
+
+def has_constructor(value: type) -> bool:
+    """Tell whether a class, or one of this package that it extends, says how it is made."""
+    ours = (base for base in value.__mro__ if base.__module__.startswith("discreet"))
+    made_by = {"__init__"} if issubclass(value, Enum) else {"__init__", "__new__"}
+    return any(made_by & vars(base).keys() for base in ours)
+
+
+def returns_something(value: object) -> bool:
+    """Tell whether a function says that it returns something other than None."""
+    if inspect.isclass(value):
+        return False
+    returned = inspect.signature(value).return_annotation  # type: ignore[arg-type]
+    return returned not in (None, "None", "NoReturn", inspect.Signature.empty)
+
+
+def lacks(value: object) -> list[str]:
+    """List what the docstring of a public name does not say."""
+    found = sections(value)
+    explained = set(_ENTRY.findall(found.get("Args", "") + found.get("Attributes", "")))
+    missing = [f"parameter {name}" for name in sorted(parameters(value) - explained)]
+    if returns_something(value) and not {"Returns", "Yields"} & found.keys():
+        missing.append("what it returns")
+    if ">>> " not in found.get("Examples", ""):
+        missing.append("an example")
+    return missing
+
+
+def invented(value: object) -> set[str]:
+    """Return what is explained as a parameter and is none."""
+    return set(_ENTRY.findall(sections(value).get("Args", ""))) - parameters(value)
+
+
+def run(value: object, name: str) -> doctest.TestResults:
+    """Run the examples of a docstring after `import discreet as dp`."""
+    test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", {"dp": dp}, name, None, None)
+    return doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC.keys() - NOT_YET))
+def test_a_public_name_says_what_goes_in_and_what_comes_out(name: str) -> None:
+    assert lacks(PUBLIC[name]) == []
+    assert invented(PUBLIC[name]) == set()
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC.keys() - NOT_YET))
+def test_the_example_of_a_public_name_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = run(PUBLIC[name], name)
+    assert results.attempted > 0
+    assert results.failed == 0, "see what was printed: expected and got"
+
+
+def test_the_list_of_what_is_not_documented_only_gets_shorter() -> None:
+    assert sorted(NOT_YET - PUBLIC.keys()) == [], "leave out what is no longer public"
+    assert [name for name in sorted(NOT_YET) if not lacks(PUBLIC[name])] == [], "leave out what is documented now"
+
+
+def test_every_public_package_has_its_page() -> None:
+    written = {file.name: file.read_text(encoding="utf-8") for file in (ROOT / "docs" / "reference").glob("*.md")}
+    assert written == REFERENCE.pages(), "run python docs/make_reference.py"
+    parts = {getattr(dp, name).__name__ for name in dp.__all__ if inspect.ismodule(getattr(dp, name))}
+    assert parts - {"discreet.lab"} <= set(REFERENCE.PACKAGES)
+
+
+def poor(good: int, bad: int = 0) -> int:
+    """Add.
+
+    Args:
+        good: The first number.
+
+    Raises:
+        ValueError: Never.
+    """
+    return good + bad
+
+
+def test_what_is_left_out_is_noticed() -> None:
+    assert lacks(poor) == ["parameter bad", "what it returns", "an example"]
+    assert sections(poor).keys() == {"Args", "Raises"}
+
+
+def test_a_wrong_example_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
+    def wrong() -> None:
+        """Do nothing.
+
+        Examples:
+            >>> 1 + 1
+            3
+        """
+
+    assert run(wrong, "wrong") == (1, 1)
+    assert "Expected" in capsys.readouterr().out
