@@ -10,19 +10,16 @@ from discreet.frames.column import as_column
 from discreet.statistics.comparison import Comparison, FitComparison, ModeComparison, compare
 from discreet.statistics.expected import Expected
 from discreet.statistics.guarantee_charts import plot_accuracy, plot_profile, plot_tradeoff
+from discreet.statistics.means_and_quantiles import mean, median, quantile, variance
 from discreet.statistics.one_call import (
     count,
     histogram,
-    mean,
-    median,
     mode,
     proportion,
-    quantile,
     randomized_response,
     select,
     sum,
     top_k,
-    variance,
     vector_mean,
 )
 from discreet.statistics.regressions import regression
