@@ -33,19 +33,41 @@ __all__ = [
 
 
 class DiscreetError(Exception):
-    """The root of all errors of this library."""
+    """The root of all errors of this library.
+
+    Examples:
+        >>> issubclass(dp.BudgetExceeded, dp.DiscreetError)
+        True
+    """
 
 
 class InvalidParameter(DiscreetError, ValueError):
-    """A public parameter is out of range. No data was read."""
+    """A public parameter is out of range. No data was read.
+
+    Examples:
+        >>> dp.privacy.PureDP(epsilon=-1)
+        Traceback (most recent call last):
+        discreet.errors.InvalidParameter: epsilon ...
+    """
 
 
 class UnsupportedEvent(DiscreetError, NotImplementedError):
-    """No bound is proven for this event under this relation. An accountant never guesses."""
+    """No bound is proven for this event under this relation. An accountant never guesses.
+
+    Examples:
+        >>> dp.privacy.epsilon(dp.privacy.RandomizedResponse(1), 0, relation=dp.Relation.ADD_REMOVE)
+        Traceback (most recent call last):
+        discreet.errors.UnsupportedEvent: ...
+    """
 
 
 class MissingLibrary(DiscreetError, ModuleNotFoundError):
-    """An optional library is not installed. The message has the command that brings it."""
+    """An optional library is not installed. The message has the command that brings it.
+
+    Examples:
+        >>> issubclass(dp.MissingLibrary, ModuleNotFoundError)
+        True
+    """
 
 
 class Refused(DiscreetError):
@@ -53,6 +75,21 @@ class Refused(DiscreetError):
 
     A refused query carries the place: `line` and `column` count from one, `excerpt` is that line of the query, perhaps
     shortened, and `caret` how many of its characters come before the place.
+
+    Args:
+        problem: What cannot be done, as the first line of the message.
+        reason: Why it cannot be done privately; empty leaves the line out.
+        way_out: What to do instead; empty leaves the line out.
+        line: The line of a query at which the problem is, from one.
+        column: The column of that line, from one.
+        excerpt: That line of the query, perhaps shortened.
+        caret: How many characters of the excerpt come before the place.
+
+    Examples:
+        >>> print(dp.Refused("no exact rows", reason="a row is one person", way_out="ask for a count"))
+        no exact rows
+          why: a row is one person
+          way out: ask for a count
     """
 
     def __init__(
@@ -87,7 +124,19 @@ class Refused(DiscreetError):
 
 
 class BudgetExceeded(DiscreetError):
-    """The charge does not fit into what is left. Nothing was read."""
+    """The charge does not fit into what is left. Nothing was read.
+
+    Args:
+        asked: What was to be charged, as public text or a value that prints.
+        left: What is left of the budget.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> dp.count([1, 2], relation=dp.Relation.ADD_REMOVE, epsilon=2, session=ledger)
+        Traceback (most recent call last):
+        discreet.errors.BudgetExceeded: ...
+    """
 
     def __init__(self, *, asked: object, left: object) -> None:
         super().__init__(f"the charge {asked} does not fit into what is left: {left}")
@@ -96,7 +145,12 @@ class BudgetExceeded(DiscreetError):
 
 
 class AnswerFailed(DiscreetError):
-    """A question that was paid could not be answered. The text is always the same: why could depend on the data."""
+    """A question that was paid could not be answered. The text is always the same: why could depend on the data.
+
+    Examples:
+        >>> str(dp.AnswerFailed()) == str(dp.AnswerFailed())
+        True
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -108,16 +162,36 @@ class AnswerFailed(DiscreetError):
 
 
 class LedgerDamaged(DiscreetError):
-    """The record was changed, cut, rolled back, or is not a ledger of this format. Nothing is charged to it."""
+    """The record was changed, cut, rolled back, or is not a ledger of this format. Nothing is charged to it.
+
+    Examples:
+        >>> issubclass(dp.LedgerDamaged, dp.DiscreetError)
+        True
+    """
 
 
 class LedgerUnavailable(DiscreetError, OSError):
-    """The record cannot be written now. Nothing was read or released; the charge may or may not have been made."""
+    """The record cannot be written now. Nothing was read or released; the charge may or may not have been made.
+
+    Examples:
+        >>> issubclass(dp.LedgerUnavailable, OSError)
+        True
+    """
 
 
 class NotAuthorised(DiscreetError, PermissionError):
-    """This user may not do this. Nothing was read; whoever holds the data can allow it."""
+    """This user may not do this. Nothing was read; whoever holds the data can allow it.
+
+    Examples:
+        >>> issubclass(dp.NotAuthorised, PermissionError)
+        True
+    """
 
 
 class NoiseOverflow(DiscreetError, OverflowError):
-    """A noise value does not fit a 64-bit integer. Nothing was released; a scalar call has no such limit."""
+    """A noise value does not fit a 64-bit integer. Nothing was released; a scalar call has no such limit.
+
+    Examples:
+        >>> issubclass(dp.NoiseOverflow, OverflowError)
+        True
+    """

@@ -152,7 +152,23 @@ def discrete_laplace(scale: Number, size: None = None) -> int: ...
 @overload
 def discrete_laplace(scale: Number, size: Size) -> Integers: ...
 def discrete_laplace(scale: Number, size: Size | None = None) -> int | Integers:
-    """Draw P[k] ~ exp(-|k| / scale), for a scale from 2^-20 to 2^50. [GRS12]"""
+    """Draw P[k] ~ exp(-|k| / scale), for a scale from 2^-20 to 2^50. [GRS12]
+
+    Args:
+        scale: The scale of the noise, from 2^-20 to 2^50, read exactly.
+        size: How many, or the shape of an array; one number if not said.
+
+    Returns:
+        A whole number; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If the scale or the size is out of range.
+        NoiseOverflow: If a number of an array does not fit 64 bits.
+
+    Examples:
+        >>> isinstance(dp.noise.discrete_laplace(2.5), int)
+        True
+    """
     return _draw(_kept(_laplace, scale), size)
 
 
@@ -161,7 +177,23 @@ def geometric(scale: Number, size: None = None) -> int: ...
 @overload
 def geometric(scale: Number, size: Size) -> Integers: ...
 def geometric(scale: Number, size: Size | None = None) -> int | Integers:
-    """Draw P[k] ~ exp(-k / scale) for k >= 0, for a scale from 2^-20 to 2^50."""
+    """Draw P[k] ~ exp(-k / scale) for k >= 0, for a scale from 2^-20 to 2^50.
+
+    Args:
+        scale: The scale of the noise, from 2^-20 to 2^50, read exactly.
+        size: How many, or the shape of an array; one number if not said.
+
+    Returns:
+        A whole number of at least 0; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If the scale or the size is out of range.
+        NoiseOverflow: If a number of an array does not fit 64 bits.
+
+    Examples:
+        >>> bool((dp.noise.geometric(2, size=10) >= 0).all())
+        True
+    """
     return _draw(_kept(_geometric, scale), size)
 
 
@@ -174,7 +206,24 @@ def discrete_gaussian(sigma: Number | None, size: Size, *, variance: Number | No
 def discrete_gaussian(
     sigma: Number | None = None, size: Size | None = None, *, variance: Number | None = None
 ) -> int | Integers:
-    """Draw P[k] ~ exp(-k^2 / (2 sigma^2)), for a sigma^2 from 2^-20 to 2^80. [CKS20]"""
+    """Draw P[k] ~ exp(-k^2 / (2 sigma^2)), for a sigma^2 from 2^-20 to 2^80. [CKS20]
+
+    Args:
+        sigma: The parameter sigma; say this or `variance`.
+        size: How many, or the shape of an array; one number if not said.
+        variance: The parameter sigma^2, for which sigma need not be rational.
+
+    Returns:
+        A whole number; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If both or neither of `sigma` and `variance` are said, or out of range.
+        NoiseOverflow: If a number of an array does not fit 64 bits.
+
+    Examples:
+        >>> dp.noise.discrete_gaussian(10, size=(2, 3)).shape
+        (2, 3)
+    """
     return _draw(_kept(_discrete_gaussian, sigma, variance), size)
 
 
@@ -187,7 +236,24 @@ def rounded_gaussian(sigma: Number | None, size: Size, *, variance: Number | Non
 def rounded_gaussian(
     sigma: Number | None = None, size: Size | None = None, *, variance: Number | None = None
 ) -> int | Integers:
-    """Draw the exact rounding of N(0, sigma^2) to the nearest integer, for a sigma^2 from 2^-20 to 2^80."""
+    """Draw the exact rounding of N(0, sigma^2) to the nearest integer, for a sigma^2 from 2^-20 to 2^80.
+
+    Args:
+        sigma: The standard deviation before rounding; say this or `variance`.
+        size: How many, or the shape of an array; one number if not said.
+        variance: The variance before rounding, of which the root need not be rational.
+
+    Returns:
+        A whole number; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If both or neither of `sigma` and `variance` are said, or out of range.
+        NoiseOverflow: If a number of an array does not fit 64 bits.
+
+    Examples:
+        >>> isinstance(dp.noise.rounded_gaussian(variance=2), int)
+        True
+    """
     return _draw(_kept(_rounded_gaussian, sigma, variance), size)
 
 
@@ -196,7 +262,23 @@ def rounded_laplace(scale: Number, size: None = None) -> int: ...
 @overload
 def rounded_laplace(scale: Number, size: Size) -> Integers: ...
 def rounded_laplace(scale: Number, size: Size | None = None) -> int | Integers:
-    """Draw the exact rounding of continuous Laplace noise to the nearest integer."""
+    """Draw the exact rounding of continuous Laplace noise to the nearest integer.
+
+    Args:
+        scale: The scale before rounding, above 0, read exactly.
+        size: How many, or the shape of an array; one number if not said.
+
+    Returns:
+        A whole number; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If the scale or the size is out of range.
+        NoiseOverflow: If a number of an array does not fit 64 bits.
+
+    Examples:
+        >>> dp.noise.rounded_laplace(2, size=4).shape
+        (4,)
+    """
     width = positive(scale, name="scale")
     # It is zero with probability 1 - exp(-1 / (2 scale)); otherwise its size minus one is geometric.
     coin = exponential_coin(1 / (2 * width))
@@ -212,7 +294,24 @@ def bernoulli(p: Number, size: None = None) -> int: ...
 @overload
 def bernoulli(p: Number, size: Size) -> Integers: ...
 def bernoulli(p: Number, size: Size | None = None) -> int | Integers:
-    """Draw 1 with probability p, a rational number, and 0 otherwise."""
+    """Draw 1 with probability p, a rational number, and 0 otherwise.
+
+    Args:
+        p: The probability, read exactly, from 0 to 1.
+        size: How many, or the shape of an array; one number if not said.
+
+    Returns:
+        0 or 1; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If p is no probability.
+
+    Examples:
+        >>> dp.noise.bernoulli(0.5) in (0, 1)
+        True
+        >>> dp.noise.bernoulli(1, size=3).tolist()
+        [1, 1, 1]
+    """
     return _draw(_kept(_rational, p), size)
 
 
@@ -221,7 +320,22 @@ def bernoulli_exp(x: Number, size: None = None) -> int: ...
 @overload
 def bernoulli_exp(x: Number, size: Size) -> Integers: ...
 def bernoulli_exp(x: Number, size: Size | None = None) -> int | Integers:
-    """Draw 1 with probability exp(-x), for x >= 0, and 0 otherwise."""
+    """Draw 1 with probability exp(-x), for x >= 0, and 0 otherwise.
+
+    Args:
+        x: The exponent, at least 0, read exactly.
+        size: How many, or the shape of an array; one number if not said.
+
+    Returns:
+        0 or 1; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If x is below 0.
+
+    Examples:
+        >>> dp.noise.bernoulli_exp(0)
+        1
+    """
     return _draw(_kept(_sample_exponential, x), size)
 
 
@@ -230,7 +344,22 @@ def uniform(limit: int, size: None = None) -> int: ...
 @overload
 def uniform(limit: int, size: Size) -> Integers: ...
 def uniform(limit: int, size: Size | None = None) -> int | Integers:
-    """Draw one of 0, …, limit - 1, each alike."""
+    """Draw one of 0, …, limit - 1, each alike.
+
+    Args:
+        limit: How many numbers there are to choose from.
+        size: How many, or the shape of an array; one number if not said.
+
+    Returns:
+        A whole number; an array of them if `size` is said.
+
+    Raises:
+        InvalidParameter: If the limit is no positive whole number, or above 2^63 for an array.
+
+    Examples:
+        >>> 0 <= dp.noise.uniform(6) < 6
+        True
+    """
     count = positive_integer(limit, name="limit")
     if size is None:
         return uniform_.integer_below(count)
@@ -241,7 +370,18 @@ def uniform(limit: int, size: Size | None = None) -> int | Integers:
 
 
 def permutation(count: int) -> Integers:
-    """Draw an order of 0, …, count - 1, each alike."""
+    """Draw an order of 0, …, count - 1, each alike.
+
+    Args:
+        count: How many.
+
+    Returns:
+        An array of the numbers in random order.
+
+    Examples:
+        >>> sorted(dp.noise.permutation(3).tolist())
+        [0, 1, 2]
+    """
     return uniform_.permutation_of(_count(count, "count"))
 
 
@@ -251,7 +391,23 @@ def categorical(
     factor: Number,
     multiplicities: Sequence[int] | Integers | None = None,
 ) -> int:
-    """Draw an index i with P[i] ~ multiplicities[i] * exp(factor * scores[i])."""
+    """Draw an index i with P[i] ~ multiplicities[i] * exp(factor * scores[i]).
+
+    Args:
+        scores: One score a candidate. They may be private.
+        factor: What scores are multiplied by, at least 0; of the exponential mechanism, epsilon / (2 sensitivity).
+        multiplicities: How many candidates each score stands for; one each unless said.
+
+    Returns:
+        The chosen index.
+
+    Raises:
+        InvalidParameter: If there are no scores, too many, or no candidate that can be chosen.
+
+    Examples:
+        >>> dp.noise.categorical([0, 1000], factor=1)
+        1
+    """
     rate, listed = nonnegative(factor, name="factor"), _scores(scores)
     counts = np.ones(len(listed), np.int64) if multiplicities is None else _multiplicities(multiplicities, len(listed))
     possible = np.flatnonzero(counts)
@@ -264,7 +420,22 @@ def categorical(
 
 
 def permute_and_flip(scores: Sequence[Number] | Integers, *, factor: Number) -> int:
-    """Draw an index: in random order, take the first whose coin of exp(factor * (score - best)) is heads. [MS20]"""
+    """Draw an index: in random order, take the first whose coin of exp(factor * (score - best)) is heads. [MS20]
+
+    Args:
+        scores: One score a candidate. They may be private.
+        factor: What distances from the best score are multiplied by, at least 0.
+
+    Returns:
+        The chosen index.
+
+    Raises:
+        InvalidParameter: If there are no scores, or too many.
+
+    Examples:
+        >>> dp.noise.permute_and_flip([0, 1000], factor=1)
+        1
+    """
     rate, listed = nonnegative(factor, name="factor"), _scores(scores)
     if isinstance(listed, np.ndarray):
         return selection.permute_and_flip(_gaps(listed), rate)

@@ -65,6 +65,29 @@ def calibrate(
     largest x, where more x means less privacy, such as a sampling probability. With `whole` x is an int, such as
     a number of steps, and exactly the last one that holds; else it is within 1e-4 of the best, on the private
     side. A parameter that `make_event` refuses with `InvalidParameter` is out of bounds.
+
+    Args:
+        make_event: A function from the parameter to the event that it costs.
+        epsilon: The epsilon not to pass.
+        delta: The delta at which it holds.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+        increasing: Whether a larger parameter costs more privacy.
+        whole: Whether the parameter is a whole number.
+
+    Returns:
+        The parameter, a Fraction, or an int with `whole`.
+
+    Raises:
+        InvalidParameter: If no parameter from 2^-60 to 2^60 reaches the target.
+
+    Examples:
+        >>> sigma = dp.privacy.calibrate(dp.privacy.Gaussian, epsilon=1, delta=1e-5)
+        >>> round(float(sigma), 2)
+        3.73
+        >>> def steps(times):
+        ...     return dp.privacy.Repeated(dp.privacy.PureDP(0.1), times)
+        >>> dp.privacy.calibrate(steps, epsilon=1, delta=0, increasing=True, whole=True)
+        10
     """
     relation = read_relation_if_any(relation)
     if not callable(make_event):

@@ -41,6 +41,17 @@ class Homogeneous:
                 randomized response are flipped, with the loss (k - 2l) epsilon. Where i answers flipped still
                 have a loss above x, and i + 1 do not, the profile is A_i - e^x B_i, with A_i and B_i the
                 chances of at most i flips under the two sides. [KOV15]
+
+    Args:
+        epsilon: Of each part.
+        delta: Of each part.
+        times: How many parts, at most `LONGEST`.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> parts = dp.privacy.compose.Homogeneous(Fraction(1), Fraction(0), 2)
+        >>> parts.curve().upper(Fraction(0))
+        2.0
     """
 
     epsilon: Fraction
@@ -103,14 +114,46 @@ Guarantee: TypeAlias = PureDP | ApproxDP
 
 
 def basic(parts: Iterable[Guarantee]) -> ApproxDP:
-    """Add up epsilons and deltas, exactly; also right when each part is chosen after the ones before. [DKMMN06]"""
+    """Add up epsilons and deltas, exactly; also right when each part is chosen after the ones before. [DKMMN06]
+
+    Args:
+        parts: Guarantees, `PureDP` or `ApproxDP`, at least one.
+
+    Returns:
+        The guarantee of all parts together (basic composition).
+
+    Raises:
+        InvalidParameter: If a part is something else, or there is none.
+
+    Examples:
+        >>> dp.privacy.compose.basic([dp.privacy.PureDP(1), dp.privacy.PureDP(2)]).epsilon
+        Fraction(3, 1)
+    """
     listed = _read(parts)
     total = sum((part.delta for part in listed), Fraction(0))
     return ApproxDP(sum((part.epsilon for part in listed), Fraction(0)), min(total, Fraction(1)))
 
 
 def advanced(epsilon: Number, delta: Number, times: int, slack: Number) -> tuple[float, float]:
-    """Return (e sqrt(2 k log(1/s)) + k e (e^e - 1), k delta + s) for k repetitions and a slack s. [DRV10]"""
+    """Return (e sqrt(2 k log(1/s)) + k e (e^e - 1), k delta + s) for k repetitions and a slack s. [DRV10]
+
+    Args:
+        epsilon: Of each part.
+        delta: Of each part.
+        times: How many parts.
+        slack: The delta that is given for a smaller epsilon, above 0.
+
+    Returns:
+        Epsilon and delta of all parts together (advanced composition), rounded up.
+
+    Raises:
+        InvalidParameter: If the slack is not above 0 and below 1.
+
+    Examples:
+        >>> epsilon, delta = dp.privacy.compose.advanced(0.1, 0, 100, 1e-6)
+        >>> round(epsilon, 2), delta
+        (6.31, 1.0000000000000002e-06)
+    """
     part, count, spare = ApproxDP(epsilon, delta), positive_integer(times, name="times"), read_delta(slack)
     if spare == 0:
         raise InvalidParameter("slack must be above 0")
@@ -127,12 +170,45 @@ def optimal(epsilon: Number, delta: Number, times: int, target_delta: Number) ->
     """Return the least epsilon at `target_delta` of k repetitions of (epsilon, delta): no bound is better. [KOV15]
 
     The formula is for equal parts, fixed in advance.
+
+    Args:
+        epsilon: Of each part.
+        delta: Of each part.
+        times: How many parts, at most 20,000.
+        target_delta: The delta at which the total is wanted.
+
+    Returns:
+        The total epsilon (optimal composition), rounded up.
+
+    Raises:
+        InvalidParameter: If there are too many parts.
+
+    Examples:
+        >>> round(dp.privacy.compose.optimal(0.1, 0, 100, 1e-6), 2)
+        4.77
     """
     return _homogeneous(epsilon, delta, times).curve().upper(read_delta(target_delta))
 
 
 def optimal_delta(epsilon: Number, delta: Number, times: int, target_epsilon: Number) -> float:
-    """Return the least delta at `target_epsilon` of k repetitions of (epsilon, delta). [KOV15]"""
+    """Return the least delta at `target_epsilon` of k repetitions of (epsilon, delta). [KOV15]
+
+    Args:
+        epsilon: Of each part.
+        delta: Of each part.
+        times: How many parts, at most 20,000.
+        target_epsilon: The epsilon at which the total is wanted.
+
+    Returns:
+        The total delta (optimal composition), rounded up.
+
+    Raises:
+        InvalidParameter: If there are too many parts.
+
+    Examples:
+        >>> dp.privacy.compose.optimal_delta(0.1, 0, 100, 5) < 1e-6
+        True
+    """
     return _homogeneous(epsilon, delta, times).curve().delta(nonnegative(target_epsilon, name="target_epsilon"))
 
 
@@ -148,6 +224,21 @@ def parallel(parts: Iterable[Guarantee], relation: Relation | str) -> ApproxDP:
 
     Under ADD_REMOVE a unit touches one cell: the maximum. Under REPLACE_ONE it may leave one cell and enter
     another: the two largest add up.
+
+    Args:
+        parts: The guarantee of each cell, `PureDP` or `ApproxDP`.
+        relation: The neighbouring relation.
+
+    Returns:
+        The guarantee of all cells together (parallel composition).
+
+    Raises:
+        InvalidParameter: If a part is something else, or there is none.
+
+    Examples:
+        >>> cells = [dp.privacy.PureDP(1), dp.privacy.PureDP(2)]
+        >>> dp.privacy.compose.parallel(cells, dp.Relation.ADD_REMOVE).epsilon
+        Fraction(2, 1)
     """
     relation = read_relation(relation)
     listed = _read(parts)

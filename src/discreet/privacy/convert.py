@@ -42,7 +42,21 @@ _DOUBLINGS = 80
 
 
 def least(bound: Callable[[Fraction], float], *, start: int = 3, refinements: int = _REFINEMENTS) -> float:
-    """Return the least bound found over orders 1 + 2^x: walk from `start` while it falls, then golden section."""
+    """Return the least bound found over orders 1 + 2^x: walk from `start` while it falls, then golden section.
+
+    Args:
+        bound: A function from a Renyi order, a Fraction above 1, to a bound that is right at any order.
+        start: The x at which the search starts.
+        refinements: How many steps of golden section.
+
+    Returns:
+        The least bound that was found.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> round(dp.privacy.convert.least(lambda order: float(order) + 4 / float(order)), 3)
+        4.0
+    """
     seen: dict[float, float] = {}
 
     def at(x: float) -> float:
@@ -95,6 +109,18 @@ def renyi_to_epsilon(order: Number, divergence: Number, delta: Number) -> float:
     """Convert one Renyi divergence to epsilon: D + log(1 - 1/a) - (log delta + log a) / (a - 1). [CKS20, BBGHS20]
 
     No better conversion of a single order is known that needs no search.
+
+    Args:
+        order: The Renyi order, above 1.
+        divergence: The Renyi divergence of that order.
+        delta: The delta at which epsilon is wanted.
+
+    Returns:
+        The epsilon, rounded up; infinity at delta 0.
+
+    Examples:
+        >>> round(dp.privacy.convert.renyi_to_epsilon(10, 0.5, 1e-5), 3)
+        1.418
     """
     a, level, target = read_order(order), nonnegative(divergence, name="divergence"), read_delta(delta)
     return epsilon_at(a, lambda: ball((a - 1) * level), target)
@@ -113,7 +139,20 @@ def epsilon_at(order: Fraction, log_moment: Callable[[], arb], delta: Fraction) 
 
 
 def renyi_to_delta(order: Number, divergence: Number, epsilon: Number) -> float:
-    """Convert one Renyi divergence to delta: e^((a-1) (D - epsilon)) (1 - 1/a)^(a-1) / a. [CKS20]"""
+    """Convert one Renyi divergence to delta: e^((a-1) (D - epsilon)) (1 - 1/a)^(a-1) / a. [CKS20]
+
+    Args:
+        order: The Renyi order, above 1.
+        divergence: The Renyi divergence of that order.
+        epsilon: The epsilon at which delta is wanted.
+
+    Returns:
+        The delta, rounded up.
+
+    Examples:
+        >>> dp.privacy.convert.renyi_to_delta(10, 0.5, 2) < 1e-5
+        True
+    """
     a, level = read_order(order), nonnegative(divergence, name="divergence")
     target = nonnegative(epsilon, name="epsilon")
     return chance_up(log_delta_at(a, lambda: ball((a - 1) * level), target))
@@ -137,7 +176,20 @@ def chance_up(logarithm: float) -> float:
 
 
 def mironov(order: Number, divergence: Number, delta: Number) -> float:
-    """Convert one Renyi divergence to epsilon the simple way: D + log(1 / delta) / (a - 1). [Mir17]"""
+    """Convert one Renyi divergence to epsilon the simple way: D + log(1 / delta) / (a - 1). [Mir17]
+
+    Args:
+        order: The Renyi order, above 1.
+        divergence: The Renyi divergence of that order.
+        delta: The delta at which epsilon is wanted.
+
+    Returns:
+        The epsilon, rounded up; infinity at delta 0.
+
+    Examples:
+        >>> round(dp.privacy.convert.mironov(10, 0.5, 1e-5), 3)
+        1.779
+    """
     a, level, target = read_order(order), nonnegative(divergence, name="divergence"), read_delta(delta)
     if target == 0:
         return math.inf
@@ -145,7 +197,19 @@ def mironov(order: Number, divergence: Number, delta: Number) -> float:
 
 
 def zcdp_to_epsilon(rho: Number, delta: Number) -> float:
-    """Convert rho-zCDP to epsilon at the best order; right at any order, so the search needs no proof. [CKS20]"""
+    """Convert rho-zCDP to epsilon at the best order; right at any order, so the search needs no proof. [CKS20]
+
+    Args:
+        rho: The parameter of zero-concentrated privacy.
+        delta: The delta at which epsilon is wanted.
+
+    Returns:
+        The epsilon, rounded up; infinity at delta 0.
+
+    Examples:
+        >>> round(dp.privacy.convert.zcdp_to_epsilon(0.1, 1e-6), 3)
+        2.142
+    """
     level, target = nonnegative(rho, name="rho"), read_delta(delta)
     if level == 0:
         return 0.0
@@ -153,7 +217,19 @@ def zcdp_to_epsilon(rho: Number, delta: Number) -> float:
 
 
 def zcdp_to_delta(rho: Number, epsilon: Number) -> float:
-    """Convert rho-zCDP to delta at the best order. [CKS20]"""
+    """Convert rho-zCDP to delta at the best order. [CKS20]
+
+    Args:
+        rho: The parameter of zero-concentrated privacy.
+        epsilon: The epsilon at which delta is wanted.
+
+    Returns:
+        The delta, rounded up.
+
+    Examples:
+        >>> dp.privacy.convert.zcdp_to_delta(0.1, 2.3) < 1e-6
+        True
+    """
     level, target = nonnegative(rho, name="rho"), nonnegative(epsilon, name="epsilon")
     if level == 0:
         return 0.0
@@ -161,7 +237,19 @@ def zcdp_to_delta(rho: Number, epsilon: Number) -> float:
 
 
 def zcdp_simple(rho: Number, delta: Number) -> float:
-    """Convert rho-zCDP to epsilon the simple way: rho + 2 sqrt(rho log(1 / delta)). [BS16]"""
+    """Convert rho-zCDP to epsilon the simple way: rho + 2 sqrt(rho log(1 / delta)). [BS16]
+
+    Args:
+        rho: The parameter of zero-concentrated privacy.
+        delta: The delta at which epsilon is wanted.
+
+    Returns:
+        The epsilon, rounded up; infinity at delta 0.
+
+    Examples:
+        >>> round(dp.privacy.convert.zcdp_simple(0.1, 1e-6), 3)
+        2.451
+    """
     level, target = nonnegative(rho, name="rho"), read_delta(delta)
     if level == 0:
         return 0.0
@@ -176,18 +264,50 @@ def pure_to_zcdp(epsilon: Number) -> float:
     Theorem     The worst pair is binary randomized response, with (a-1) D_a = h((a-1/2)^2) - h(1/4) for
                 h(t) = log cosh(epsilon sqrt(t)), which is concave. So D_a / a, the slope of a chord of h from
                 1/4 to (a-1/2)^2, falls as a grows, and its limit at a = 1 is h'(1/4).
+
+    Args:
+        epsilon: Of a pure guarantee.
+
+    Returns:
+        The parameter rho, rounded up.
+
+    Examples:
+        >>> round(dp.privacy.convert.pure_to_zcdp(1), 4)
+        0.4621
     """
     level = nonnegative(epsilon, name="epsilon")
     return float_up(enclose(lambda: ball(level) * (ball(level) / 2).tanh())) if level else 0.0
 
 
 def pure_to_zcdp_simple(epsilon: Number) -> Fraction:
-    """Return epsilon^2 / 2, a rho that every epsilon-private mechanism has. [BS16]"""
+    """Return epsilon^2 / 2, a rho that every epsilon-private mechanism has. [BS16]
+
+    Args:
+        epsilon: Of a pure guarantee.
+
+    Returns:
+        The parameter rho, exactly.
+
+    Examples:
+        >>> dp.privacy.convert.pure_to_zcdp_simple(1)
+        Fraction(1, 2)
+    """
     return nonnegative(epsilon, name="epsilon") ** 2 / 2
 
 
 def bounded_range_to_zcdp(epsilon: Number) -> Fraction:
-    """Return epsilon^2 / 8, a rho that every mechanism with losses of range epsilon has. [DR19]"""
+    """Return epsilon^2 / 8, a rho that every mechanism with losses of range epsilon has. [DR19]
+
+    Args:
+        epsilon: The range of the privacy losses.
+
+    Returns:
+        The parameter rho, exactly.
+
+    Examples:
+        >>> dp.privacy.convert.bounded_range_to_zcdp(2)
+        Fraction(1, 2)
+    """
     return nonnegative(epsilon, name="epsilon") ** 2 / 8
 
 
@@ -196,6 +316,16 @@ def to_replace_one(event: Event) -> Event:
 
     An (epsilon, delta) becomes (2 epsilon, (1 + e^epsilon) delta). There is no way back: under REPLACE_ONE the
     number of units is public.
+
+    Args:
+        event: What was spent.
+
+    Returns:
+        The event under replace-one.
+
+    Examples:
+        >>> dp.privacy.convert.to_replace_one(dp.privacy.PureDP(1))
+        PureDP(epsilon=Fraction(2, 1))
     """
     leaves(event, relation=Relation.ADD_REMOVE)  # Refuses what has no guarantee to start from.
     return grouped(event, 2)

@@ -51,7 +51,16 @@ _DEEPEST = 32  # Nested events; deeper ones come from a mistake or an attack.
 
 
 class Event:
-    """Something that was spent."""
+    """Something that was spent.
+
+    An event is a frozen value: what happened, apart from how much it is charged as. `epsilon`, `delta`, `renyi` and
+    `tradeoff` are the accountants.
+
+    Examples:
+        >>> event = dp.privacy.PureDP(1)
+        >>> dp.privacy.Event.from_json(event.to_json()) == event
+        True
+    """
 
     __slots__ = ("_hash",)
     version: ClassVar[int] = 1
@@ -88,7 +97,21 @@ class Event:
 
 
 def from_json(text: str) -> Event:
-    """Read any event that `to_json` wrote."""
+    """Read any event that `to_json` wrote.
+
+    Args:
+        text: What `Event.to_json` wrote.
+
+    Returns:
+        The event, equal to the one that was written.
+
+    Raises:
+        InvalidParameter: If the text is no event of a known name and version.
+
+    Examples:
+        >>> dp.privacy.from_json(dp.privacy.PureDP(1).to_json())
+        PureDP(epsilon=Fraction(1, 1))
+    """
     try:
         packed = json.loads(text)
     except (ValueError, RecursionError, TypeError):
@@ -177,7 +200,15 @@ def _one_of(root: Number | None, square: Number | None, *, name: str, squared_na
 @final
 @dataclass(frozen=True, slots=True)
 class PureDP(Event):
-    """epsilon-differential privacy, nothing else known. [DMNS06]"""
+    """epsilon-differential privacy, nothing else known. [DMNS06]
+
+    Args:
+        epsilon: The bound on the privacy loss, at least 0.
+
+    Examples:
+        >>> dp.privacy.epsilon(dp.privacy.PureDP(1), 0)
+        1.0
+    """
 
     epsilon: Fraction
 
@@ -188,7 +219,16 @@ class PureDP(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class ApproxDP(Event):
-    """(epsilon, delta)-differential privacy, nothing else known. [DKMMN06]"""
+    """(epsilon, delta)-differential privacy, nothing else known. [DKMMN06]
+
+    Args:
+        epsilon: The bound on the privacy loss, at least 0.
+        delta: The chance that the bound does not hold, at least 0 and at most 1.
+
+    Examples:
+        >>> dp.privacy.ApproxDP(1, 1e-6).delta
+        Fraction(1, 1000000)
+    """
 
     epsilon: Fraction
     delta: Fraction
@@ -200,7 +240,15 @@ class ApproxDP(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class ZCDP(Event):
-    """rho-zero-concentrated privacy: every Renyi divergence of order a is at most a * rho. [BS16]"""
+    """rho-zero-concentrated privacy: every Renyi divergence of order a is at most a * rho. [BS16]
+
+    Args:
+        rho: The parameter rho, at least 0.
+
+    Examples:
+        >>> round(dp.privacy.epsilon(dp.privacy.ZCDP(0.1), 1e-6), 3)
+        2.142
+    """
 
     rho: Fraction
 
@@ -211,7 +259,16 @@ class ZCDP(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class GDP(Event):
-    """mu-Gaussian privacy: as hard as telling N(0, 1) from N(mu, 1). [DRS22]"""
+    """mu-Gaussian privacy: as hard as telling N(0, 1) from N(mu, 1). [DRS22]
+
+    Args:
+        mu: The parameter mu, at least 0; say this or `mu_squared`.
+        mu_squared: Its square, of which the root need not be rational.
+
+    Examples:
+        >>> round(dp.privacy.epsilon(dp.privacy.GDP(1), 1e-5), 3)
+        4.377
+    """
 
     mu_squared: Fraction
 
@@ -222,7 +279,15 @@ class GDP(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Laplace(Event):
-    """Continuous Laplace noise of scale `noise_multiplier` times the l1 sensitivity. [DMNS06]"""
+    """Continuous Laplace noise of scale `noise_multiplier` times the l1 sensitivity. [DMNS06]
+
+    Args:
+        noise_multiplier: The scale of the noise over the l1 sensitivity: 1 / epsilon.
+
+    Examples:
+        >>> dp.privacy.epsilon(dp.privacy.Laplace(2), 0)
+        0.5
+    """
 
     noise_multiplier: Fraction
 
@@ -236,6 +301,14 @@ class DiscreteLaplace(Event):
     """Noise with P[k] ~ exp(-|k| / scale) on integers whose l1 distance is at most `sensitivity`. [GRS12]
 
     A separate event: at epsilon 0.5 and order 2 its Renyi divergence is 0.2273, the continuous one 0.2003.
+
+    Args:
+        scale: The scale of the noise, in grid steps.
+        sensitivity: The l1 sensitivity, in grid steps, a whole number.
+
+    Examples:
+        >>> dp.privacy.epsilon(dp.privacy.DiscreteLaplace(scale=4, sensitivity=2), 0)
+        0.5
     """
 
     scale: Fraction  # in grid steps
@@ -251,6 +324,15 @@ class Gaussian(Event):
     """Continuous Gaussian noise, or its exact rounding to the grid on which the answer lies. [BW18]
 
     Only the ratio of variance and squared l2 sensitivity matters; it need not have a rational root.
+
+    Args:
+        noise_multiplier: Standard deviation over l2 sensitivity; say this or `variance`.
+        variance: The variance of the noise.
+        squared_sensitivity: The square of the l2 sensitivity, in the unit of `variance`.
+
+    Examples:
+        >>> round(dp.privacy.epsilon(dp.privacy.Gaussian(4), 1e-5), 3)
+        0.926
     """
 
     variance: Fraction
@@ -281,6 +363,17 @@ class DiscreteGaussian(Event):
 
     It is *not* the rounded Gaussian and does not have its privacy profile: it is charged as
     rho = squared_sensitivity / (2 variance), or, in one dimension, by its own loss distribution.
+
+    Args:
+        sigma: The parameter sigma, in grid steps; say this or `variance`.
+        sensitivity: The l2 sensitivity, in grid steps; say this or `squared_sensitivity`.
+        variance: The parameter sigma^2.
+        squared_sensitivity: The square of the l2 sensitivity.
+        dimension: How many numbers get noise.
+
+    Examples:
+        >>> dp.privacy.DiscreteGaussian(10, 1).rho
+        Fraction(1, 200)
     """
 
     variance: Fraction  # the parameter sigma^2, in squared grid steps
@@ -316,6 +409,15 @@ class RandomizedResponse(Event):
     """One person's answer among `categories`, kept with odds e^epsilon against each other one. [War65, KBR16]
 
     It tells that an answer was given, so it holds when an answer is replaced, not when it is added.
+
+    Args:
+        epsilon: The logarithm of the odds of the true answer against each other one.
+        categories: How many answers are possible, at least 2.
+
+    Examples:
+        >>> answer = dp.privacy.RandomizedResponse(1, categories=4)
+        >>> dp.privacy.epsilon(answer, 0, relation=dp.Relation.REPLACE_ONE)
+        1.0
     """
 
     epsilon: Fraction
@@ -335,6 +437,16 @@ class BoundedRange(Event):
 
     It implies epsilon-differential privacy and epsilon^2 / 8 zCDP. Noisy max with Laplace noise and
     permute-and-flip do *not* have it.
+
+    Args:
+        epsilon: The range of the privacy losses, at least 0.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> dp.privacy.convert.bounded_range_to_zcdp(1)
+        Fraction(1, 8)
+        >>> dp.privacy.epsilon(dp.privacy.BoundedRange(1), 0)
+        1.0
     """
 
     epsilon: Fraction
@@ -346,7 +458,18 @@ class BoundedRange(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class PoissonSampled(Event):
-    """`event` on a secret sample that each unit joins independently; for add-remove. [BBG18]"""
+    """`event` on a secret sample that each unit joins independently; for add-remove. [BBG18]
+
+    Args:
+        event: What is spent on the sample.
+        probability: The chance of each unit to be in the sample.
+
+    Examples:
+        >>> step = dp.privacy.PoissonSampled(dp.privacy.Gaussian(1), 0.01)
+        >>> steps = dp.privacy.Repeated(step, 1000)
+        >>> round(dp.privacy.epsilon(steps, 1e-5, relation=dp.Relation.ADD_REMOVE), 2)
+        1.83
+    """
 
     event: Event
     probability: Fraction
@@ -361,7 +484,20 @@ class PoissonSampled(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class SampledWithoutReplacement(Event):
-    """`event` on a secret uniform sample of fixed size out of a public population; for replace-one. [BBG18]"""
+    """`event` on a secret uniform sample of fixed size out of a public population; for replace-one. [BBG18]
+
+    Args:
+        event: What is spent on the sample.
+        sample_size: How many units are in the sample.
+        population: How many there are to draw from, a public number.
+
+    Examples:
+        >>> sampled = dp.privacy.SampledWithoutReplacement(dp.privacy.PureDP(1), 10, 1000)
+        >>> sampled.probability
+        Fraction(1, 100)
+        >>> round(dp.privacy.epsilon(sampled, 0, relation=dp.Relation.REPLACE_ONE), 4)
+        0.017
+    """
 
     event: Event
     sample_size: int
@@ -383,7 +519,16 @@ class SampledWithoutReplacement(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Repeated(Event):
-    """`event`, `times` times, each with fresh randomness, adaptively."""
+    """`event`, `times` times, each with fresh randomness, adaptively.
+
+    Args:
+        event: What is spent each time.
+        times: How often.
+
+    Examples:
+        >>> dp.privacy.epsilon(dp.privacy.Repeated(dp.privacy.PureDP(0.25), 4), 0)
+        1.0
+    """
 
     event: Event
     times: int
@@ -395,7 +540,16 @@ class Repeated(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Composed(Event):
-    """All of `events`, fixed in advance, on the same data."""
+    """All of `events`, fixed in advance, on the same data.
+
+    Args:
+        events: The events, in any order. At least one.
+
+    Examples:
+        >>> both = dp.privacy.Composed([dp.privacy.PureDP(1), dp.privacy.PureDP(0.5)])
+        >>> dp.privacy.epsilon(both, 0)
+        1.5
+    """
 
     events: tuple[Event, ...]
 
@@ -410,6 +564,16 @@ class Parallel(Event):
 
     Each event must hold in its cell when one unit is added, removed or replaced there. Under add-remove one unit
     touches one cell; under replace-one it may leave one cell and enter another.
+
+    Args:
+        events: What was spent on each cell of the partition.
+
+    Examples:
+        >>> cells = dp.privacy.Parallel([dp.privacy.PureDP(1), dp.privacy.PureDP(0.5)])
+        >>> dp.privacy.epsilon(cells, 0, relation=dp.Relation.ADD_REMOVE)
+        1.0
+        >>> dp.privacy.epsilon(cells, 0, relation=dp.Relation.REPLACE_ONE)
+        1.5
     """
 
     events: tuple[Event, ...]
@@ -421,7 +585,17 @@ class Parallel(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Grouped(Event):
-    """`event` as seen by `size` people who are protected together."""
+    """`event` as seen by `size` people who are protected together.
+
+    Args:
+        event: What was spent, as seen by one unit.
+        size: How many units are protected together (group privacy).
+
+    Examples:
+        >>> family = dp.privacy.Grouped(dp.privacy.PureDP(0.5), 4)
+        >>> dp.privacy.epsilon(family, 0)
+        2.0
+    """
 
     event: Event
     size: int

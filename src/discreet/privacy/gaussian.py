@@ -75,6 +75,21 @@ def gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> f
     Theorem     Gaussian noise is (epsilon, delta)-private if and only if `profile` <= delta. [BW18]
 
     The float has 12 digits, so that it means the same number when it is read exactly.
+
+    Args:
+        epsilon: The epsilon to reach, above 0.
+        delta: The delta to reach, above 0 and below 1.
+        sensitivity: The l2 sensitivity.
+
+    Returns:
+        The standard deviation.
+
+    Raises:
+        InvalidParameter: If no finite noise reaches this epsilon and delta.
+
+    Examples:
+        >>> round(dp.privacy.gaussian_sigma(1, 1e-5), 3)
+        3.731
     """
     level = nonnegative(epsilon, name="epsilon")
     target = exact(delta, name="delta")

@@ -19,14 +19,40 @@ __all__ = ["approximate", "factor", "renyi"]
 
 
 def approximate(epsilon: Number, delta: Number, size: int) -> tuple[float, float]:
-    """Return (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)). [Vad17]"""
+    """Return (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)). [Vad17]
+
+    Args:
+        epsilon: For one unit.
+        delta: For one unit.
+        size: How many units are protected together.
+
+    Returns:
+        Epsilon and delta for the group, rounded up.
+
+    Examples:
+        >>> dp.privacy.group.approximate(0.5, 0, 4)
+        (2.0, 0.0)
+    """
     guarantee, count = ApproxDP(epsilon, delta), positive_integer(size, name="size")
     total = enclose(lambda: ball(guarantee.delta) * factor(guarantee.epsilon, count))
     return up(count * guarantee.epsilon), min(1.0, float_up(total))
 
 
 def factor(epsilon: Fraction, size: int) -> arb:
-    """Enclose 1 + e^epsilon + … + e^((k-1) epsilon) at the working precision."""
+    """Enclose 1 + e^epsilon + … + e^((k-1) epsilon) at the working precision.
+
+    Args:
+        epsilon: For one unit, a Fraction.
+        size: How many units are protected together.
+
+    Returns:
+        The factor of delta for the group, as an enclosure (`flint.arb`).
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> float(dp.privacy.group.factor(Fraction(0), 3))
+        3.0
+    """
     return (size * ball(epsilon)).expm1() / ball(epsilon).expm1() if epsilon else ball(size)
 
 
@@ -34,6 +60,21 @@ def renyi(order: Number, divergence: Number, size: int) -> tuple[Fraction, Fract
     """Return the order and the divergence that a group of 2^c people has: (a / 2^c, 3^c D). [Mir17]
 
     A group of another size is part of the next power of two. The order that is left must be at least 2.
+
+    Args:
+        order: The Renyi order for one unit, above 1.
+        divergence: The divergence of that order for one unit.
+        size: How many units are protected together.
+
+    Returns:
+        The order and the divergence for the group.
+
+    Raises:
+        InvalidParameter: If the order is too small for a group of this size.
+
+    Examples:
+        >>> dp.privacy.group.renyi(16, 0.5, 2)
+        (Fraction(8, 1), Fraction(3, 2))
     """
     a, level = read_order(order), nonnegative(divergence, name="divergence")
     doublings = (positive_integer(size, name="size") - 1).bit_length()

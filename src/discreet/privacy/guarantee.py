@@ -43,6 +43,24 @@ def epsilon(event: Event, delta: Number, *, relation: Relation | str | None = No
 
     Infinity if there is none, for instance for Gaussian noise at delta 0. `relation` must be said where the
     meaning of the event depends on it.
+
+    Args:
+        event: What was spent.
+        delta: The delta at which epsilon is wanted, at least 0 and below 1.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The epsilon, or infinity.
+
+    Raises:
+        InvalidParameter: If delta is out of range.
+        UnsupportedEvent: If no bound is proven for this event under this relation.
+
+    Examples:
+        >>> round(dp.privacy.epsilon(dp.privacy.Gaussian(4), 1e-5), 3)
+        0.926
+        >>> dp.privacy.epsilon(dp.privacy.Gaussian(4), 0)
+        inf
     """
     relation = read_relation_if_any(relation)
     return curve(event, relation).upper(read_delta(delta))
@@ -54,6 +72,22 @@ def epsilon_bounds(event: Event, delta: Number, *, relation: Relation | str | No
     The lower one is 0 where nothing better is known: for zCDP, of which only divergences are given, for
     discrete Gaussian noise in many dimensions, for cells of a partition combined with other events, and for
     samples of fixed size on which several events run that are not all Gaussian.
+
+    Args:
+        event: What was spent.
+        delta: The delta at which epsilon is wanted, at least 0 and below 1.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The lower and the upper bound.
+
+    Raises:
+        UnsupportedEvent: If no bound is proven for this event under this relation.
+
+    Examples:
+        >>> lower, upper = dp.privacy.epsilon_bounds(dp.privacy.Gaussian(4), 1e-5)
+        >>> 0.92 < lower <= upper < 0.93
+        True
     """
     relation = read_relation_if_any(relation)
     target, known = read_delta(delta), curve(event, relation)
@@ -62,7 +96,23 @@ def epsilon_bounds(event: Event, delta: Number, *, relation: Relation | str | No
 
 
 def delta(event: Event, epsilon: Number, *, relation: Relation | str | None = None) -> float:
-    """Return a delta such that the event is (epsilon, delta)-private: the best bound known, rounded up."""
+    """Return a delta such that the event is (epsilon, delta)-private: the best bound known, rounded up.
+
+    Args:
+        event: What was spent.
+        epsilon: The epsilon at which delta is wanted, at least 0.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The delta, from 0 to 1.
+
+    Raises:
+        UnsupportedEvent: If no bound is proven for this event.
+
+    Examples:
+        >>> dp.privacy.delta(dp.privacy.PureDP(1), 1)
+        0.0
+    """
     relation = read_relation_if_any(relation)
     return curve(event, relation).delta(nonnegative(epsilon, name="epsilon"))
 
@@ -71,6 +121,21 @@ def renyi(event: Event, order: Number, *, relation: Relation | str | None = None
     """Return a bound on the Renyi divergence of an order above 1, in nats, rounded up.
 
     Infinity for an event with delta > 0, whose divergences have no bound.
+
+    Args:
+        event: What was spent.
+        order: The order of the divergence, above 1.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The bound, in nats, or infinity.
+
+    Raises:
+        UnsupportedEvent: If no bound is proven for this event under this relation.
+
+    Examples:
+        >>> dp.privacy.renyi(dp.privacy.Gaussian(2), 8)
+        1.0
     """
     relation = read_relation_if_any(relation)
     a = read_order(order)

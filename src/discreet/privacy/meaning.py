@@ -49,7 +49,19 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """One line of a public list. What is protected differs from line to line: a question, a day, a person."""
+    """One line of a public list. What is protected differs from line to line: a question, a day, a person.
+
+    Args:
+        who: Who published the figure.
+        what: For what it is.
+        epsilon: The published epsilon.
+        delta: The published delta, 0 where none is named.
+        source: The address of the list.
+
+    Examples:
+        >>> dp.privacy.deployments()[0].who
+        'LinkedIn'
+    """
 
     who: str
     what: str
@@ -65,7 +77,15 @@ class Deployment:
 
 @cache
 def deployments() -> tuple[Deployment, ...]:
-    """Return what is publicly said about real deployments, from the smallest epsilon to the largest."""
+    """Return what is publicly said about real deployments, from the smallest epsilon to the largest.
+
+    Returns:
+        The lines of the list that is bundled, by their epsilon.
+
+    Examples:
+        >>> [line.who for line in dp.privacy.deployments()][:2]
+        ['LinkedIn', 'Facebook']
+    """
     import tomllib
     from importlib.resources import files
 
@@ -92,7 +112,17 @@ _POINTS = 30  # Of a curve in the picture.
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundShare:
-    """How many of those who are in the data an attacker finds who wrongly accuses a share of the others."""
+    """How many of those who are in the data an attacker finds who wrongly accuses a share of the others.
+
+    Args:
+        false_alarms: The false positive rate: the share of people who are not in the data and are accused.
+        found: The largest true positive rate: the share of those in the data who are found; rounded up.
+
+    Examples:
+        >>> share = dp.privacy.explain_epsilon(1).found[0]
+        >>> share.false_alarms, round(share.found, 4)
+        (Fraction(1, 1000), 0.0027)
+    """
 
     false_alarms: Fraction
     found: float  # rounded up
@@ -101,7 +131,17 @@ class FoundShare:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Belief:
-    """How sure somebody may become who was this sure before."""
+    """How sure somebody may become who was this sure before.
+
+    Args:
+        before: The probability that an attacker gave to a statement before the release.
+        after: The largest probability that they may give to it afterwards, rounded up.
+
+    Examples:
+        >>> belief = dp.privacy.explain_epsilon(1).beliefs[0]
+        >>> belief.before, round(belief.after, 5)
+        (Fraction(1, 1000), 0.00271)
+    """
 
     before: Fraction
     after: float  # rounded up
@@ -114,6 +154,22 @@ class Meaning:
 
     `beliefs` hold apart from a chance of `delta`: what is released is no more telling than a coin that reveals all with
     chance delta, and otherwise changes no odds by more than the factor e^epsilon. [KOV15]
+
+    Args:
+        said: What is explained, as people say it.
+        event: What was spent.
+        relation: The neighbouring relation, where the event depends on it.
+        epsilon: The epsilon at `delta`, rounded up; None if there is none.
+        delta: The delta at which epsilon and beliefs hold.
+        success: The largest share of right guesses of who is in the data, where a coin gets one half; rounded up.
+        found: The largest true positive rate at some false positive rates.
+        beliefs: How far beliefs may move; empty without an epsilon.
+        compared: Public deployments, and the largest share of right guesses against each.
+
+    Examples:
+        >>> meaning = dp.privacy.explain_epsilon(1)
+        >>> round(meaning.success, 3), round(meaning.odds, 3)
+        (0.731, 2.718)
     """
 
     said: str
@@ -176,7 +232,25 @@ def _curve(event: Event, relation: Relation | None) -> tuple[list[float], list[f
 def explain(
     event: Event, *, delta: Number = 0, relation: Relation | str | None = None, said: str | None = None
 ) -> Meaning:
-    """Tell what an event means for one person: success of guesses, people found, beliefs, and what others spend."""
+    """Tell what an event means for one person: success of guesses, people found, beliefs, and what others spend.
+
+    Args:
+        event: What was spent.
+        delta: The delta at which epsilon and beliefs are told.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+        said: How the guarantee is called in the text; made from the event unless said.
+
+    Returns:
+        What an attacker can learn at most; it prints as a page of text.
+
+    Raises:
+        UnsupportedEvent: If no bound is proven for this event.
+
+    Examples:
+        >>> meaning = dp.privacy.explain(dp.privacy.Gaussian(4), delta=1e-5)
+        >>> round(meaning.success, 3)
+        0.55
+    """
     relation = read_relation_if_any(relation)
     level = read_delta(delta)
     reached = epsilon_of(event, level, relation=relation)
@@ -197,7 +271,24 @@ def explain(
 def explain_epsilon(
     epsilon: Number | None = None, *, delta: Number = 0, rho: Number | None = None, mu: Number | None = None
 ) -> Meaning:
-    """Tell what an epsilon at a delta means; or a rho of zero-concentrated, or a mu of Gaussian privacy."""
+    """Tell what an epsilon at a delta means; or a rho of zero-concentrated, or a mu of Gaussian privacy.
+
+    Args:
+        epsilon: The epsilon to explain; say exactly one of epsilon, rho and mu.
+        delta: The delta that goes with it.
+        rho: The parameter of zero-concentrated privacy.
+        mu: The parameter of Gaussian privacy.
+
+    Returns:
+        What an attacker can learn at most; it prints as a page of text.
+
+    Raises:
+        InvalidParameter: If not exactly one of the three is said.
+
+    Examples:
+        >>> round(dp.privacy.explain_epsilon(1).success, 3)
+        0.731
+    """
     given = [name for name, value in (("ε", epsilon), ("ρ", rho), ("µ", mu)) if value is not None]
     if len(given) != 1:
         raise InvalidParameter("say exactly one of epsilon, rho and mu: what to explain")
@@ -216,6 +307,20 @@ def best_guess(event: Event, *, relation: Relation | str | None = None) -> float
 
     Theorem     The best test is right in (1 + total variation) / 2 of cases, and total variation is the delta at
                 epsilon 0. [WZ10]
+
+    Args:
+        event: What was spent.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The largest accuracy of a membership test with even odds, from 0.5 to 1.
+
+    Raises:
+        UnsupportedEvent: If no bound is proven for this event.
+
+    Examples:
+        >>> round(dp.privacy.best_guess(dp.privacy.PureDP(1)), 3)
+        0.731
     """
     relation = read_relation_if_any(relation)
     return up((1 + Fraction(delta_of(event, 0, relation=relation))) / 2)

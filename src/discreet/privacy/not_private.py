@@ -20,6 +20,16 @@ class NotPrivate(Generic[T]):
 
     It prints under a heading that says so, and it cannot be stored, sent, compared or calculated with. Whoever
     needs the value must ask for `.value`, which is easy to find in a review.
+
+    Args:
+        value: The unprotected value. It is private.
+
+    Examples:
+        >>> print(dp.NotPrivate(3))
+        NOT PRIVATE: for the custodian only, never release
+        3
+        >>> dp.NotPrivate(3).value
+        3
     """
 
     __slots__ = ("_value",)

@@ -10,7 +10,16 @@ __all__ = ["Relation", "check_member", "read_relation", "read_relation_if_any"]
 
 
 class Relation(Enum):
-    """Which two data sets must be hard to tell apart. Two relations are never mixed in one account."""
+    """Which two data sets must be hard to tell apart. Two relations are never mixed in one account.
+
+    Attributes:
+        ADD_REMOVE: Neighbours differ by one unit more or less (unbounded); the number of units is private.
+        REPLACE_ONE: Neighbours differ in the data of one unit (bounded); the number of units is public.
+
+    Examples:
+        >>> dp.Relation("add-remove") is dp.Relation.ADD_REMOVE
+        True
+    """
 
     ADD_REMOVE = "add-remove"  # One unit more or one unit less; the number of units is private.
     REPLACE_ONE = "replace-one"  # One unit's data changed; the number of units is public.

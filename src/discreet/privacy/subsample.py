@@ -25,14 +25,46 @@ _MOST_COPIES = 256  # More copies of one unit than this are bounded together.
 
 
 def poisson(epsilon: Number, delta: Number, q: Number) -> tuple[float, float]:
-    """Return (log(1 + q (e^epsilon - 1)), q delta): each unit joins with chance q; ADD_REMOVE. [BBG18]"""
+    """Return (log(1 + q (e^epsilon - 1)), q delta): each unit joins with chance q; ADD_REMOVE. [BBG18]
+
+    Args:
+        epsilon: Spent on the sample.
+        delta: Spent on the sample.
+        q: The chance of each unit to be in the sample.
+
+    Returns:
+        Epsilon and delta for the whole data (amplification by subsampling), rounded up.
+
+    Examples:
+        >>> epsilon, delta = dp.privacy.subsample.poisson(1, 0, 0.01)
+        >>> round(epsilon, 4), delta
+        (0.017, 0.0)
+    """
     chance = probability(q, name="q")
     guarantee = ApproxDP(epsilon, delta)
     return amplified(guarantee.epsilon, chance), up(chance * guarantee.delta)
 
 
 def without_replacement(epsilon: Number, delta: Number, sample_size: int, population: int) -> tuple[float, float]:
-    """Return (log(1 + q (e^epsilon - 1)), q delta) with q = sample_size / population; REPLACE_ONE. [BBG18]"""
+    """Return (log(1 + q (e^epsilon - 1)), q delta) with q = sample_size / population; REPLACE_ONE. [BBG18]
+
+    Args:
+        epsilon: Spent on the sample.
+        delta: Spent on the sample.
+        sample_size: How many units are drawn.
+        population: How many units there are, a public number.
+
+    Returns:
+        Epsilon and delta for the whole data, rounded up.
+
+    Raises:
+        InvalidParameter: If the sample is larger than the population.
+
+    Examples:
+        >>> epsilon, delta = dp.privacy.subsample.without_replacement(1, 0, 10, 1000)
+        >>> round(epsilon, 4), delta
+        (0.017, 0.0)
+    """
     size, total = _sizes(sample_size, population)
     if size > total:
         raise InvalidParameter("sample_size must not exceed population")
@@ -47,6 +79,20 @@ def with_replacement(epsilon: Number, delta: Number, sample_size: int, populatio
 
     From (epsilon, delta) alone a group of two or more is known to be private only at k epsilon, so delta' is not
     small even where delta is 0; a sample without replacement is the better choice.
+
+    Args:
+        epsilon: Spent on the sample.
+        delta: Spent on the sample.
+        sample_size: How many draws, each from all units.
+        population: How many units there are, a public number.
+
+    Returns:
+        Epsilon and delta for the whole data, rounded up.
+
+    Examples:
+        >>> epsilon, delta = dp.privacy.subsample.with_replacement(1, 0, 10, 1000)
+        >>> round(epsilon, 4), delta > 0
+        (0.017, True)
     """
     size, total = _sizes(sample_size, population)
     guarantee = ApproxDP(epsilon, delta)

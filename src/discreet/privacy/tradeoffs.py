@@ -44,6 +44,21 @@ def tradeoff(event: Event, fpr: Number, *, relation: Relation | str | None = Non
 
     Theorem     A test that tells two neighbours apart has fnr >= max(1 - delta - e^epsilon fpr,
                 e^-epsilon (1 - delta - fpr), 0) for every (epsilon, delta) that holds. [WZ10, KOV15]
+
+    Args:
+        event: What was spent.
+        fpr: The false positive rate, from 0 to 1.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The false negative rate that every test has at least.
+
+    Raises:
+        UnsupportedEvent: If no bound is proven for this event.
+
+    Examples:
+        >>> round(dp.privacy.tradeoff(dp.privacy.PureDP(1), 0.01), 4)
+        0.9728
     """
     relation = read_relation_if_any(relation)
     rate = probability(fpr, name="fpr")
@@ -55,7 +70,24 @@ def tradeoff(event: Event, fpr: Number, *, relation: Relation | str | None = Non
 
 
 def best_tpr(event: Event, fpr: Number, *, relation: Relation | str | None = None) -> float:
-    """Return an upper bound on the true positive rate of any attacker whose false positive rate is `fpr`."""
+    """Return an upper bound on the true positive rate of any attacker whose false positive rate is `fpr`.
+
+    Args:
+        event: What was spent.
+        fpr: The false positive rate, from 0 to 1.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The true positive rate that no attacker exceeds.
+
+    Raises:
+        InvalidParameter: If `fpr` is no probability.
+        UnsupportedEvent: If no bound is proven for this event.
+
+    Examples:
+        >>> round(dp.privacy.best_tpr(dp.privacy.PureDP(1), 0.01), 4)
+        0.0272
+    """
     relation = read_relation_if_any(relation)
     return up(1 - Fraction(tradeoff(event, fpr, relation=relation)))
 
@@ -146,6 +178,17 @@ def gdp_mu(event: Event, *, relation: Relation | str | None = None) -> float:
 
     For one event it is the smallest such mu; for a composition the squares add up, also when each part is chosen after
     the answers before, see `discreet.privacy.gaussian`. [DRS22]
+
+    Args:
+        event: What was spent.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+
+    Returns:
+        The parameter mu of Gaussian differential privacy, or infinity.
+
+    Examples:
+        >>> dp.privacy.gdp_mu(dp.privacy.Gaussian(4))
+        0.25
     """
     relation = read_relation_if_any(relation)
     try:
