@@ -20,7 +20,16 @@ __all__ = ["Column", "Data", "as_column", "column_of", "pandas_moments", "reader
 @final
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Values with an optional mask of the missing ones. It never prints what it holds."""
+    """Values with an optional mask of the missing ones. It never prints what it holds.
+
+    Args:
+        values: The values, an array or a sequence. They are private.
+        missing: True where a value is missing, an array of the same length; none are if not said.
+
+    Examples:
+        >>> dp.mechanisms.Column([31, 44])
+        Column()
+    """
 
     values: NDArray[Any] | Sequence[object] = field(repr=False)
     missing: NDArray[np.bool_] | None = field(default=None, repr=False)

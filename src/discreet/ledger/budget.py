@@ -73,6 +73,20 @@ class Budget:
     says which charges it shall suit best: "gaussian" noise, "pure" events and Laplace noise, "training" on samples, or
     "mixed", where many events have a delta of their own. Any charge is accounted for under any split. `approximate` is
     the share of delta that is kept for events with a delta of their own, if it shall be another one.
+
+    Args:
+        epsilon: The bound on the privacy loss.
+        delta: The chance that the bound does not hold, with epsilon.
+        rho: The parameter of zero-concentrated privacy, instead of epsilon.
+        approximate: The share of delta that is kept for events with a delta of their own.
+        expect: Which charges the split of delta shall suit best: "gaussian", "pure", "training" or "mixed".
+
+    Raises:
+        InvalidParameter: If the numbers are out of range, or do not go together.
+
+    Examples:
+        >>> dp.Budget(epsilon=1).kind, dp.Budget(epsilon=1, delta=1e-6).kind, dp.Budget(rho=0.5).kind
+        ('pure', 'approximate', 'concentrated')
     """
 
     epsilon: Fraction | None
@@ -208,6 +222,20 @@ class Quota:
 
     `project` and `principal` name one of them, `"*"` means each one apart, None all of them together. `window` is
     "day", "week", "month" (in UTC) or a `timedelta`; a quota without one never starts anew.
+
+    Args:
+        budget: What the charges of one scope may spend.
+        project: The project that it is for; `"*"` each one apart, None all together.
+        principal: The user that it is for; `"*"` each one apart, None all together.
+        window: "day", "week", "month" or a `timedelta`; None never starts anew.
+
+    Raises:
+        InvalidParameter: If the window is none of these.
+
+    Examples:
+        >>> quota = dp.Quota(dp.Budget(epsilon=0.1), principal="*", window="day")
+        >>> quota.covers(project="audit", principal="ana")
+        True
     """
 
     budget: Budget

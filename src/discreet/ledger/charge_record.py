@@ -48,6 +48,20 @@ class Account:
 
     `unit` is public text such as "customer_id" or "row". Unit and relation are fixed for ever; the budget can only
     be raised, which is an entry of its own.
+
+    Args:
+        dataset: The public name of the data set.
+        unit: Who is protected, as public text.
+        relation: The neighbouring relation.
+        budget: What all charges together may spend.
+
+    Raises:
+        InvalidParameter: If a name is empty or too long, or something is of another type.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "patient_id", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> account.budget.kind
+        'pure'
     """
 
     dataset: str
@@ -204,7 +218,20 @@ BEGINNING = Head(0, "0" * 64)
 @final
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """A charge that is durable: it was written, forced to disk and anchored before this value existed."""
+    """A charge that is durable: it was written, forced to disk and anchored before this value existed.
+
+    Args:
+        id: The index of its entry.
+        index: The same index.
+        hash: The hash of its entry, which stands for the record up to there.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> charge = ledger.charge(dp.privacy.PureDP(0.5), relation=dp.Relation.ADD_REMOVE, purpose="count")
+        >>> ledger.entry(charge).hash == charge.hash
+        True
+    """
 
     id: int  # the index of its entry
     index: int
@@ -214,7 +241,21 @@ class Charge:
 @final
 @dataclass(frozen=True, slots=True)
 class StoredAnswer:
-    """An answer that was released under a charge. Giving it out again costs nothing."""
+    """An answer that was released under a charge. Giving it out again costs nothing.
+
+    Args:
+        charge: The charge that paid for it.
+        text: The answer, as it was stored.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> event, relation = dp.privacy.PureDP(0.5), dp.Relation.ADD_REMOVE
+        >>> charge = ledger.charge(event, relation=relation, purpose="count", plan="q", version="1")
+        >>> text = ledger.store(charge, lambda: "42")
+        >>> ledger.stored(principal="", version="1", plan="q").text
+        '42'
+    """
 
     charge: Charge
     text: str
@@ -227,6 +268,25 @@ class ReadClaim:
 
     It is durable before the first row is read. Nobody else reads under that charge until there is an answer, or until
     whoever holds the data releases the claim.
+
+    Args:
+        charge: The charge that pays for the read.
+        index: The index of its own entry.
+        dataset: The data set that is read.
+        principal: For whom it is read.
+        until: Microseconds since 1970, from which on it counts as failed.
+        process: The process that reads.
+        part: Of a series, the last answer that follows from this read.
+        is_failed: Whether the process lived to say that it failed.
+        counts: Whether it counts towards the limit of failures.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> event, relation = dp.privacy.PureDP(0.5), dp.Relation.ADD_REMOVE
+        >>> claim = ledger.claim(event, relation=relation, purpose="count", seconds=60)
+        >>> ledger.store(claim, lambda: "42")
+        '42'
     """
 
     charge: Charge
@@ -247,7 +307,22 @@ class ReadClaim:
 @final
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry as it was read back."""
+    """One entry as it was read back.
+
+    Args:
+        index: Its place in the record, from 0.
+        hash: The hash of this entry and, through `previous`, of all before it.
+        previous: The hash of the entry before.
+        kind: What sort of entry it is, such as "charge".
+        dataset: The data set that it belongs to.
+        time: Microseconds since 1970, never before that of the entry before.
+        content: The rest, as JSON has it.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> [entry.kind for entry in dp.ledger.Ledger.open("memory", account).history()]
+        ['open']
+    """
 
     index: int
     hash: str

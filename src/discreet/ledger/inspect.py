@@ -32,7 +32,18 @@ __all__ = ["LedgerView", "look"]
 
 @final
 class LedgerView:
-    """What a ledger says, as it was when somebody looked."""
+    """What a ledger says, as it was when somebody looked.
+
+    Args:
+        rows: The record within one transaction; `look` opens and checks it.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("visits.ledger", account).close()
+        >>> view = dp.ledger.look("visits.ledger")
+        >>> view.datasets, view.left("visits").epsilon
+        (('visits',), Fraction(1, 1))
+    """
 
     def __init__(self, rows: SqliteRows) -> None:
         self._entries = tuple(Entry.read(body, head.hash) for head, body in rows.entries())
@@ -106,7 +117,26 @@ class LedgerView:
 
 
 def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
-    """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there."""
+    """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there.
+
+    Args:
+        path: The file of the ledger. Nothing is written to it.
+        anchor: The file that holds the end of the record, if it is not beside the ledger.
+
+    Returns:
+        What the ledger says.
+
+    Raises:
+        InvalidParameter: If there is no such file.
+        LedgerDamaged: If the record was changed, cut or rolled back.
+        LedgerUnavailable: If the ledger is empty or cannot be read now.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("visits.ledger", account).close()
+        >>> dp.ledger.look("visits.ledger").datasets
+        ('visits',)
+    """
     from discreet.ledger.sqlite_store import SqliteRows, begun, format_of, translated
 
     file = Path(path)

@@ -94,6 +94,17 @@ class Ledger:
     Guarantee   Whatever anyone asks, in any order, from any number of threads and processes, after any crash: all
                 answers together are within the budget, for one unit under the relation of the account.
     Theorem     A filter that only looks at sums which only grow, see docs/ledger.md. [RRUV16, FZ21, Lec21, WRRW23]
+
+    Args:
+        store: Where the record is kept; `Ledger.open` makes it.
+        dataset: The public name of the data set.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> release = dp.count([1, 2, 3], relation=dp.Relation.ADD_REMOVE, epsilon=0.25, session=ledger)
+        >>> ledger.spent().epsilon, ledger.left().epsilon
+        (Fraction(1, 4), Fraction(3, 4))
     """
 
     _let_go: Callable[[], object]  # Recorded randomness is allowed again, even if nobody closes the ledger.

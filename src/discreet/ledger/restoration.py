@@ -36,6 +36,25 @@ def restore(
 
     `accounts` are all data sets that were ever opened in this ledger, each as it was last declared: budgets that were
     raised and data sets that were opened since the copy was made included. Every one of them counts as fully spent.
+
+    Args:
+        path: The file of the ledger, for instance from a backup.
+        accounts: All data sets that were ever opened in it, as they were last declared.
+        reason: Why it is restored; it stands in the record.
+        principal: Who restores it; it stands in the record.
+        anchor: The file that holds the end of the record, if it is not beside the ledger.
+
+    Raises:
+        InvalidParameter: If a data set of the ledger is not among the accounts.
+        Refused: If an account has no lifetime budget: what it spent is unknown.
+        LedgerDamaged: If the file itself is no whole record.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("visits.ledger", account).close()
+        >>> dp.ledger.restore("visits.ledger", [account], reason="backup of Monday", principal="ana")
+        >>> dp.ledger.look("visits.ledger").left("visits").epsilon
+        Fraction(0, 1)
     """
     from discreet.ledger.sqlite_store import file_store
 

@@ -22,7 +22,22 @@ _ROUNDING = 1e-9  # Of a tenth of a per cent: nine tenths left is 90 %, whatever
 @final
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """Exact sums of what was spent. None means that something without a bound of this kind is among it."""
+    """Exact sums of what was spent. None means that something without a bound of this kind is among it.
+
+    Args:
+        budget: The whole budget.
+        charges: How many charges there were.
+        epsilon: The exact sum of epsilons; None if something without an epsilon is among them.
+        delta: The exact sum of deltas.
+        rho: The exact sum of rhos; None if something without one is among them.
+        renyi: Pairs of a Renyi order and the sum of divergences, rounded up, for each order that is kept.
+        share: The part of the budget that is spent by the best rule, rounded up.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("memory", account).spent().charges
+        0
+    """
 
     budget: Budget
     charges: int
@@ -52,7 +67,21 @@ class Spending:
 @final
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What still fits: by the sum of epsilons, and the share that is left by the best rule, rounded down."""
+    """What still fits: by the sum of epsilons, and the share that is left by the best rule, rounded down.
+
+    Args:
+        budget: The whole budget.
+        epsilon: What is left by the sum of epsilons; None if the budget has none.
+        delta: What is left by the sum of deltas.
+        rho: What is left by the sum of rhos.
+        share: The part of the budget that is left by the best rule, rounded down.
+        more: How many charges like the last one still fit, if there was one.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("memory", account).left().share
+        1.0
+    """
 
     budget: Budget
     epsilon: Fraction | None
@@ -89,7 +118,20 @@ class Left:
 @final
 @dataclass(frozen=True, slots=True)
 class TightTotal:
-    """The tight account of all charges, right only for charges that were fixed in advance."""
+    """The tight account of all charges, right only for charges that were fixed in advance.
+
+    Args:
+        epsilon: The epsilon of all charges at `delta`, rounded up.
+        delta: The delta that was asked for.
+        charges: How many charges there were.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> charge = ledger.charge(dp.privacy.PureDP(0.5), relation=dp.Relation.ADD_REMOVE, purpose="count")
+        >>> ledger.total(0).epsilon
+        0.5
+    """
 
     epsilon: float
     delta: Fraction
@@ -154,7 +196,25 @@ def _per_cent_up(share: float) -> str:
 
 
 def left_after(entries: Iterable[Entry], charge: int) -> Left:
-    """Return what was left of the lifetime budget after a charge; `entries` are all those of its data set, in order."""
+    """Return what was left of the lifetime budget after a charge; `entries` are all those of its data set, in order.
+
+    Args:
+        entries: All entries of one data set, in order.
+        charge: The index of a charge among them.
+
+    Returns:
+        What was left of the lifetime budget, rounded down.
+
+    Raises:
+        InvalidParameter: If these are not the entries of a data set.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("memory", account)
+        >>> charge = ledger.charge(dp.privacy.PureDP(0.5), relation=dp.Relation.ADD_REMOVE, purpose="count")
+        >>> dp.ledger.left_after(ledger.history(), charge.index).epsilon
+        Fraction(1, 2)
+    """
     declared: Any = None
     prices: list[EventPrice] = []
     dataset, before = "", None

@@ -13,7 +13,12 @@ __all__ = ["ClosedStore", "LedgerRows", "Store"]
 
 
 class LedgerRows(Protocol):
-    """The record within one transaction. Entries and answers can be added, never changed."""
+    """The record within one transaction. Entries and answers can be added, never changed.
+
+    Examples:
+        >>> dp.ledger.LedgerRows.__name__  # what `Store.writing` and `Store.reading` open
+        'LedgerRows'
+    """
 
     def head(self) -> Head:
         """Return the end of the chain."""
@@ -83,7 +88,13 @@ class LedgerRows(Protocol):
 
 
 class Store(Protocol):
-    """A durable place. What is written within `writing` is on disk and anchored when the block is left."""
+    """A durable place. What is written within `writing` is on disk and anchored when the block is left.
+
+    Examples:
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> ledger = dp.ledger.Ledger.open("visits.ledger", account)  # a store in SQLite, with an anchor beside it
+        >>> ledger.close()
+    """
 
     def writing(self) -> AbstractContextManager[LedgerRows]:
         """Open an exclusive transaction; an exception takes everything back."""

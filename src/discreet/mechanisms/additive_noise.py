@@ -24,7 +24,20 @@ _ROUNDED_UP = 1 << 20  # Rounding a sensitivity up to a unit costs at most this 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """How far one unit moves a vector of whole numbers, in grid steps, in the two norms that noise is paid by."""
+    """How far one unit moves a vector of whole numbers, in grid steps, in the two norms that noise is paid by.
+
+    Args:
+        l1: The sum of absolute changes, in grid steps.
+        squared_l2: The sum of squared changes.
+        dimension: How many numbers there are.
+
+    Raises:
+        InvalidParameter: If no change of whole numbers has these norms.
+
+    Examples:
+        >>> dp.mechanisms.Sensitivity.scalar(3)
+        Sensitivity(l1=3, squared_l2=9, dimension=1)
+    """
 
     l1: int
     squared_l2: int
@@ -52,7 +65,13 @@ class Sensitivity:
 
 
 class Noise(Protocol):
-    """A law of noise that fits itself to a sensitivity: a frozen value."""
+    """A law of noise that fits itself to a sensitivity: a frozen value.
+
+    Examples:
+        >>> laplace: dp.mechanisms.Noise = dp.mechanisms.LaplaceNoise(epsilon=1)
+        >>> len(laplace.draw(dp.mechanisms.Sensitivity(l1=2, squared_l2=2, dimension=5)))
+        5
+    """
 
     def __hash__(self) -> int: ...
 
@@ -80,7 +99,16 @@ def _unit(scale: int, sensitivity: int) -> int:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceNoise:
-    """Discrete Laplace noise for `epsilon`, fitted to the l1 sensitivity."""
+    """Discrete Laplace noise for `epsilon`, fitted to the l1 sensitivity.
+
+    Args:
+        epsilon: What the noise spends, above 0.
+
+    Examples:
+        >>> noise = dp.mechanisms.LaplaceNoise(epsilon=0.5)
+        >>> noise.law(dp.mechanisms.Sensitivity.scalar(3)).scale
+        Fraction(6, 1)
+    """
 
     epsilon: Fraction
 
@@ -115,6 +143,15 @@ class GaussianNoise:
     """Rounded Gaussian noise, fitted to the l2 sensitivity.
 
     The answer lies on the grid, so adding rounded noise is rounding the answer of the continuous mechanism.
+
+    Args:
+        squared_multiplier: The variance over the squared l2 sensitivity.
+        delta: The delta at which the cost is quoted, if the noise was made for one.
+
+    Examples:
+        >>> dp.mechanisms.GaussianNoise.for_rho(0.5).squared_multiplier
+        Fraction(1, 1)
+        >>> noise = dp.mechanisms.GaussianNoise.for_epsilon(1, 1e-6)
     """
 
     squared_multiplier: Fraction  # variance over squared l2 sensitivity

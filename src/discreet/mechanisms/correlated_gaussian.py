@@ -83,6 +83,22 @@ class CorrelatedGaussian:
     Theorem     Whitening the covariance makes it a Gaussian of unit variance. Rounding moves each coordinate by half
                 a step, so a difference by one step, and the triangle inequality bounds the norm. [BW18, Mir17]
     Utility     the covariance asked for, up to one part in 2^(2 fineness).
+
+    Args:
+        covariance: Rows of exact numbers, in squared grid steps; positive definite.
+        squared_sensitivity: The squared Mahalanobis norm of the largest change by one unit.
+        relation: The neighbouring relation.
+        fineness: Bits by which the grid of the noise is finer than its standard deviation, from 0 to 36.
+
+    Raises:
+        InvalidParameter: If the covariance is not positive definite, or a field is out of range.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.CorrelatedGaussian(
+        ...     covariance=((4, 1), (1, 4)), squared_sensitivity=1, relation=dp.Relation.ADD_REMOVE
+        ... )
+        >>> len(mechanism.release([10, 20]).value)
+        2
     """
 
     covariance: Matrix  # in squared grid steps, exact, positive definite

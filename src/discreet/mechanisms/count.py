@@ -32,6 +32,17 @@ class Count:
     Guarantee   what the noise spends on sensitivity 1, under either relation.
     Theorem     One unit adds, removes or changes one entry, and an entry counts for 0 or 1. [DMNS06]
     Utility     that of the noise; with Laplace noise P(|error| > t) <= 2 exp(-epsilon t).
+
+    Args:
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Count(
+        ...     relation=dp.Relation.ADD_REMOVE, noise=dp.mechanisms.LaplaceNoise(epsilon=1)
+        ... )
+        >>> abs(mechanism.release([True, False, None, True]).value - 2) < 60
+        True
     """
 
     relation: Relation

@@ -114,6 +114,23 @@ class Exponential:
     Theorem     Between neighbours the scaled scores differ by amounts that span at most epsilon; normalising shifts
                 them all by the same. [MT07, DR19]
     Utility     the loss of score exceeds (2 sensitivity / epsilon) (ln candidates + t) with probability e^-t at most.
+
+    Args:
+        epsilon: What a release spends.
+        sensitivity: How far one unit moves any score.
+        candidates: How many candidates there are, a public number.
+        relation: The neighbouring relation.
+        monotone: Whether one unit moves all scores the same way, as counts under add-remove.
+
+    Raises:
+        InvalidParameter: If a field is out of range, or `monotone` is said under replace-one.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Exponential(
+        ...     epsilon=1, sensitivity=1, candidates=3, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> mechanism.release([0, 1000, 0]).value
+        1
     """
 
     epsilon: Fraction

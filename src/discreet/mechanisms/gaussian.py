@@ -31,6 +31,20 @@ class Gaussian:
     Theorem     On whole numbers f + round(Z) = round(f + Z), which is post-processing of the continuous mechanism.
                 [BW18, DRS22]
     Utility     standard deviation sqrt(variance + 1/12), nearly.
+
+    Args:
+        squared_sensitivity: The square of how far one unit moves the answer, in squared grid steps.
+        variance: The variance of the noise before rounding, in squared grid steps.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Gaussian(
+        ...     squared_sensitivity=1, variance=16, relation=dp.Relation.ADD_REMOVE
+        ... )
+        >>> round(dp.privacy.epsilon(mechanism.event, 1e-5), 3)
+        0.926
+        >>> abs(mechanism.release(100).value - 100) < 60
+        True
     """
 
     squared_sensitivity: Fraction  # in squared grid steps, for one unit under the relation
@@ -65,6 +79,19 @@ class VectorGaussian:
     Guarantee   Gaussian privacy with mu = sensitivity / sigma, for the l2 sensitivity of the vector.
     Theorem     A Gaussian of equal variances looks the same in all directions. [BW18, DRS22]
     Utility     noise of one size in each coordinate, whatever their number.
+
+    Args:
+        squared_sensitivity: The squared l2 norm of the largest change by one unit, in squared grid steps.
+        variance: The variance of the noise on each number, in squared grid steps.
+        dimension: How many numbers there are.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.VectorGaussian(
+        ...     squared_sensitivity=2, variance=16, dimension=3, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> len(mechanism.release([10, 20, 30]).value)
+        3
     """
 
     squared_sensitivity: Fraction  # l2, squared, in squared grid steps, for one unit under the relation
@@ -132,6 +159,16 @@ class DiscreteGaussian:
                 the analytic formula of the continuous law, of which it falls short.
     Theorem     Its Renyi divergences are at most those of the continuous law, at every order. [CKS20]
     Utility     standard deviation at most sigma.
+
+    Args:
+        sensitivity: How far one unit moves the answer, in grid steps.
+        variance: The parameter sigma^2, in squared grid steps.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.DiscreteGaussian.for_rho(0.5, sensitivity=1, relation=dp.Relation.ADD_REMOVE)
+        >>> mechanism.variance, mechanism.event.rho
+        (Fraction(1, 1), Fraction(1, 2))
     """
 
     sensitivity: int  # in grid steps, for one unit under the relation

@@ -36,7 +36,22 @@ _LARGEST_INT64 = (1 << 63) - 1
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """The multiples of `step` from `low` to `high`."""
+    """The multiples of `step` from `low` to `high`.
+
+    Args:
+        low: The lower bound, a multiple of the step.
+        high: The upper bound, a multiple of the step.
+        step: The distance of two grid points, from 2^-500 to 2^500.
+        default: What a missing value counts as, within the bounds.
+
+    Raises:
+        InvalidParameter: If the bounds are in the wrong order or not on the grid.
+
+    Examples:
+        >>> grid = dp.mechanisms.Grid.between(0, 120, step=1)
+        >>> grid.index(130), grid.index(44.4), grid.width
+        (120, 44, 120)
+    """
 
     low: Fraction
     high: Fraction

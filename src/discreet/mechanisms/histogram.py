@@ -38,6 +38,21 @@ class Histogram:
     Theorem     A row is in one bin: coming or going it changes one count by one, changing its value at most two.
                 [DMNS06]
     Utility     noise of the same size in every bin, whatever their number; empty bins get noise too.
+
+    Args:
+        bins: The public values to count.
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+
+    Raises:
+        InvalidParameter: If there are no bins, or one twice.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Histogram(
+        ...     bins=("f", "m"), relation=dp.Relation.ADD_REMOVE, noise=dp.mechanisms.LaplaceNoise(epsilon=1)
+        ... )
+        >>> mechanism.release(["f", "f", "m"]).labels
+        ('f', 'm')
     """
 
     bins: tuple[Hashable, ...]

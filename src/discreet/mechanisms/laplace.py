@@ -28,6 +28,19 @@ class Laplace:
     Guarantee   epsilon = sensitivity / scale, pure.
     Theorem     Shifting a geometric tail by k multiplies each probability by at most exp(k / scale). [DMNS06, GRS12]
     Utility     variance 2 scale^2 - 1/6 + O(scale^-2); P(|noise| > t) <= 2 exp(-(t + 1) / scale).
+
+    Args:
+        sensitivity: How far one unit moves the answer, in grid steps.
+        scale: The scale of the noise, in grid steps.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Laplace.for_epsilon(0.5, sensitivity=1, relation=dp.Relation.ADD_REMOVE)
+        >>> mechanism.scale
+        Fraction(2, 1)
+        >>> release = mechanism.release(100)
+        >>> release.cost, abs(release.value - 100) < 100
+        ('ε = 0.5', True)
     """
 
     sensitivity: int  # in grid steps, for one unit under the relation
@@ -74,6 +87,19 @@ class VectorLaplace:
     Guarantee   epsilon = sensitivity / scale, pure, for the l1 sensitivity of the vector.
     Theorem     The ratios of the coordinates multiply, so the distances add up. [DMNS06]
     Utility     noise of one size in each coordinate, whatever their number.
+
+    Args:
+        sensitivity: The l1 norm of the largest change by one unit, in grid steps.
+        scale: The scale of the noise on each number, in grid steps.
+        dimension: How many numbers there are.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.VectorLaplace(
+        ...     sensitivity=2, scale=4, dimension=3, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> mechanism.release([10, 20, 30]).cost
+        'ε = 0.5'
     """
 
     sensitivity: int  # l1, in grid steps, for one unit under the relation

@@ -25,6 +25,15 @@ class Respondent:
     Repeating protects against averaging: a thousand requests for the same unchanged answer cost one. It protects
     against nothing else. When the truth changes, a new answer is drawn and charged; whoever sees the two answers
     differ learns that the truth changed, and after k changes k answers are out.
+
+    Args:
+        mechanism: How answers are randomised.
+        session: Who pays for each fresh answer; nobody if not said.
+
+    Examples:
+        >>> person = dp.mechanisms.Respondent(dp.mechanisms.RandomizedResponse.for_epsilon(1))
+        >>> person.answer("smokes?", 1) == person.answer("smokes?", 1)
+        True
     """
 
     __slots__ = ("_mechanism", "_memory", "_session")
@@ -52,6 +61,21 @@ def estimate(answers: Iterable[int], mechanism: RandomizedResponse) -> Release[t
 
     The share of an answer is lie + (keep - lie) times the share of its truth; this is solved for the latter. A
     share may come out below 0 or above 1: `tidy` moves it, at the price of a bias that averages do not undo.
+
+    Args:
+        answers: The randomised answers, whole numbers from 0 to categories - 1. They are public.
+        mechanism: How they were randomised.
+
+    Returns:
+        The share of each category, with intervals.
+
+    Raises:
+        InvalidParameter: If there are no answers, or others than those of the mechanism.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.RandomizedResponse.warner()
+        >>> dp.mechanisms.estimate([1, 0, 0, 0], mechanism).value
+        (Fraction(1, 1), Fraction(0, 1))
     """
     counts = Counter(answers)
     total = counts.total()

@@ -36,6 +36,26 @@ class Mean:
     Theorem     Dividing by a public or an already noisy number is free. Centring halves the sensitivity, since a
                 value is at most half the width away from the middle. [DMNS06]
     Utility     add-remove: the interval is a box around both noises, so it covers at least what it says.
+
+    Args:
+        grid: The bounds that values are clamped to, and the step that they are rounded to.
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+        public_rows: The public number of rows, under replace-one; None under add-remove.
+        count_share: The part of the budget that pays for a noisy count, under add-remove.
+
+    Raises:
+        InvalidParameter: If the public number of rows is missing under replace-one, or said under add-remove.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Mean(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     relation=dp.Relation.REPLACE_ONE,
+        ...     noise=dp.mechanisms.LaplaceNoise(epsilon=1),
+        ...     public_rows=3,
+        ... )
+        >>> mechanism.release([31, 44, 59]).cost
+        'ε = 1'
     """
 
     grid: Grid

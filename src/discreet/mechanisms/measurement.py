@@ -24,6 +24,17 @@ class BoundedQuery:
     """Whole numbers computed from data, with a proven bound on what one unit changes.
 
     Only the functions of this package that prove the bound make one; the answer itself is private.
+
+    Args:
+        evaluate: The function from private data to whole numbers.
+        sensitivity: How far one unit moves the numbers, proven by whoever made the query.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> noise = dp.mechanisms.LaplaceNoise(epsilon=1)
+        >>> query = dp.mechanisms.Count(relation=dp.Relation.ADD_REMOVE, noise=noise).measurements[0].query
+        >>> query.sensitivity.l1
+        1
     """
 
     evaluate: Callable[[Any], tuple[int, ...]]
@@ -41,6 +52,16 @@ class Measurement:
 
     A single number with very wide noise is first rounded to a multiple of a public unit, for which its sensitivity
     is rounded up: samplers have a limit, and 2^38 units to one scale lose nothing.
+
+    Args:
+        query: What is computed from the data, with its proven sensitivity.
+        noise: The noise, which fits itself to the sensitivity.
+
+    Examples:
+        >>> noise = dp.mechanisms.LaplaceNoise(epsilon=1)
+        >>> measurement = dp.mechanisms.Count(relation=dp.Relation.ADD_REMOVE, noise=noise).measurements[0]
+        >>> measurement.event == dp.privacy.DiscreteLaplace(scale=1, sensitivity=1)
+        True
     """
 
     query: BoundedQuery

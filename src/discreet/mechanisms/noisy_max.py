@@ -47,6 +47,23 @@ class ReportNoisyMax:
                 them moved as far as it may; if by less, then by at least one step less, and a tie is no longer
                 needed. So ties cost nothing on whole numbers. [DR14]
     Utility     the loss of score exceeds (4 sensitivity / epsilon) (ln candidates + t) with probability e^-t at most.
+
+    Args:
+        epsilon: What a release spends.
+        sensitivity: How far one unit moves any score, a whole number of grid steps.
+        candidates: How many candidates there are, a public number.
+        relation: The neighbouring relation.
+        monotone: Whether one unit moves all scores the same way, as counts under add-remove.
+
+    Raises:
+        InvalidParameter: If a field is out of range, or `monotone` is said under replace-one.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.ReportNoisyMax(
+        ...     epsilon=1, sensitivity=1, candidates=3, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> mechanism.release([0, 1000, 0]).value
+        1
     """
 
     epsilon: Fraction
@@ -122,6 +139,23 @@ class PermuteAndFlip:
     Guarantee   epsilon, pure. It is *not* of bounded range and is not billed epsilon^2 / 8.
     Theorem     It is noisy max with exponential noise. [MS20, DKSSWXZ21]
     Utility     never worse than the exponential mechanism, whose bound it shares; up to twice as good.
+
+    Args:
+        epsilon: What a release spends.
+        sensitivity: How far one unit moves any score.
+        candidates: How many candidates there are, a public number.
+        relation: The neighbouring relation.
+        monotone: Whether one unit moves all scores the same way, as counts under add-remove.
+
+    Raises:
+        InvalidParameter: If a field is out of range, or `monotone` is said under replace-one.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.PermuteAndFlip(
+        ...     epsilon=1, sensitivity=1, candidates=3, relation=dp.Relation.ADD_REMOVE, monotone=True
+        ... )
+        >>> mechanism.release([0, 1000, 0]).value
+        1
     """
 
     epsilon: Fraction

@@ -35,6 +35,22 @@ class Proportion:
     Guarantee   that of `Mean` on zeros and ones.
     Theorem     A share is the mean of zeros and ones.
     Utility     that of `Mean`; under replace-one with Laplace noise P(|error| > t) <= 2 exp(-epsilon size t).
+
+    Args:
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+        public_rows: The public number of rows, under replace-one; None under add-remove.
+        count_share: The part of the budget that pays for a noisy count, under add-remove.
+
+    Raises:
+        InvalidParameter: If the public number of rows is missing under replace-one, or said under add-remove.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Proportion(
+        ...     relation=dp.Relation.ADD_REMOVE, noise=dp.mechanisms.LaplaceNoise(epsilon=1)
+        ... )
+        >>> abs(mechanism.release([True] * 500 + [False] * 500).tidy - 0.5) < 0.5
+        True
     """
 
     relation: Relation

@@ -43,6 +43,22 @@ class Quantile:
                 by q and the two ranks by 0 or 1. A row that changes leaves n and moves the ranks by at most 1.
                 [MT07, Smi11]
     Utility     with probability 1 - b the rank error is at most (2 D / epsilon) ln(points / b), D as above.
+
+    Args:
+        quantile: The share of rows below the wanted point, from 0 to 1.
+        epsilon: What a release spends.
+        grid: The bounds that values are clamped to, and the step that they are rounded to.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Quantile(
+        ...     quantile=0.5,
+        ...     epsilon=1,
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     relation=dp.Relation.REPLACE_ONE,
+        ... )
+        >>> mechanism.release([40] * 1000).value
+        Fraction(40, 1)
     """
 
     quantile: Fraction
@@ -200,6 +216,27 @@ class QuantileAmong:
     Theorem     As for `Quantile`; permute-and-flip instead of the exponential mechanism. [MS20, Smi11]
     Utility     with probability 1 - b the rank error is that of the best candidate plus at most
                 (2 D / epsilon) ln(candidates / b), with D as for `Quantile`.
+
+    Args:
+        candidates: The public points to choose from, in grid steps, in order; at least two.
+        quantile: The share of rows below the wanted point, from 0 to 1.
+        epsilon: What a release spends.
+        grid: The bounds that values are clamped to, and the step that they are rounded to.
+        relation: The neighbouring relation.
+
+    Raises:
+        InvalidParameter: If the candidates are not in order, repeated or off the grid.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.QuantileAmong(
+        ...     candidates=(20, 40, 60),
+        ...     quantile=0.5,
+        ...     epsilon=1,
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     relation=dp.Relation.REPLACE_ONE,
+        ... )
+        >>> mechanism.release([40] * 1000).value
+        Fraction(40, 1)
     """
 
     candidates: tuple[int, ...]  # in grid steps, in order

@@ -36,6 +36,19 @@ class RandomizedResponse:
     Theorem     Each output has chance keep or (1 - keep) / (categories - 1), whatever the truth; their ratio is at
                 most e^epsilon, which is checked here in exact arithmetic. [War65, KOV16]
     Utility     for two categories and n people the estimated share has variance e^eps / (n (e^eps - 1)^2).
+
+    Args:
+        epsilon: What one answer spends.
+        keep: The chance that the true answer is given, above 1 / categories.
+        categories: How many answers are possible, at least 2.
+
+    Raises:
+        InvalidParameter: If `keep` is too large for epsilon.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.RandomizedResponse.warner()
+        >>> mechanism.keep, mechanism.respond(1) in (0, 1)
+        (Fraction(3, 4), True)
     """
 
     epsilon: Fraction

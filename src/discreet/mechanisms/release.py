@@ -128,6 +128,24 @@ class Release(Generic[T]):
 
     `interval(confidence)` encloses the exact answer of the bounded data with at least that probability over the
     noise. It comes from public facts only, and so says nothing about sampling error or about clamped values.
+
+    Args:
+        value: The answer, exactly: an int, a Fraction, a public label, or a tuple of these.
+        event: What was spent.
+        relation: The neighbouring relation.
+        accuracy: How far the value may be from the exact one, from public facts.
+        limits: Where the exact answer surely lies; `tidy` moves the value there.
+        labels: The public names of the cells of a tuple.
+        delta: The delta at which the cost is quoted.
+        method: How the value was found, where there were several ways.
+
+    Examples:
+        >>> release = dp.count([1] * 1000, relation=dp.Relation.ADD_REMOVE, epsilon=1)
+        >>> low, high = release.interval(0.95)
+        >>> low <= release.value <= high, release.plus_minus(0.95)
+        (True, Fraction(3, 1))
+        >>> release.cost
+        'ε = 1'
     """
 
     value: T  # exact: int, Fraction, a public label, or a tuple of these

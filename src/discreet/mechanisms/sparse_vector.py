@@ -38,6 +38,25 @@ class AboveThreshold:
     Theorem     Shifting the noisy threshold by the sensitivity pays for all no at once; each yes pays for two shifts
                 of its own noise, or one where all answers move the same way. [LSL17]
     Utility     to find a few large answers among many small ones.
+
+    Args:
+        epsilon: What the whole run spends.
+        sensitivity: How far one unit moves any answer, in grid steps.
+        threshold: The public threshold, in grid steps.
+        relation: The neighbouring relation.
+        positives: How many times yes until the run is over.
+        monotone: Whether one unit moves all answers the same way, as counts under add-remove.
+        threshold_share: The part of epsilon that is spent on the threshold.
+
+    Raises:
+        InvalidParameter: If a field is out of range, or `monotone` is said under replace-one.
+
+    Examples:
+        >>> svt = dp.mechanisms.AboveThreshold(
+        ...     epsilon=1, sensitivity=1, threshold=1000, relation=dp.Relation.ADD_REMOVE, monotone=True
+        ... )
+        >>> svt.release([0, 0, 5000, 0]).value
+        (False, False, True)
     """
 
     epsilon: Fraction
@@ -127,7 +146,18 @@ class AboveThreshold:
 
 @final
 class Asking:
-    """A run of `AboveThreshold`. It cannot be copied or carried to another process: its threshold is spent once."""
+    """A run of `AboveThreshold`. It cannot be copied or carried to another process: its threshold is spent once.
+
+    Args:
+        mechanism: Its public parameters; `AboveThreshold.start` also pays.
+
+    Examples:
+        >>> run = dp.mechanisms.AboveThreshold(
+        ...     epsilon=1, sensitivity=1, threshold=1000, relation=dp.Relation.ADD_REMOVE
+        ... ).start()
+        >>> run.ask(0), run.ask(5000), run.over
+        (False, True, True)
+    """
 
     __slots__ = ("_left", "_lock", "_mechanism", "_process", "_threshold")
 

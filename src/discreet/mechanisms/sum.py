@@ -29,6 +29,20 @@ class Sum:
     Theorem     A unit that comes or goes moves the sum by its value; one that changes moves it by the difference
                 of two values. Sums are exact integers, the same in any order. [DMNS06, CSVW22]
     Utility     that of the noise, plus what clamping takes away.
+
+    Args:
+        grid: The bounds that values are clamped to, and the step that they are rounded to.
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Sum(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     relation=dp.Relation.ADD_REMOVE,
+        ...     noise=dp.mechanisms.LaplaceNoise(epsilon=1),
+        ... )
+        >>> mechanism.event.sensitivity, abs(mechanism.release([31, 44, 59]).value - 134) < 7000
+        (120, True)
     """
 
     grid: Grid

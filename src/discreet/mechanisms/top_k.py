@@ -38,6 +38,24 @@ class TopK:
     Guarantee   k choices of epsilon / k each, of bounded range; in the order chosen.
     Theorem     Adaptive composition: what is left to choose from depends on earlier choices only. [DR19]
     Utility     each choice loses more than (2 k sensitivity / epsilon) (ln candidates + t) with chance e^-t at most.
+
+    Args:
+        epsilon: What all choices together spend.
+        sensitivity: How far one unit moves any score.
+        candidates: How many candidates there are, a public number.
+        count: How many to choose.
+        relation: The neighbouring relation.
+        monotone: Whether one unit moves all scores the same way, as counts under add-remove.
+
+    Raises:
+        InvalidParameter: If there are fewer candidates than choices.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.TopK(
+        ...     epsilon=1, sensitivity=1, candidates=4, count=2, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> mechanism.release([0, 1000, 5000, 0]).value
+        (2, 1)
     """
 
     epsilon: Fraction  # for all choices together

@@ -37,6 +37,25 @@ class Variance:
     Theorem     The sum of squares about the mean is the sum of squared differences of all pairs over n; one unit is
                 in n - 1 pairs. It is convex in each value, so the largest change is reached at the bounds. [Vad17]
     Utility     under add-remove the interval is a box around three noises and covers at least what it says.
+
+    Args:
+        grid: The bounds that values are clamped to, and the step that they are rounded to.
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+        public_rows: The public number of rows, under replace-one; None under add-remove.
+
+    Raises:
+        InvalidParameter: If the public number of rows is missing under replace-one, or said under add-remove.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.Variance(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     relation=dp.Relation.REPLACE_ONE,
+        ...     noise=dp.mechanisms.LaplaceNoise(epsilon=1),
+        ...     public_rows=3,
+        ... )
+        >>> mechanism.release([31, 44, 59]).cost
+        'ε = 1'
     """
 
     grid: Grid

@@ -42,6 +42,30 @@ class VectorMean:
     Theorem     A clipped row is a vector of whole numbers whose norm is at most the bound, in exact arithmetic: it is
                 rounded towards zero after scaling. [DMNS06, BW18]
     Utility     that of the noise, plus what clipping takes away.
+
+    Args:
+        bound: The largest Euclidean length of a row; longer ones are clipped.
+        step: The grid of each number.
+        dimension: How many numbers a row has.
+        relation: The neighbouring relation.
+        noise: The noise and with it the budget: `LaplaceNoise` or `GaussianNoise`.
+        public_rows: The public number of rows, under replace-one; None under add-remove.
+        count_share: The part of the budget that pays for a noisy count, under add-remove.
+
+    Raises:
+        InvalidParameter: If the bound is no multiple of the step, or the step too fine.
+
+    Examples:
+        >>> mechanism = dp.mechanisms.VectorMean(
+        ...     bound=1,
+        ...     step=0.001,
+        ...     dimension=2,
+        ...     relation=dp.Relation.REPLACE_ONE,
+        ...     noise=dp.mechanisms.GaussianNoise.for_rho(0.5),
+        ...     public_rows=100,
+        ... )
+        >>> len(mechanism.release([[0.6, 0.8]] * 100).value)
+        2
     """
 
     bound: Fraction  # l2, of each row
