@@ -89,7 +89,21 @@ def _packed(rows: Sequence[object]) -> NDArray[Any] | Sequence[object]:
 
 
 def as_column(data: Any) -> Column:
-    """Read a column of any of the known kinds."""
+    """Read a column of any of the known kinds.
+
+    Args:
+        data: A list, an array, or a column of pandas, polars or Arrow. It is private.
+
+    Returns:
+        The values with a mask of the missing ones. It never prints them.
+
+    Raises:
+        InvalidParameter: If this is no column of a known kind.
+
+    Examples:
+        >>> dp.statistics.as_column([1, None, 3]).objects()
+        [1, None, 3]
+    """
     return reader_for(data)(data)
 
 

@@ -42,7 +42,20 @@ _DRAWN = tuple(map(Fraction, ("1/4", "1/2", "1", "2", "4")))  # Times epsilon.
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """What each mechanism is predicted to be worth. It is made of public facts and may be shown to anyone."""
+    """What each mechanism is predicted to be worth. It is made of public facts and may be shown to anyone.
+
+    Args:
+        statistic: What is to be released, such as "median".
+        facts: The public facts that the predictions follow from.
+        methods: The mechanisms that were compared, with their predicted errors.
+
+    Examples:
+        >>> comparison = dp.compare(
+        ...     "median", bounds=(0, 120), epsilon=1, public_rows=1000, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> comparison.best in comparison.predictions
+        True
+    """
 
     statistic: str
     facts: ChooserInputs
@@ -88,7 +101,20 @@ class Comparison:
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class ModeComparison:
-    """How often each mechanism is predicted to miss the most frequent value."""
+    """How often each mechanism is predicted to miss the most frequent value.
+
+    Args:
+        outlooks: How often each method is predicted to miss, by name.
+        best: The method that `method="auto"` takes.
+
+    Examples:
+        >>> modes = dp.compare(
+        ...     "mode", epsilon=1, public_rows=1000, relation=dp.Relation.REPLACE_ONE, candidates=["a", "b"],
+        ...     expected=[0.7, 0.3],
+        ... )
+        >>> modes.best
+        'permute-and-flip'
+    """
 
     outlooks: Mapping[str, ModeOutlook]
     best: str
@@ -127,6 +153,34 @@ def compare(
 
         print(dp.compare("median", bounds=(0, 10**6), epsilon=1, public_rows=10_000, relation=dp.Relation.REPLACE_ONE,
                          expected=dp.Expected.lognormal(30_000, 2)))
+
+    Args:
+        statistic: "median", "quantile", "mean", "mode" or "regression".
+        relation: The neighbouring relation.
+        epsilon: What a release would spend.
+        delta: The delta that goes with it; some methods need one.
+        public_rows: The number of rows, or a public guess of it.
+        bounds: The lower and the upper bound of the values, for a median, quantile or mean.
+        step: The grid that values are rounded to.
+        q: The share below the quantile.
+        candidates: The public values to choose from, for a mode.
+        x_bounds: The bounds of each feature, for a regression.
+        y_bounds: The bounds of the response, for a regression.
+        expected: What the data may look like, see above.
+
+    Returns:
+        The predicted errors; it prints as a table.
+
+    Raises:
+        InvalidParameter: If the statistic is not known, or a fact that it needs is missing.
+
+    Examples:
+        >>> comparison = dp.compare(
+        ...     "median", bounds=(0, 10**6), epsilon=1, public_rows=10_000, relation=dp.Relation.REPLACE_ONE,
+        ...     expected=dp.Expected.lognormal(30_000, 2),
+        ... )
+        >>> sorted(comparison.predictions)[:2]
+        ['candidates', 'exponential']
     """
     relation = read_relation(relation)
     if statistic == "mode":
@@ -184,7 +238,16 @@ _TRIES = 15
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class FitComparison:
-    """How far predictions of each private fit were from those of least squares, root mean square, on public rows."""
+    """How far predictions of each private fit were from those of least squares, root mean square, on public rows.
+
+    Args:
+        predictions: The predicted error of each method.
+        best: The method that `method="auto"` takes.
+
+    Examples:
+        >>> dp.statistics.FitComparison(predictions={}).best
+        'refined'
+    """
 
     predictions: dict[str, Predicted]
     best: str = AUTO_METHOD

@@ -27,6 +27,14 @@ class Expected:
 
     A good guess makes answers more accurate. A bad one makes them less accurate and changes nothing else: what is
     guaranteed, and what it costs, never depends on it. It must not be made from the data themselves.
+
+    Args:
+        name: What the law is called in texts.
+        quantiles: The quantile function, from an array of shares to an array of values.
+
+    Examples:
+        >>> incomes = dp.Expected.lognormal(30_000, 2)
+        >>> guess = dp.Expected.like([20, 30, 30, 40])  # a public sample
     """
 
     name: str

@@ -39,7 +39,23 @@ _NEAR_THE_END = (0.99, 0.999, 0.99999)
 def plot_profile(
     events: Event | Mapping[str, Event], *, relation: Relation | str | None = None, title: str | None = None
 ) -> alt.LayerChart:
-    """Draw delta against epsilon of one event, or of several by name; every point is a proven upper bound."""
+    """Draw delta against epsilon of one event, or of several by name; every point is a proven upper bound.
+
+    Args:
+        events: An event, or several by name.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        MissingLibrary: If altair is not installed.
+
+    Examples:
+        >>> type(dp.plot_profile(dp.privacy.PureDP(1))).__name__
+        'LayerChart'
+    """
     relation = read_relation_if_any(relation)
     named = _named(events)
     known = {name: guarantee.curve(event, relation) for name, event in named.items()}
@@ -51,7 +67,23 @@ def plot_profile(
 def plot_tradeoff(
     events: Event | Mapping[str, Event], *, relation: Relation | str | None = None, title: str | None = None
 ) -> alt.LayerChart:
-    """Draw the least false negative rate of any attacker against the false positive rate: a proven lower bound."""
+    """Draw the least false negative rate of any attacker against the false positive rate: a proven lower bound.
+
+    Args:
+        events: An event, or several by name.
+        relation: The neighbouring relation, where the meaning of the event depends on it.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        MissingLibrary: If altair is not installed.
+
+    Examples:
+        >>> type(dp.plot_tradeoff({"one": dp.privacy.PureDP(1), "two": dp.privacy.PureDP(2)})).__name__
+        'LayerChart'
+    """
     relation = read_relation_if_any(relation)
     curves: Read = {}
     for name, event in _named(events).items():
@@ -72,6 +104,26 @@ def plot_accuracy(
 
     A maker takes an epsilon and returns the law of the noise, or a mechanism whose answer is one noisy number a
     cell. One grid step of the answer is worth `step` of `unit`: for a mean over n rows, the grid's step over n.
+
+    Args:
+        makers: A function from epsilon to a noise law or a mechanism; or several by name.
+        epsilons: The epsilons to draw.
+        confidence: The confidence of the intervals.
+        step: What one grid step of the answer is worth, in `unit`.
+        unit: The name of the unit, for the axis.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        MissingLibrary: If altair is not installed.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> chart = dp.plot_accuracy(lambda epsilon: dp.noise.DiscreteLaplaceLaw(1 / Fraction(epsilon)), [0.5, 1, 2])
+        >>> type(chart).__name__
+        'LayerChart'
     """
     level, size = read_confidence(confidence), positive(step, name="step")
     spent = [positive(epsilon, name="epsilon") for epsilon in epsilons]

@@ -55,6 +55,36 @@ def mean(
     - "paid": chosen by a private look at the data, which costs the part `choice_share` of epsilon.
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, or a guess of it: delta is checked against it, and predictions use it.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        count_share: The part of the budget that pays for the number of rows, under add-remove.
+        method: How to answer, see above.
+        expected: What the data may look like, from public knowledge; it guides the choice of a method.
+        choice_share: The part of epsilon that "paid" spends on the choice of a method.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy mean, with an interval for the mean of the clamped values.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.mean([40] * 10_000, bounds=(0, 120), relation=dp.Relation.ADD_REMOVE, epsilon=1)
+        >>> abs(release.value - 40) < 5
+        True
     """
     relation = read_relation(relation)
     grid, size = grid_from(bounds, step=step, missing=missing), rows_if_public(column, relation)
@@ -108,6 +138,32 @@ def variance(
     """Release the variance of a column with divisor n, each value clamped to `bounds`.
 
     Under add-remove the budget is split evenly over a sum of squares, a sum and a count.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy variance, with an interval for that of the clamped values.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.variance([0, 2] * 5000, bounds=(0, 2), relation=dp.Relation.REPLACE_ONE, epsilon=1)
+        >>> abs(release.value - 1) < 0.1
+        True
     """
     relation = read_relation(relation)
     grid = grid_from(bounds, step=step, missing=missing)
@@ -155,6 +211,37 @@ def quantile(
     - "paid": chosen by a private look at the data, which costs the part `choice_share` of epsilon.
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        q: The share of the column below the wanted value, from 0 to 1.
+        relation: The neighbouring relation.
+        epsilon: What to spend.
+        delta: The delta that goes with it; some methods need one.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        public_rows: The public number of rows, or a guess of it: delta is checked against it, and predictions use it.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        method: How to answer, see above.
+        expected: What the data may look like, from public knowledge; it guides the choice of a method.
+        choice_share: The part of epsilon that "paid" spends on the choice of a method.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        A value near the quantile, or `adaptive.NO_ANSWER` where "propose-test-release" declines.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range, or the method is not known.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.quantile(
+        ...     [40] * 1000, 0.9, bounds=(0, 120), step=1, relation=dp.Relation.REPLACE_ONE, epsilon=1
+        ... )
+        >>> release.value, release.method
+        (Fraction(40, 1), 'candidates')
     """
     relation = read_relation(relation)
     size = rows_if_public(column, relation)
@@ -190,7 +277,36 @@ def median(
     choice_share: Number = SHARE,
     session: Payer | None = None,
 ) -> Release[Any]:
-    """Release a value that about half of a column lies below; see `quantile` for the methods."""
+    """Release a value that about half of a column lies below; see `quantile` for the methods.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        epsilon: What to spend.
+        delta: The delta that goes with it; some methods need one.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        public_rows: The public number of rows, or a guess of it: delta is checked against it, and predictions use it.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        method: How to answer, see above.
+        expected: What the data may look like, from public knowledge; it guides the choice of a method.
+        choice_share: The part of epsilon that "paid" spends on the choice of a method.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        A value near the median; `method` tells how it was found.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.median([40] * 1000, bounds=(0, 120), step=1, relation=dp.Relation.REPLACE_ONE, epsilon=1)
+        >>> release.value
+        Fraction(40, 1)
+    """
     return quantile(
         column,
         Fraction(1, 2),

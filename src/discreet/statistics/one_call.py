@@ -65,6 +65,28 @@ def count(
     """Count the entries of a column that are neither missing nor False.
 
     So `count(ages)` counts rows and `count(ages > 65)` counts people over 65.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy count, with an interval.
+
+    Raises:
+        InvalidParameter: If the budget is not said in exactly one way, or out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.count([31, 44, None, 59], relation=dp.Relation.ADD_REMOVE, epsilon=1)
+        >>> release.cost, abs(release.value - 3) < 60
+        ('ε = 1', True)
     """
     relation = read_relation(relation)
     noise = noise_from(
@@ -88,6 +110,29 @@ def proportion(
     """Release the share of rows that are true: True, or a number other than zero.
 
     Under add-remove the part `count_share` of the budget pays for the number of rows, which is private there.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        count_share: The part of the budget that pays for the number of rows, under add-remove.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy share, with an interval; `tidy` moves it between 0 and 1.
+
+    Raises:
+        InvalidParameter: If the budget is not said in exactly one way, or out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.proportion([True, False] * 5000, relation=dp.Relation.REPLACE_ONE, epsilon=1)
+        >>> abs(release.value - 0.5) < 0.01
+        True
     """
     relation = read_relation(relation)
     size = rows_if_public(column, relation)
@@ -125,6 +170,32 @@ def sum(
 
     The step is a power of ten, about a millionth of the width of the bounds, unless you say another one. What is
     missing counts as `missing`, or as the number nearest to zero within the bounds.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy sum, with an interval for the sum of the clamped values.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.sum([40] * 1000, bounds=(0, 120), relation=dp.Relation.ADD_REMOVE, epsilon=1)
+        >>> abs(release.value - 40_000) < 10_000
+        True
     """
     relation = read_relation(relation)
     grid = grid_from(bounds, step=step, missing=missing, toward_zero=True)
@@ -150,6 +221,27 @@ def randomized_response(
 
     What is in no category is taken for the first one. The randomised answers could be published as well; if they
     are collected from people directly, use `mechanisms.Respondent` and `mechanisms.estimate`.
+
+    Args:
+        column: The private answers, one a person.
+        relation: `Relation.REPLACE_ONE`: randomised answers tell how many people answered.
+        categories: The public answers that are possible.
+        epsilon: What each person's answer spends.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The estimated share of each category.
+
+    Raises:
+        Refused: If the relation is add-remove.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.randomized_response(
+        ...     ["yes"] * 10_000, categories=["no", "yes"], relation=dp.Relation.REPLACE_ONE, epsilon=2
+        ... )
+        >>> abs(release.as_dict()["yes"] - 1) < 0.2
+        True
     """
     relation = read_relation(relation)
     if relation is Relation.ADD_REMOVE:
@@ -193,6 +285,30 @@ def histogram(
     """Count the rows of each public bin: the values in `bins`, or the ranges between `edges`.
 
     A range holds its lower edge, and the last one its upper edge too. Rows in no bin are not counted.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        bins: The public values to count; say these or `edges`.
+        edges: The public ends of ranges, in order.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        One noisy count for each bin; `as_dict` names them.
+
+    Raises:
+        InvalidParameter: If not exactly one of `bins` and `edges` is said.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.histogram(["f", "m", "f"], bins=["f", "m"], relation=dp.Relation.ADD_REMOVE, epsilon=1)
+        >>> sorted(release.as_dict())
+        ['f', 'm']
     """
     relation = read_relation(relation)
     if (bins is None) == (edges is None):
@@ -297,6 +413,34 @@ def vector_mean(
     """Average rows of `dimension` numbers, each clipped to Euclidean length `bound`.
 
     `rows` is a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows.
+
+    Args:
+        rows: The private rows, one vector each.
+        relation: The neighbouring relation.
+        bound: The largest Euclidean length of a row; longer ones are clipped.
+        dimension: How many numbers a row has.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        count_share: The part of the budget that pays for the number of rows, under add-remove.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy mean of each coordinate.
+
+    Raises:
+        InvalidParameter: If `rows` are no rows, or bound or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.vector_mean(
+        ...     [[0.6, 0.8]] * 1000, bound=1, dimension=2, relation=dp.Relation.REPLACE_ONE, rho=0.5
+        ... )
+        >>> [abs(a - b) < 0.1 for a, b in zip(release.value, (0.6, 0.8))]
+        [True, True]
     """
     relation = read_relation(relation)
     radius = positive(bound, name="bound")
@@ -350,6 +494,32 @@ def mode(
       (needs a delta);
     - "auto": the one that is predicted to fail least often if the most frequent values have the `expected` shares;
       without these the first, or the second if there are no candidates.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        candidates: The public values to choose from.
+        epsilon: What to spend.
+        delta: The delta that goes with it; "stable" needs one.
+        public_rows: The public number of rows, or a guess of it: delta is checked against it, and predictions use it.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        method: How to answer, see above.
+        expected: The public guess of the shares of the most frequent values.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The value, or `adaptive.NO_ANSWER` where "stable" declines.
+
+    Raises:
+        InvalidParameter: If candidates and delta are both missing, or the method is not known.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.mode(
+        ...     ["flu"] * 1000, candidates=["flu", "measles"], relation=dp.Relation.ADD_REMOVE, epsilon=1
+        ... )
+        >>> release.value
+        'flu'
     """
     relation = read_relation(relation)
     size = rows_if_public(column, relation)
@@ -376,7 +546,31 @@ def top_k(
     epsilon: Number,
     session: Payer | None = None,
 ) -> Release[tuple[Any, ...]]:
-    """Name k of the public candidates that are about as frequent in the column as any others, best first."""
+    """Name k of the public candidates that are about as frequent in the column as any others, best first.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        k: How many to name.
+        relation: The neighbouring relation.
+        candidates: The public values to choose from.
+        epsilon: What all choices together spend.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The chosen values, best first.
+
+    Raises:
+        InvalidParameter: If there are fewer than k candidates.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> ill = ["flu"] * 5000 + ["cold"] * 2000
+        >>> release = dp.top_k(
+        ...     ill, 2, candidates=["flu", "cold", "measles"], relation=dp.Relation.ADD_REMOVE, epsilon=1
+        ... )
+        >>> release.value
+        ('flu', 'cold')
+    """
     relation = read_relation(relation)
     names = read_bins(candidates)
     mechanism = TopK(
@@ -404,6 +598,26 @@ def select(
     """Name a public candidate with about the best private score.
 
     `sensitivity` is how far one unit can move any score. Scores are monotone if one unit moves them all the same way.
+
+    Args:
+        candidates: The public candidates.
+        scores: The private score of each candidate.
+        sensitivity: How far one unit can move any score.
+        relation: The neighbouring relation.
+        epsilon: What to spend.
+        monotone: Whether one unit moves all scores the same way, as counts under add-remove.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The chosen candidate.
+
+    Raises:
+        InvalidParameter: If there is not one score for each candidate.
+        BudgetExceeded: If `session` cannot pay.
+
+    Examples:
+        >>> dp.select(["a", "b"], [0, 1000], sensitivity=1, relation=dp.Relation.REPLACE_ONE, epsilon=1).value
+        'b'
     """
     relation = read_relation(relation)
     names = tuple(candidates)

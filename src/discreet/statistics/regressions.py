@@ -66,6 +66,37 @@ def regression(
     rounds, so that bounds which are wide for the data cost little; where the number of rows is public, or is said in
     `public_rows`, and is too small for that, it looks once. `method="tukey"` takes a point deep among fits of a
     thousand blocks, and may decline. Spend epsilon with delta, or, except for "tukey", rho.
+
+    Args:
+        X: The private features: rows of numbers, an array, or a table of pandas, polars or Arrow.
+        y: The private responses, one a row.
+        relation: The neighbouring relation.
+        x_bounds: The public bounds of each feature, in order or by name.
+        y_bounds: The public bounds of the response.
+        epsilon: What to spend, with delta.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; not for "tukey".
+        method: How to fit: "auto", "refined", "noisy_statistics", "adassp" or "tukey".
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The intercept and one coefficient for each feature; or no answer, where "tukey" declines.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> rows = [[i % 10] for i in range(2000)]
+        >>> release = dp.regression(
+        ...     rows, [2 * row[0] for row in rows], x_bounds=[(0, 10)], y_bounds=(0, 30),
+        ...     relation=dp.Relation.REPLACE_ONE, rho=0.5,
+        ... )
+        >>> len(release.value)
+        2
     """
     relation = read_relation(relation)
     design = _design(bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), y_bounds)
