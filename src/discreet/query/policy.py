@@ -44,6 +44,18 @@ class Unit:
 
     A unit is counted in at most `max_groups` groups of an answer, taken at random if it is in more, and with at most
     `max_rows_per_group` of its rows in each. Fewer mean less noise and more bias.
+
+    Args:
+        column: The column that identifies the unit; "row" protects rows.
+        max_groups: In how many groups of an answer a unit is counted at most (contribution bounding).
+        max_rows_per_group: With how many of its rows in each at most.
+
+    Raises:
+        InvalidParameter: If limits are said for rows, or are not positive.
+
+    Examples:
+        >>> dp.Unit("patient", max_groups=2).max_rows_per_group
+        1
     """
 
     column: str  # "row" protects rows; a column of that name cannot be the unit
@@ -69,6 +81,17 @@ class Declared:
     """A declared column: its facts, and what takes the place of a missing value.
 
     `whole` says whether its numbers are whole; None leaves that to the type that it is stored in.
+
+    Args:
+        facts: What is publicly known of the column.
+        missing: What takes the place of a missing value; None leaves it NULL.
+        whole: Whether its numbers are whole; None leaves that to the type that it is stored in.
+        format: How dates and timestamps are written in texts, as strptime knows it.
+
+    Examples:
+        >>> declared = dp.between(0, 120, whole=True)
+        >>> declared.whole, declared.facts.high
+        (True, Fraction(120, 1))
     """
 
     facts: ExpressionFacts
@@ -103,6 +126,24 @@ def between(
     multiples of `step` only to be added up; without one the step is finer than 2^-40 of the width.
     NULL, NaN and what does not parse stay NULL, or become `missing`. Texts are read as dates and timestamps by ISO
     8601, or by `format` as strptime knows it, such as "%d/%m/%Y".
+
+    Args:
+        low: The lower bound: a number, a date or a timestamp.
+        high: The upper bound, of the same kind.
+        step: The grid to which real numbers are rounded to be added up.
+        missing: What takes the place of a missing value; it stays NULL if not said.
+        whole: Whether numbers are whole; the type of the column decides if not said.
+        format: How dates and timestamps are written in texts, as strptime knows it.
+
+    Returns:
+        The declaration of the column.
+
+    Raises:
+        InvalidParameter: If the bounds are in the wrong order, or something does not go together.
+
+    Examples:
+        >>> dp.between(0, 120, whole=True).facts.low
+        Fraction(0, 1)
     """
     if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
         return replace(_between_times(low, high, (step, missing, whole)), format=_read_format(format))
@@ -163,7 +204,21 @@ def time_number(value: date | datetime) -> Fraction:
 
 
 def categories(values: Iterable[Hashable]) -> Declared:
-    """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group."""
+    """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group.
+
+    Args:
+        values: The possible values: all texts, or all whole numbers.
+
+    Returns:
+        The declaration of the column.
+
+    Raises:
+        InvalidParameter: If values are of other kinds, or of two.
+
+    Examples:
+        >>> dp.categories(["f", "m"]).facts.members
+        ('f', 'm')
+    """
     members = _members(values)
     if all(isinstance(value, str) for value in members):
         return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members))
@@ -185,25 +240,60 @@ def _members(values: Iterable[Hashable]) -> tuple[Hashable, ...]:
 
 
 def boolean() -> Declared:
-    """Declare a column of truth values."""
+    """Declare a column of truth values.
+
+    Returns:
+        The declaration of the column.
+
+    Examples:
+        >>> dp.boolean().facts.kind.value
+        'boolean'
+    """
     return Declared(facts=ExpressionFacts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
 
 
 def text() -> Declared:
-    """Declare a column of text of which nothing more is known."""
+    """Declare a column of text of which nothing more is known.
+
+    Returns:
+        The declaration of the column.
+
+    Examples:
+        >>> dp.text().facts.kind.value
+        'text'
+    """
     return Declared(facts=ExpressionFacts(kind=Kind.TEXT))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class PublicTable:
-    """A table that protects nobody: all of it may be read for free. `public` makes one."""
+    """A table that protects nobody: all of it may be read for free. `public` makes one.
+
+    Args:
+        table: The table, or the path of a file.
+
+    Examples:
+        >>> dp.public("cities.csv")
+        PublicTable(table='cities.csv')
+    """
 
     table: Any
 
 
 def public(table: Any) -> PublicTable:
-    """Mark a table as public: everybody may know every value in it."""
+    """Mark a table as public: everybody may know every value in it.
+
+    Args:
+        table: A pandas, polars or Arrow table, or the path of a file.
+
+    Returns:
+        The table, marked.
+
+    Examples:
+        >>> dp.public("cities.csv").table
+        'cities.csv'
+    """
     return PublicTable(table)
 
 
@@ -226,6 +316,19 @@ class Resources:
 
     `on_progress` gets the seconds that are gone and those that are allowed. It never hears how much is done: that would
     tell how many rows there are.
+
+    Args:
+        seconds: How long a question may take, from the charge to the answer.
+        memory: How many bytes its rows may use.
+        threads: How many threads; as many as the machine has, up to eight, if not said.
+        on_progress: A function of the seconds that are gone and those that are allowed.
+
+    Raises:
+        InvalidParameter: If there is too little memory for any question.
+
+    Examples:
+        >>> dp.query.Resources(seconds=60, threads=2).threads
+        2
     """
 
     seconds: Number = 600

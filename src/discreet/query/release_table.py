@@ -116,7 +116,18 @@ Values: TypeAlias = ExactNumbers | tuple[Hashable, ...]
 
 
 class Cell(NamedTuple):
-    """A released value with its error: the exact answer lies between `low` and `high` with the table's confidence."""
+    """A released value with its error: the exact answer lies between `low` and `high` with the table's confidence.
+
+    Args:
+        value: The released value.
+        plus_minus: The larger distance to an end of the interval; None where there is no interval.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
+
+    Examples:
+        >>> dp.query.Cell(value=3).plus_minus is None
+        True
+    """
 
     value: Any
     plus_minus: Fraction | None = None
@@ -320,6 +331,32 @@ class ReleaseTable:
     `table["n"]` is a column and `table[0]` a row by names. Counts and sums are unbiased for the rows that are counted;
     `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
     bounded data, one cell at a time.
+
+    Args:
+        columns: The columns, with intervals where something was measured.
+        rows_shown: How many rows there are.
+        notes: What a reader should know.
+        event: What was spent.
+        relation: The neighbouring relation.
+        cost: What was spent, in a few words.
+        confidence: The confidence of every interval.
+        is_tidy: Whether values were moved to where the exact answer surely is.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> table = session.sql("SELECT city, COUNT(*) AS n FROM data GROUP BY city", epsilon=1).release()
+        >>> table.names, len(table["n"])
+        (('city', 'n'), 2)
+        >>> session.close()
     """
 
     columns: tuple[AnswerColumn, ...]

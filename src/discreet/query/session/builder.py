@@ -46,7 +46,15 @@ __all__ = [
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
-    """A piece of SQL that stands for one value of a row, or for a statistic of a group."""
+    """A piece of SQL that stands for one value of a row, or for a statistic of a group.
+
+    Args:
+        sql: The expression, as SQL. `col` and the statistics make one.
+
+    Examples:
+        >>> dp.query.col("age").between(18, 65).sql
+        '("age" BETWEEN 18 AND 65)'
+    """
 
     sql: str
 
@@ -140,7 +148,19 @@ Operand: TypeAlias = Expr | bool | int | float | Fraction | Decimal | str | date
 
 
 def col(column: str, *, table: str | None = None) -> Expr:
-    """A column of the table that is asked, or of one that was joined."""
+    """A column of the table that is asked, or of one that was joined.
+
+    Args:
+        column: The name of the column.
+        table: The table, where two have such a column.
+
+    Returns:
+        An expression; comparing and calculating with it makes others.
+
+    Examples:
+        >>> (dp.query.col("age") >= 65).sql
+        '("age" >= 65)'
+    """
     return Expr(name(column) if table is None else f"{name(table)}.{name(column)}")
 
 
@@ -197,7 +217,34 @@ def _between(left: Operand, operator: str, right: Operand) -> Expr:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryBuilder:
-    """A question under construction. Every step returns a new one; `plan` hands it to the session."""
+    """A question under construction. Every step returns a new one; `plan` hands it to the session.
+
+    Args:
+        session: The session that answers.
+        table: The table that is asked.
+        joined: The joins, as SQL.
+        conditions: Conditions that rows must meet.
+        groups: The keys of groups, with their names.
+        measures: The statistics, with their names.
+        shown_if: Conditions that released values must meet.
+        order: How rows are sorted.
+        most: How many rows are shown at most.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> query = session.table("data").group_by("city").agg(n=dp.query.count())
+        >>> query.plan(epsilon=0.5).cost
+        'ε = 0.5'
+    """
 
     session: Session
     table: str
@@ -318,55 +365,177 @@ def _column(column: str | Expr) -> str:
 
 
 def count(column: str | Expr | None = None) -> Expr:
-    """How many rows, or how many values that are not NULL."""
+    """How many rows, or how many values that are not NULL.
+
+    Args:
+        column: The name of a column, or an expression; rows are counted if not said.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.count().sql
+        'COUNT(*)'
+    """
     return Expr("COUNT(*)") if column is None else _of("COUNT", column)
 
 
 def count_distinct(column: str | Expr) -> Expr:
-    """How many distinct values; of the unit's column: how many units."""
+    """How many distinct values; of the unit's column: how many units.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.count_distinct("patient").sql
+        'COUNT(DISTINCT "patient")'
+    """
     return Expr(f"COUNT(DISTINCT {_column(column)})")
 
 
 def sum(column: str | Expr) -> Expr:
-    """The sum of a bounded column."""
+    """The sum of a bounded column.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.sum("price").sql
+        'SUM("price")'
+    """
     return _of("SUM", column)
 
 
 def mean(column: str | Expr) -> Expr:
-    """The mean over rows of a bounded column."""
+    """The mean over rows of a bounded column.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.mean("age").sql
+        'AVG("age")'
+    """
     return _of("AVG", column)
 
 
 def variance(column: str | Expr) -> Expr:
-    """The sample variance of a bounded column."""
+    """The sample variance of a bounded column.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.variance("age").sql
+        'VAR_SAMP("age")'
+    """
     return _of("VAR_SAMP", column)
 
 
 def deviation(column: str | Expr) -> Expr:
-    """The sample standard deviation of a bounded column."""
+    """The sample standard deviation of a bounded column.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.deviation("age").sql
+        'STDDEV_SAMP("age")'
+    """
     return _of("STDDEV_SAMP", column)
 
 
 def minimum(column: str | Expr) -> Expr:
-    """A quantile close to the least value."""
+    """A quantile close to the least value.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.minimum("age").sql
+        'MIN("age")'
+    """
     return _of("MIN", column)
 
 
 def maximum(column: str | Expr) -> Expr:
-    """A quantile close to the greatest value."""
+    """A quantile close to the greatest value.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.maximum("age").sql
+        'MAX("age")'
+    """
     return _of("MAX", column)
 
 
 def median(column: str | Expr) -> Expr:
-    """The median of a bounded column."""
+    """The median of a bounded column.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.median("age").sql
+        'MEDIAN("age")'
+    """
     return _of("MEDIAN", column)
 
 
 def quantile(column: str | Expr, at: Number) -> Expr:
-    """The value below which a share `at` of the rows lies."""
+    """The value below which a share `at` of the rows lies.
+
+    Args:
+        column: The name of a column, or an expression.
+        at: The share of rows below, from 0 to 1.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.quantile("age", 0.9).sql
+        'QUANTILE("age", 0.9)'
+    """
     return Expr(f"QUANTILE({_column(column)}, {word(exact(at, name='at')).sql})")
 
 
 def mode(column: str | Expr) -> Expr:
-    """The most frequent value of a column of categories."""
+    """The most frequent value of a column of categories.
+
+    Args:
+        column: The name of a column, or an expression.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.mode("city").sql
+        'MODE("city")'
+    """
     return _of("MODE", column)

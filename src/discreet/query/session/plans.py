@@ -26,7 +26,28 @@ __all__ = ["JointPlan", "JointRelease", "Plan"]
 
 @final
 class Plan:
-    """One question after analysis. Everything in it follows from public facts and may be shown."""
+    """One question after analysis. Everything in it follows from public facts and may be shown.
+
+    Args:
+        desk: What prices and answers; `Session.sql` makes the plan.
+        asked: The question and what to spend.
+        catalogue: What is publicly known of the tables.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> plan = session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)
+        >>> plan.cost, session.left.epsilon
+        ('ε = 0.5', Fraction(4, 1))
+    """
 
     __slots__ = ("_asked", "_catalogue", "_desk")
 
@@ -105,7 +126,29 @@ class Plan:
 @final
 @dataclass(frozen=True, slots=True)
 class JointRelease:
-    """The answers of all plans by name, and the charge that paid for them."""
+    """The answers of all plans by name, and the charge that paid for them.
+
+    Args:
+        tables: The answers by name.
+        charge: The charge that paid for them.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)}
+        >>> release = session.together(plans, idempotency_key=None, purpose="report").release()
+        >>> sorted(release.tables)
+        ['all']
+        >>> session.close()
+    """
 
     tables: Mapping[str, ReleaseTable]
     charge: Charge
@@ -117,6 +160,27 @@ class JointPlan:
 
     Guarantee   Releasing spends `event`, once, whatever fails; a second release under the same idempotency key, or of
                 the same plans on the same version of the data, returns the first one bit by bit.
+
+    Args:
+        desk: What prices and answers; `Session.together` makes the plan.
+        plans: The plans by name.
+        idempotency_key: The key under which the charge is made once.
+        purpose: What it is for; it stands in the ledger.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)}
+        >>> session.together(plans, idempotency_key=None, purpose="report").cost
+        'ε = 0.5'
     """
 
     __slots__ = ("_asked", "_desk", "_plans")

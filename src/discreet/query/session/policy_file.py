@@ -33,7 +33,23 @@ class TablePolicy:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """Whom to protect, how much may be spent, and what is publicly known."""
+    """Whom to protect, how much may be spent, and what is publicly known.
+
+    Args:
+        dataset: The public name of the data set.
+        ledger: The file of the ledger.
+        anchor: The file that holds the end of its record, if it is elsewhere.
+        version: The declared state of the data.
+        unit: Whom to protect.
+        budget: What all questions together may spend.
+        quotas: Budgets for projects, users and windows of time.
+        tables: What is declared of each table.
+        resources: How much time, memory and threads a question may use.
+
+    Examples:
+        >>> "budget" in dp.query.policy_schema()["properties"]
+        True
+    """
 
     dataset: str
     ledger: Path
@@ -58,7 +74,15 @@ class Policy:
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the JSON Schema of policy files."""
+    """Return the JSON Schema of policy files.
+
+    Returns:
+        The schema, for editors that complete and check policies.
+
+    Examples:
+        >>> dp.query.policy_schema()["type"]
+        'object'
+    """
     from discreet.query.session.policy_model import POLICY_DEFINITIONS, PolicyModel
 
     schema = stored_definitions(PolicyModel.model_json_schema(), POLICY_DEFINITIONS)
@@ -66,7 +90,22 @@ def policy_schema() -> dict[str, Any]:
 
 
 def read_policy(path: str | Path) -> Policy:
-    """Read a policy file, or raise an error that names the line, what is wrong, and what to write instead."""
+    """Read a policy file, or raise an error that names the line, what is wrong, and what to write instead.
+
+    Args:
+        path: The TOML file.
+
+    Returns:
+        The policy.
+
+    Raises:
+        InvalidParameter: If something in the file is wrong or not known.
+
+    Examples:
+        >>> dp.query.read_policy("nowhere.toml")
+        Traceback (most recent call last):
+        discreet.errors.InvalidParameter: ...
+    """
     from discreet.query.session.policy_model import PolicyModel
 
     document = Document.open(path, PolicyModel, manual="docs/session.md")

@@ -45,7 +45,28 @@ _ONE_ROW = "WITH DIFFERENTIAL_PRIVACY OPTIONS(max_rows_contributed = 1)"
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateBounds:
-    """Bounds that were found privately: a declaration for `columns=`, and the answer that they come from."""
+    """Bounds that were found privately: a declaration for `columns=`, and the answer that they come from.
+
+    Args:
+        declared: The declaration, for `columns=`.
+        release: The answer that the bounds come from.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> found = dp.private_bounds(session, "age", within=(0, 1000), epsilon=1)
+        >>> found.declared.facts.low <= found.declared.facts.high
+        True
+        >>> session.close()
+    """
 
     declared: Declared
     release: ReleaseTable
@@ -54,7 +75,16 @@ class PrivateBounds:
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateLimit:
-    """How much most units have: a number for `max_rows_per_group` or `max_groups`, and where it comes from."""
+    """How much most units have: a number for `max_rows_per_group` or `max_groups`, and where it comes from.
+
+    Args:
+        limit: How many rows, or groups, most units have.
+        release: The answer that it comes from.
+
+    Examples:
+        >>> dp.query.PrivateLimit.__slots__
+        ('limit', 'release')
+    """
 
     limit: int
     release: ReleaseTable
@@ -77,6 +107,39 @@ def private_bounds(
     `within` are the widest bounds that are publicly certain; the price of a wide range is small, since the error of a
     private quantile, in ranks, grows with the logarithm of the number of grid points. [Smi11] `step` and `whole` are
     those of `between`.
+
+    Args:
+        session: The session that pays and reads.
+        column: The column.
+        within: The widest bounds that are publicly certain.
+        epsilon: What to spend; say this or `rho`.
+        rho: What to spend of zero-concentrated privacy.
+        table: The table, where there are several.
+        coverage: The share of values that the bounds shall hold.
+        step: The grid of real numbers, as for `between`.
+        whole: Whether numbers are whole, as for `between`.
+
+    Returns:
+        The declaration, and the answer that it comes from.
+
+    Raises:
+        BudgetExceeded: If the session cannot pay; nothing is read.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> found = dp.private_bounds(session, "age", within=(0, 1000), epsilon=1)
+        >>> found.declared.facts.low <= found.declared.facts.high
+        True
+        >>> session.close()
     """
     low, high = within
     widest = between(low, high, step=step, whole=whole)
@@ -110,6 +173,36 @@ def private_limit(
     """Find how many rows a unit has, such that about a share `coverage` of units has no more.
 
     With `groups`, find in how many groups by that column it is. `most` is the largest limit worth considering.
+
+    Args:
+        session: The session that pays and reads.
+        most: The largest limit worth considering, at least 2.
+        epsilon: What to spend; say this or `rho`.
+        rho: What to spend of zero-concentrated privacy.
+        table: The table, where there are several.
+        groups: The column by which groups are counted; rows are counted if not said.
+        coverage: The share of units that shall have no more.
+
+    Returns:
+        The limit, and the answer that it comes from.
+
+    Raises:
+        InvalidParameter: If rows are the units.
+        BudgetExceeded: If the session cannot pay; nothing is read.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"person": [1, 1, 2, 3] * 100}),
+        ...     unit=dp.Unit("person"),
+        ...     budget=dp.Budget(epsilon=4),
+        ...     ledger="memory",
+        ...     dataset="visits",
+        ...     principal="ana",
+        ... )
+        >>> 1 <= dp.private_limit(session, most=500, epsilon=1).limit <= 500
+        True
+        >>> session.close()
     """
     known = private_table(session.catalogue, table)
     if known.unit is None:
@@ -152,7 +245,27 @@ def _declared(first: Bound, last: Bound, widest: Declared) -> Declared:
 @final
 @dataclass(frozen=True, slots=True)
 class PrivateKeys:
-    """Keys that were found privately, perhaps none, and the answer that they come from. `keys=` takes them."""
+    """Keys that were found privately, perhaps none, and the answer that they come from. `keys=` takes them.
+
+    Args:
+        keys: The keys that were found, perhaps none.
+        release: The answer that they come from.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> set(dp.private_keys(session, "city", epsilon=1, delta=1e-8).keys) <= {"A", "B"}
+        True
+        >>> session.close()
+    """
 
     keys: tuple[Hashable, ...]
     release: ReleaseTable
@@ -177,6 +290,35 @@ def private_keys(
     """Find the values of a column that enough units have.
 
     A value that one unit alone has is found with probability `delta` at most; how many were not found is not told.
+
+    Args:
+        session: The session that pays and reads.
+        column: The column.
+        delta: The chance that a value is found which one unit alone has.
+        epsilon: What to spend; say this or `rho`.
+        rho: What to spend of zero-concentrated privacy.
+        table: The table, where there are several.
+
+    Returns:
+        The keys, and the answer that they come from.
+
+    Raises:
+        BudgetExceeded: If the session cannot pay; nothing is read.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> set(dp.private_keys(session, "city", epsilon=1, delta=1e-8).keys) <= {"A", "B"}
+        True
+        >>> session.close()
     """
     known = private_table(session.catalogue, table)
     found = column_of(known, column)

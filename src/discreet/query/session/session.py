@@ -53,6 +53,44 @@ class Session:
     Nothing is read from private rows before it is paid for, and a session itself reads only names and types of
     columns. It can be shared by threads. It is a `Payer`: where rows are the units, functions such as `dp.mean` take
     it as `session=` and charge the same ledger.
+
+    Args:
+        tables: The private data: a pandas, polars or Arrow table, a path of a Parquet, CSV or DuckDB file; several by
+            name.
+        unit: Whom to protect: a `Unit`, or "row".
+        budget: What all questions together may spend.
+        ledger: The file of the ledger; "memory" is for trying out.
+        dataset: The public name of the data set.
+        principal: Who asks.
+        columns: What is publicly known of columns, by name or by table and name.
+        project: The project that asks, for quotas.
+        version: The declared state of the data; the same question of the same version is answered again for free.
+        relation: The neighbouring relation.
+        quotas: Budgets for projects, users and windows of time.
+        anchor: The file that holds the end of the ledger's record, if it is elsewhere.
+        resources: How much time, memory and threads a question may use.
+
+    Raises:
+        InvalidParameter: If a declaration is wrong, or not the one that the ledger has.
+        LedgerDamaged: If the record was changed, cut or rolled back.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> answer = session.sql("SELECT AVG(age) AS age FROM data", epsilon=1).release()
+        >>> abs(answer.single().value - 40) < 20
+        True
+        >>> session.left.epsilon
+        Fraction(3, 1)
+        >>> session.close()
     """
 
     def __init__(
@@ -155,6 +193,25 @@ class Session:
         Say what to spend: `epsilon`, `rho`, a `share` of the lifetime budget, or the largest ± that is wanted, as
         `error` or as `relative_error` of what is `expected`. `delta` is for groups whose keys are not public; `keys`
         lists public ones. With `idempotency_key` asking again returns what was answered.
+
+        Args:
+            query: The question, as SQL.
+            epsilon: What to spend.
+            rho: What to spend of zero-concentrated privacy, instead of epsilon.
+            share: The part of the lifetime budget to spend, instead of epsilon.
+            error: The largest ± that is wanted, instead of epsilon.
+            relative_error: The same, as a part of what is expected.
+            expected: What somebody believes the answer to be; never read from the data.
+            delta: The delta for groups whose keys are not public.
+            keys: The public keys of groups, by column.
+            idempotency_key: Asked again under it, the stored answer is returned for free.
+
+        Returns:
+            The plan: `explain` and `dummy` are free, `release` pays.
+
+        Raises:
+            Refused: If the question cannot be answered privately; the message says where, why and what to do instead.
+            InvalidParameter: If what to spend is not said in exactly one way.
         """
         offer = Offer(
             epsilon=epsilon,
