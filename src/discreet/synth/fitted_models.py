@@ -29,7 +29,20 @@ _MOST = 1 << 28  # Rows of one sample.
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticModel:
-    """A model of a table. Everything in it was released; any number of rows may be drawn at no further cost."""
+    """A model of a table. Everything in it was released; any number of rows may be drawn at no further cost.
+
+    Args:
+        domain: The public declaration of the table.
+        promise: What was spent, and what that means.
+        fitted: The fitted model itself.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> model.sample(10).columns
+        ('age', 'sex')
+    """
 
     domain: Domain
     promise: Promise
@@ -58,7 +71,17 @@ class SyntheticModel:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticImageModel:
-    """A model of pictures. Everything in it was released; any number may be drawn at no further cost."""
+    """A model of pictures. Everything in it was released; any number may be drawn at no further cost.
+
+    Args:
+        domain: The public declaration of the pictures.
+        promise: What was spent, and what that means.
+        fitted: The fitted model itself.
+
+    Examples:
+        >>> dp.synth.SyntheticImageModel.__slots__
+        ('domain', 'promise', 'fitted')
+    """
 
     domain: Images
     promise: Promise

@@ -52,7 +52,25 @@ def save(path: str | Path, domain: Domain | Images, promise: Promise, document: 
 
 
 def load(path: str | Path) -> SyntheticModel | SyntheticImageModel:
-    """Read a model that `save` wrote, or refuse."""
+    """Read a model that `save` wrote, or refuse.
+
+    Args:
+        path: The file that `save` wrote.
+
+    Returns:
+        The model, equal to the one that was saved.
+
+    Raises:
+        InvalidParameter: If the file is no model, was changed, or is of another version.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> model.save("model.safetensors")
+        >>> dp.synth.load("model.safetensors").promise == model.promise
+        True
+    """
     head, arrays = _read(Path(path))
     try:
         if head["version"] != _VERSION:

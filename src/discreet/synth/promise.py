@@ -20,7 +20,24 @@ __all__ = ["Promise"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """How little one unit can change what was released: the event, and what it means at one delta."""
+    """How little one unit can change what was released: the event, and what it means at one delta.
+
+    Args:
+        method: How the model was made.
+        event: What was spent.
+        relation: The neighbouring relation.
+        delta: The delta at which epsilon is quoted.
+        epsilon: The epsilon at that delta, rounded up.
+        unit: Who is protected: "row", or the column that tells units apart.
+        rows_per_unit: How many rows of a unit are used at most.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> model.promise.epsilon <= 1
+        True
+    """
 
     method: str
     event: Event

@@ -75,6 +75,34 @@ def synthesize(
     that matters most, `public_rows` how many rows there are if that is publicly known, about.
 
     Guarantee   the promise of the model: (epsilon, delta) for one unit more or less (or changed, under replace-one).
+
+    Args:
+        table: The private table or pictures, see above.
+        method: "auto", the name of a method, or one with options of its own.
+        domain: What is public of it: a `Domain` or `Images`; of a session's table, what the session declares.
+        epsilon: What to spend.
+        delta: The delta that goes with it.
+        relation: The neighbouring relation.
+        unit: "row", or the column that tells units apart.
+        rows_per_unit: How many rows of a unit are used at most.
+        label: The column that matters most.
+        public_rows: About how many rows there are, if that is public.
+        session: Who pays; it is charged before the data is read. Nobody if not said.
+        progress: Whether to show how far it is.
+
+    Returns:
+        The model, from which any number of rows may be drawn for free.
+
+    Raises:
+        InvalidParameter: If something is not declared, or out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> model.sample(10).to_arrow().num_rows
+        10
     """
     relation = read_relation(relation)
     planned = plan(
@@ -108,7 +136,32 @@ def plan(
     public_rows: int | None = None,
     session: Payer | None = None,
 ) -> SynthesisPlan:
-    """Say what dp.synthesize would do and cost; nothing is charged and no value is read."""
+    """Say what dp.synthesize would do and cost; nothing is charged and no value is read.
+
+    Args:
+        table: The private table or pictures, as for `dp.synthesize`.
+        method: "auto", the name of a method, or one with options of its own.
+        domain: What is public of it.
+        epsilon: What to spend.
+        delta: The delta that goes with it.
+        relation: The neighbouring relation.
+        unit: "row", or the column that tells units apart.
+        rows_per_unit: How many rows of a unit are used at most.
+        label: The column that matters most.
+        public_rows: About how many rows there are, if that is public.
+        session: Who pays, once `fit` is called.
+
+    Returns:
+        The plan; `fit` charges and reads.
+
+    Raises:
+        InvalidParameter: If something is not declared, or out of range.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"sex": dp.synth.Category(["f", "m"])})
+        >>> dp.synth.plan({"sex": ["f", "m"]}, domain=domain, epsilon=1, delta=1e-6).promise.unit
+        'row'
+    """
     relation = read_relation(relation)
     declared = asked_domain(table, domain, session)
     terms = Terms(

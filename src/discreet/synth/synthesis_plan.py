@@ -47,7 +47,18 @@ _TO_FIND = Fraction(1, 8)  # The share of epsilon and delta for cells that nobod
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SynthesisPlan:
-    """What a synthesis will do and what it costs; nothing is charged or read before `fit`."""
+    """What a synthesis will do and what it costs; nothing is charged or read before `fit`.
+
+    Args:
+        promise: What will be promised, and so what it costs.
+        description: What will be done, in words.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"sex": dp.synth.Category(["f", "m"])})
+        >>> plan = dp.synth.plan({"sex": ["f", "m"]}, domain=domain, epsilon=1, delta=1e-6)
+        >>> plan.promise.epsilon <= 1
+        True
+    """
 
     promise: Promise
     description: str

@@ -30,7 +30,18 @@ _NOTHING = {"f": np.nan, "M": np.datetime64("NaT")}  # What is missing in column
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticTable:
-    """Rows that belong to nobody. Everything in it may be published."""
+    """Rows that belong to nobody. Everything in it may be published.
+
+    Args:
+        promise: What was spent, and what that means.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> model.sample(10).to_arrow().num_rows
+        10
+    """
 
     promise: Promise
     _columns: Mapping[str, Column] = field(repr=False)
@@ -123,7 +134,16 @@ def _series(shown: NDArray[Any], column: Column) -> Any:
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SyntheticImages:
-    """Pictures of nobody. Everything in it may be published."""
+    """Pictures of nobody. Everything in it may be published.
+
+    Args:
+        promise: What was spent, and what that means.
+        domain: The public declaration of the pictures.
+
+    Examples:
+        >>> dp.synth.SyntheticImages.__slots__[:2]
+        ('promise', 'domain')
+    """
 
     promise: Promise
     domain: Images

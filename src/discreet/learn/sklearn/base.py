@@ -37,7 +37,19 @@ __all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTabl
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivacySpent:
-    """The event of one fit, charged before it read a value, and what it means at `delta`."""
+    """The event of one fit, charged before it read a value, and what it means at `delta`.
+
+    Args:
+        event: What the fit spent.
+        relation: The neighbouring relation.
+        delta: The delta at which epsilon is quoted.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(20, 60, 1000)[:, None]
+        >>> dp.learn.sklearn.MinMaxScaler(epsilon=1, bounds=[(0, 120)]).fit(X).privacy_spent_.epsilon
+        1.0
+    """
 
     event: Event
     relation: Relation

@@ -242,6 +242,22 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
     Theorem     See `ClassMoments`, `CellCounts` and `ClusterSums`; the squares of mu add up. [DRS22]
     Utility     noise of about 1.5 sqrt(columns) / mu on each sum, in halves of the bounds; mu is about epsilon / 4.
                 Clusters begin where they are if they have more than some 3 / mu rows in a cell of the grid.
+
+    Args:
+        n_clusters: How many clusters.
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        n_steps: How many steps of rows to centres and centres to means.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.repeat([[-5.0, 0.0], [5.0, 0.0]], 500, axis=0)
+        >>> dp.learn.sklearn.KMeans(2, epsilon=5, delta=1e-6, bounds=[(-10, 10)] * 2).fit(X).cluster_centers_.shape
+        (2, 2)
     """
 
     _stored_as: ClassVar[str] = "KMeans"

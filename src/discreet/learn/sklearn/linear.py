@@ -44,6 +44,26 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
     line if residuals are symmetric. "noisy_statistics" looks once; "adassp" and "tukey" are as published, the latter
     may decline, and then predicts the middle of the target's bounds. A tenth of the budget goes into intervals unless
     `inference=False`; "adassp" and "tukey" have none.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        target_bounds: The public bounds of the target.
+        method: "auto", "refined", "robust", "noisy_statistics", "adassp" or "tukey".
+        inference: Whether a tenth of the budget pays for intervals.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(0, 10, 2000)[:, None]
+        >>> model = dp.learn.sklearn.LinearRegression(
+        ...     epsilon=5, delta=1e-6, bounds=[(0, 10)], target_bounds=(0, 30)
+        ... ).fit(X, 2 * X[:, 0])
+        >>> model.coef_.shape, model.predict(X).shape
+        ((1,), (2000,))
     """
 
     _stored_as: ClassVar[str] = "LinearRegression"
@@ -106,6 +126,24 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
 
     As in scikit-learn the intercept is not penalised. Intervals are for the penalised coefficients, not for those of
     least squares.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        alpha: The penalty on the squares of the coefficients.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        target_bounds: The public bounds of the target.
+        inference: Whether a tenth of the budget pays for intervals.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(0, 10, 2000)[:, None]
+        >>> model = dp.learn.sklearn.Ridge(epsilon=5, delta=1e-6, bounds=[(0, 10)], target_bounds=(0, 30))
+        >>> model.fit(X, 2 * X[:, 0]).coef_.shape
+        (1,)
     """
 
     _stored_as: ClassVar[str] = "Ridge"
@@ -191,6 +229,31 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
     `psi` is Huber's loss unless another of `discreet.robust` is given; `scale` is that of the residuals, asked for
     privately if it is not public. "newton" takes few steps; "gradient_descent" takes `iterations` of them and needs
     `public_rows`. It needs more people than least squares does, and is for targets with outliers.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        target_bounds: The public bounds of the target.
+        psi: The loss, of `discreet.robust`; Huber's if not said.
+        scale: The scale of the residuals, if it is public; else it is asked for privately.
+        leverage: How far a row may be before it counts less.
+        method: "newton" or "gradient_descent".
+        iterations: The steps of gradient descent.
+        inference: Whether a tenth of the budget pays for intervals.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(0, 10, 5000)[:, None]
+        >>> y = 2 * X[:, 0] + np.random.default_rng(0).normal(size=5000)
+        >>> model = dp.learn.sklearn.RobustRegressor(
+        ...     epsilon=5, delta=1e-6, bounds=[(0, 10)], target_bounds=(-10, 30)
+        ... )
+        >>> model.fit(X, y).coef_.shape
+        (1,)
     """
 
     _stored_as: ClassVar[str] = "RobustRegressor"

@@ -50,6 +50,29 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     Guarantee   (epsilon, delta), for everything that is measured together.
     Theorem     See `discreet.learn.convex.objective_perturbation`, and `Curvature` and `Scores` for "newton".
     Utility     noise of about 1 / mu on the gradient in units of the longest row; mu is about epsilon / 4.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        classes: The public classes.
+        method: "auto", "objective" or "newton".
+        regularisation: The ridge, in units of the squared longest row; the least that privacy needs if not said.
+        fit_intercept: Whether there is an intercept.
+        inference: Whether a tenth of the budget pays for intervals.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 1000)[:, None]
+        >>> y = (X[:, 0] > 0).astype(int)
+        >>> model = dp.learn.sklearn.LogisticRegression(
+        ...     epsilon=5, delta=1e-6, bounds=[(-1, 1)], classes=[0, 1]
+        ... ).fit(X, y)
+        >>> model.predict_proba(X).shape
+        (1000, 2)
     """
 
     _stored_as: ClassVar[str] = "LogisticRegression"

@@ -33,6 +33,24 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
     Guarantee   (epsilon, delta), for the count, the sums and the squares of all classes together.
     Theorem     See `ClassMoments`: one row is in one class, so the classes cost no more than one of them.
     Utility     noise of about sqrt(columns) / mu on each sum, in halves of the bounds; mu is about epsilon / 4.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        classes: The public classes.
+        var_smoothing: The part of the largest variance that is added to all of them.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 1000)[:, None]
+        >>> y = (X[:, 0] > 0).astype(int)
+        >>> model = dp.learn.sklearn.GaussianNB(epsilon=5, delta=1e-6, bounds=[(-1, 1)], classes=[0, 1]).fit(X, y)
+        >>> model.score(X, y) > 0.8
+        True
     """
 
     _stored_as: ClassVar[str] = "GaussianNB"

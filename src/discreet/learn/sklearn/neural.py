@@ -137,6 +137,31 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
     Guarantee   (epsilon, delta) for adding or removing a row; the whole training is charged before a row is read.
     Theorem     See `make_private`. [ACGMMTZ16]
     Utility     grows with rows more than with epochs; a batch of a sixteenth of the rows is a good start.
+
+    Args:
+        module: A torch module that returns logits, or a function (inputs, outputs) that makes one.
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        public_rows: About how many rows there are, a public number.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        classes: The public classes.
+        epochs: How often each row takes part, on average.
+        batch_size: The expected number of rows of a step; a sixteenth of all if not said.
+        clip: The largest l2 norm of one row's gradient.
+        learning_rate: The learning rate.
+        optimizer: A function from parameters to a torch optimiser; Adam if not said.
+        verbose: Whether to show how far the training is.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 400)[:, None]
+        >>> model = dp.learn.sklearn.DPClassifier(
+        ...     epsilon=8, delta=1e-5, public_rows=400, bounds=[(-1, 1)], classes=[0, 1], epochs=1
+        ... )
+        >>> model.fit(X, (X[:, 0] > 0).astype(int)).predict(X).shape
+        (400,)
     """
 
     _stored_as: ClassVar[str] = "DPClassifier"
@@ -209,6 +234,31 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
     Guarantee   (epsilon, delta) for adding or removing a row; the whole training is charged before a row is read.
     Theorem     See `make_private`. [ACGMMTZ16]
     Utility     grows with rows more than with epochs; a batch of a sixteenth of the rows is a good start.
+
+    Args:
+        module: A torch module with one output, or a function (inputs, outputs) that makes one.
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        public_rows: About how many rows there are, a public number.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        target_bounds: The public bounds of the target.
+        epochs: How often each row takes part, on average.
+        batch_size: The expected number of rows of a step; a sixteenth of all if not said.
+        clip: The largest l2 norm of one row's gradient.
+        learning_rate: The learning rate.
+        optimizer: A function from parameters to a torch optimiser; Adam if not said.
+        verbose: Whether to show how far the training is.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 400)[:, None]
+        >>> model = dp.learn.sklearn.DPRegressor(
+        ...     epsilon=8, delta=1e-5, public_rows=400, bounds=[(-1, 1)], target_bounds=(-1, 1), epochs=1
+        ... )
+        >>> model.fit(X, X[:, 0]).predict(X).shape
+        (400,)
     """
 
     _stored_as: ClassVar[str] = "DPRegressor"

@@ -279,6 +279,23 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     Guarantee   (epsilon, delta), for mean, radius and covariance together.
     Theorem     See `RowMoments` and `Centring`. What is done with a noisy matrix is free.
     Utility     noise of about sqrt(2 columns) radius^2 / (mu rows) on each variance; mu is about epsilon / 4.
+
+    Args:
+        n_components: How many directions to keep; all if not said.
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        coverage: The share of rows that the radius shall hold; None takes rows as they are.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(2000, 3)) * [3, 1, 1]
+        >>> pca = dp.learn.sklearn.PCA(1, epsilon=5, delta=1e-6, bounds=[(-10, 10)] * 3).fit(X)
+        >>> pca.transform(X).shape
+        (2000, 1)
     """
 
     _stored_as: ClassVar[str] = "PCA"

@@ -68,6 +68,14 @@ class RowFunction(TransformerMixin, BaseEstimator):
 
     What is no number reaches the function as NaN, and rows that it fails on come out as NaN, so that no value ends in
     an error.
+
+    Args:
+        func: The function, from an array of rows to an array with one row for each.
+
+    Examples:
+        >>> import numpy as np
+        >>> dp.learn.sklearn.RowFunction(np.log1p).fit_transform(np.zeros((2, 1))).tolist()
+        [[0.0], [0.0]]
     """
 
     def __init__(self, func: Callable[[Floats], Any]) -> None:

@@ -45,6 +45,25 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
     Guarantee   (epsilon, delta), for all columns together, and for the bounds where they are found.
     Theorem     See `ClassMoments`, of one class, and `PrivateRanges`.
     Utility     means are off by about sqrt(columns) / (mu rows) times half the bounds; mu is about epsilon / 4.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        coverage: The share of each column for which bounds are found first; the declared ones are used if not said.
+        limit: How many deviations results are clamped to.
+        with_mean: Whether the mean is subtracted.
+        with_std: Whether rows are divided by the deviation.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(20, 60, 1000)[:, None]
+        >>> scaler = dp.learn.sklearn.StandardScaler(epsilon=1, delta=1e-6, bounds=[(0, 120)]).fit(X)
+        >>> abs(float(scaler.transform(X).mean())) < 1
+        True
     """
 
     _stored_as: ClassVar[str] = "StandardScaler"
@@ -145,6 +164,23 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
     Guarantee   epsilon, pure, or (epsilon, delta) where delta is given: then many columns cost less.
     Theorem     See `PrivateRanges`.
     Utility     bounds are off by about (4 columns / epsilon) ln(points of the grid) ranks, far less with delta.
+
+    Args:
+        epsilon: What a fit spends.
+        delta: The delta that goes with epsilon.
+        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        coverage: The share of each column that the bounds shall hold.
+        feature_range: What the bounds are moved to.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(20, 60, 1000)[:, None]
+        >>> scaled = dp.learn.sklearn.MinMaxScaler(epsilon=1, bounds=[(0, 120)]).fit(X).transform(X)
+        >>> float(scaled.min()) >= 0, float(scaled.max()) <= 1
+        (True, True)
     """
 
     _stored_as: ClassVar[str] = "MinMaxScaler"

@@ -78,6 +78,27 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
                 What holds given any coins holds for the mixture. [MS20, DMNS06]
     Utility     the chosen fit predicts at most (1 / epsilon) ln(candidates / b) rows worse than the best, with chance
                 1 - b; each fit has about 1 / sqrt(candidates) of the budget, so few candidates are better than many.
+
+    Args:
+        estimator: The private estimator, or a pipeline with one.
+        candidates: The settings to try: a grid as for GridSearchCV, or a list.
+        epsilon: What all fits and the choice together spend.
+        delta: The delta that goes with epsilon.
+        holdout: The share of rows to choose by.
+        target_bounds: The public bounds of the target, for a regressor.
+        relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
+        public_rows: About how many rows there are, a public number.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.linspace(-1, 1, 1000)[:, None]
+        >>> y = (X[:, 0] > 0).astype(int)
+        >>> model = dp.learn.sklearn.GaussianNB(epsilon=1, delta=1e-6, bounds=[(-1, 1)], classes=[0, 1])
+        >>> grid = {"var_smoothing": [1e-4, 1e-2]}
+        >>> search = dp.learn.sklearn.PrivateSearch(model, grid, epsilon=5, delta=1e-6).fit(X, y)
+        >>> search.predict(X).shape
+        (1000,)
     """
 
     _stored_as: ClassVar[str] = "PrivateSearch"

@@ -30,7 +30,22 @@ _HEAD = "discreet"
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightsPromise:
-    """What is promised about a trained model, as it stands in the file of its weights."""
+    """What is promised about a trained model, as it stands in the file of its weights.
+
+    Args:
+        name: What the run was called.
+        guarantee: The guarantee, in words.
+        epsilon: The epsilon of all weights that the run ever showed, at `delta`.
+        delta: The delta of the plan.
+        relation: The neighbouring relation, as text.
+        unit: Who is protected.
+        averaged: Whether these are averaged weights.
+        plan: The plan of the last run that trained them, as JSON.
+
+    Examples:
+        >>> sorted(dp.learn.torch.WeightsPromise.__slots__)[:3]
+        ['averaged', 'delta', 'epsilon']
+    """
 
     name: str
     guarantee: str
@@ -84,7 +99,32 @@ def export_weights(path: Path, weights: Mapping[str, Tensor], promise: WeightsPr
 
 
 def load_weights(model: nn.Module, path: str | Path) -> WeightsPromise:
-    """Load exported weights into a model of the same layers, and return what was promised about them."""
+    """Load exported weights into a model of the same layers, and return what was promised about them.
+
+    Args:
+        model: A model of the same layers; its weights are replaced.
+        path: The file that `PrivateTraining.export` wrote.
+
+    Returns:
+        What was promised about the weights.
+
+    Raises:
+        Refused: If the file holds no exported weights.
+        InvalidParameter: If the model has other layers or shapes.
+
+    Examples:
+        >>> import torch
+        >>> model = torch.nn.Linear(2, 2)
+        >>> rows = torch.randn(256, 2), torch.randint(2, (256,))
+        >>> private = dp.make_private(
+        ...     model, torch.optim.SGD(model.parameters(), lr=0.1), rows,
+        ...     loss=torch.nn.CrossEntropyLoss(reduction="none"),
+        ...     epsilon=8, delta=1e-5, public_rows=256, batch_size=64, steps=1,
+        ... )
+        >>> promise = private.fit(progress=False).export("weights.safetensors")
+        >>> dp.learn.torch.load_weights(torch.nn.Linear(2, 2), "weights.safetensors").delta
+        1e-05
+    """
     try:
         with safe_open(str(path), framework="pt") as file:
             told: dict[str, Any] = json.loads((file.metadata() or {})[_HEAD])

@@ -29,6 +29,17 @@ class DPAdamBC(Optimizer):
                 floor, only how well it learns does.
     Utility     After t steps v fluctuates by about sqrt(2 (1 - beta2) / (1 + beta2)) of the variance, 3 % at 0.999;
                 the floor keeps what is left above `floor` standard deviations of the noise.
+
+    Args:
+        params: The parameters, as every optimiser of torch takes them.
+        lr: The learning rate.
+        betas: The decays of the first and of the second moment.
+        floor: The least denominator, in standard deviations of the noise.
+
+    Examples:
+        >>> import torch
+        >>> model = torch.nn.Linear(2, 1)
+        >>> optimizer = dp.learn.torch.DPAdamBC(model.parameters(), lr=0.01)
     """
 
     def __init__(
@@ -114,7 +125,18 @@ class Projection(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class L2Ball:
-    """All weights together have at most this l2 norm."""
+    """All weights together have at most this l2 norm.
+
+    Args:
+        radius: The largest l2 norm of all weights together.
+
+    Examples:
+        >>> import torch
+        >>> weights = torch.tensor([3.0, 4.0])
+        >>> dp.learn.torch.L2Ball(1).apply([weights])
+        >>> round(float(weights.norm()), 3)
+        1.0
+    """
 
     radius: Number
 
@@ -133,7 +155,22 @@ class L2Ball:
 @final
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Every weight lies between `low` and `high`."""
+    """Every weight lies between `low` and `high`.
+
+    Args:
+        low: The least that a weight may be.
+        high: The most that a weight may be.
+
+    Raises:
+        InvalidParameter: If `low` is not below `high`.
+
+    Examples:
+        >>> import torch
+        >>> weights = torch.tensor([-3.0, 0.5])
+        >>> dp.learn.torch.Box(-1, 1).apply([weights])
+        >>> weights.tolist()
+        [-1.0, 0.5]
+    """
 
     low: Number
     high: Number

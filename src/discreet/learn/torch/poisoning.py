@@ -36,7 +36,22 @@ _MEANING: dict[PoisonKind, str] = {
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoisonEffect:
-    """What one way to train made of rows of which a share is bad."""
+    """What one way to train made of rows of which a share is bad.
+
+    Args:
+        kind: What sort of bad rows there were: "mislabelled" or "backdoored".
+        share: The share of bad rows.
+        way: The way to train.
+        accuracy: The share of clean rows that are classified rightly.
+        success: The share of marked rows of other classes that get the attacker's class.
+
+    Examples:
+        >>> effect = dp.learn.torch.PoisonEffect(
+        ...     kind="backdoored", share=0.01, way="private", accuracy=0.9, success=0.02
+        ... )
+        >>> effect.success
+        0.02
+    """
 
     kind: PoisonKind
     share: float
@@ -48,7 +63,18 @@ class PoisonEffect:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoisoningReport:
-    """Accuracy and backdoor success of every way to train. It is a fact about the data: for the custodian only."""
+    """Accuracy and backdoor success of every way to train. It is a fact about the data: for the custodian only.
+
+    Args:
+        rows: How many rows were trained on.
+        tested: How many rows were tested.
+        effects: What each way to train made of each share of bad rows.
+
+    Examples:
+        >>> report = dp.learn.torch.PoisoningReport(rows=100, tested=10, effects=())
+        >>> report.ways
+        ()
+    """
 
     rows: int
     tested: int
@@ -91,13 +117,31 @@ def poisoning_check(
 ) -> NotPrivate[PoisoningReport]:
     """Train on clean rows and on rows of which a growing share is bad, in each of the given ways.
 
-    ways       names of ways to train: each takes rows and classes, and returns a function from rows to classes
-    tests      rows that are never bad and never trained on
-    trigger    puts the attacker's mark on rows: takes rows, returns as many of the same shape
-    target     the class that the attacker wants for marked rows
-
     What is bad is chosen at random; a larger share contains the smaller ones. Models that were trained here are for
     this check only: each would cost what its training costs, and none was paid for.
+
+    Args:
+        ways: Ways to train, by name: each takes rows and classes, and returns a function from rows to classes.
+        rows: The private rows and their classes.
+        tests: Rows and classes that are never bad and never trained on.
+        classes: How many classes there are.
+        trigger: Puts the attacker's mark on rows: takes rows, returns as many of the same shape.
+        target: The class that the attacker wants for marked rows.
+        shares: The shares of bad rows to try.
+
+    Returns:
+        Accuracy and backdoor success of every way, marked as not private.
+
+    Examples:
+        >>> import torch
+        >>> x, y = torch.randn(100, 2), torch.arange(100) % 2
+        >>> def always_zero(rows, classes):
+        ...     return lambda inputs: torch.zeros(len(inputs), dtype=torch.int64)
+        >>> report = dp.learn.torch.poisoning_check(
+        ...     {"zero": always_zero}, (x, y), (x, y), classes=2, trigger=lambda rows: rows + 9, target=1, shares=[0.1]
+        ... )
+        >>> report.value.ways
+        ('zero',)
     """
     _check(ways, rows, tests, classes, target, shares)
     order = torch.from_numpy(noise.permutation(len(rows[1])))

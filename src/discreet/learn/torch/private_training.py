@@ -88,25 +88,59 @@ def make_private(
     collate: Collate | None = None,
     example: Any = None,
 ) -> PrivateTraining:
-    """Prepare a private training run, pay for it, and return it before any row was read.
+    """Prepare a private training run (DP-SGD), pay for it, and return it before any row was read.
 
     Say `epsilon` or `noise_multiplier`, and `epochs` or `steps`. How often a row takes part, how many steps there are,
-    what sums are divided by and what it all costs follow from `public_rows` and `batch_size`, never from the data.
+    what sums are divided by and what it all costs follow from the public number of rows and `batch_size`, never from
+    the data.
 
-    dataset           tensors (x, y), a TensorDataset, or items with `example`, a made-up row that shows their shapes
-    loss              loss(model(x), y) is one number a row: reduction="none"
-    public_rows       about how many rows there are, as everybody may know
-    clip              the largest l2 norm of one row's gradient, or Flat, Automatic, PerLayer, AdaptiveClip
-    physical_batch    rows of one forward pass, a multiple of 32; chosen from `batch_size` if not given
-    session           whoever pays: the whole run is charged now
-    name              what this run is called in the ledger, the checkpoints and the exported file; public
-    checkpoint        a folder that is this run: if it was begun there, it goes on where it was
-    scheduler         of torch, stepped after every noisy step
-    ema               decay of averaged weights, such as 0.999; they are what is exported
-    projection        L2Ball or Box, to which the weights are brought back
-    augment           takes one row, as a batch of one, and returns K views; their losses are averaged, then clipped
-    watch             public rows (x, y), whose loss may be shown
-    callback          called with a StepDone after every noisy step
+    Args:
+        model: The model to train.
+        optimizer: The optimiser of its parameters.
+        dataset: The private rows: tensors (x, y), a TensorDataset, or items with `example`.
+        loss: loss(model(x), y) must be one number a row: reduction="none".
+        delta: The delta of the guarantee.
+        public_rows: About how many rows there are, as everybody may know.
+        batch_size: The expected number of rows of a step; each row joins by a secret coin.
+        epsilon: What the whole run spends; say this or `noise_multiplier`.
+        noise_multiplier: The standard deviation of the noise over the clip.
+        epochs: How often each row takes part, on average; say this or `steps`.
+        steps: How many noisy steps there are.
+        clip: The largest l2 norm of one row's gradient, or `Flat`, `Automatic`, `PerLayer` or `AdaptiveClip`.
+        physical_batch: Rows of one forward pass, a multiple of 32; chosen from `batch_size` if not said.
+        unit: Who is protected, as the account of `session` calls it.
+        session: Who pays; the whole run is charged now.
+        name: What this run is called in the ledger, the checkpoints and the exported file; public.
+        checkpoint: A folder that is this run: if it was begun there, it goes on where it was.
+        checkpoint_every: After how many steps a checkpoint is written.
+        scheduler: A scheduler of torch, stepped after every noisy step.
+        ema: The decay of averaged weights, such as 0.999; they are what is exported.
+        projection: `L2Ball` or `Box`, to which the weights are brought back.
+        augment: Takes one row, as a batch of one, and returns K views; their losses are averaged, then clipped.
+        watch: Public rows (x, y), whose loss may be shown.
+        callback: Called with a `StepDone` after every noisy step.
+        collate: How items of a dataset become a batch; as torch does if not said.
+        example: A made-up row that shows the shapes of the items of a dataset.
+
+    Returns:
+        The run: `fit` trains to the end, or loop over `batches` and `step`.
+
+    Raises:
+        Refused: If a layer mixes rows, such as batch normalisation.
+        InvalidParameter: If what to spend or how long to train is not said in exactly one way.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> import torch
+        >>> model = torch.nn.Linear(2, 2)
+        >>> rows = torch.randn(256, 2), torch.randint(2, (256,))
+        >>> private = dp.make_private(
+        ...     model, torch.optim.SGD(model.parameters(), lr=0.1), rows,
+        ...     loss=torch.nn.CrossEntropyLoss(reduction="none"),
+        ...     epsilon=8, delta=1e-5, public_rows=256, batch_size=64, steps=2,
+        ... )
+        >>> private.fit(progress=False).epsilon <= 8
+        True
     """
     check_unit(unit)
     check_optimizer(model, optimizer)
@@ -203,6 +237,49 @@ def make_private_stream(
     Arguments are those of `make_private`. Nothing is sampled in secret, so the guarantee also holds against somebody
     who knows in which steps a row took part. `band` is how many steps share noise; see `StreamPlan`. Such a run is not
     interrupted: it has no checkpoints, and a step that is begun must be finished.
+
+    Args:
+        model: The model to train.
+        optimizer: The optimiser of its parameters.
+        dataset: The private rows, as for `make_private`.
+        loss: loss(model(x), y) must be one number a row: reduction="none".
+        delta: The delta of the guarantee.
+        public_rows: About how many rows there are, as everybody may know.
+        batch_size: The number of rows of a step.
+        epochs: How often each row has its turn.
+        epsilon: What the whole run spends; say this or `noise_multiplier`.
+        noise_multiplier: The standard deviation of the noise over the clip.
+        band: How many steps share noise; chosen from the plan if not said.
+        clip: The largest l2 norm of one row's gradient, or `Flat`, `Automatic`, `PerLayer` or `AdaptiveClip`.
+        physical_batch: Rows of one forward pass, a multiple of 32; chosen from `batch_size` if not said.
+        session: Who pays; the whole run is charged now.
+        name: What this run is called in the ledger, the checkpoints and the exported file; public.
+        scheduler: A scheduler of torch, stepped after every noisy step.
+        ema: The decay of averaged weights, such as 0.999; they are what is exported.
+        projection: `L2Ball` or `Box`, to which the weights are brought back.
+        watch: Public rows (x, y), whose loss may be shown.
+        callback: Called with a `StepDone` after every noisy step.
+        collate: How items of a dataset become a batch; as torch does if not said.
+        example: A made-up row that shows the shapes of the items of a dataset.
+
+    Returns:
+        The run, as `make_private` returns it.
+
+    Raises:
+        Refused: If a layer mixes rows.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> import torch
+        >>> model = torch.nn.Linear(2, 2)
+        >>> rows = torch.randn(256, 2), torch.randint(2, (256,))
+        >>> private = dp.learn.torch.make_private_stream(
+        ...     model, torch.optim.SGD(model.parameters(), lr=0.1), rows,
+        ...     loss=torch.nn.CrossEntropyLoss(reduction="none"),
+        ...     epsilon=8, delta=1e-5, public_rows=256, batch_size=64, epochs=1,
+        ... )
+        >>> private.fit(progress=False).finished
+        True
     """
     check_optimizer(model, optimizer)
     check_scheduler(scheduler, optimizer)

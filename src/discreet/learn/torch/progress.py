@@ -67,7 +67,20 @@ def _shown(epsilon: float) -> str:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDone:
-    """A noisy step is complete. Loggers get one after every step; everything in it may be published."""
+    """A noisy step is complete. Loggers get one after every step; everything in it may be published.
+
+    Args:
+        step: The number of this step, from 1.
+        steps: How many steps the run has.
+        learning_rate: The learning rate of this step.
+        clip: The largest norm of one row's gradient in this step.
+        public_loss: The loss on the public rows that are watched, if there are any.
+
+    Examples:
+        >>> done = dp.learn.torch.StepDone(step=1, steps=10, learning_rate=0.1, clip=1.0, public_loss=None)
+        >>> done.step
+        1
+    """
 
     step: int  # this one, counted from 1
     steps: int  # of the whole run
@@ -79,7 +92,19 @@ class StepDone:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsSpent:
-    """What the steps so far have spent; the ledger was charged for the whole run before the first one."""
+    """What the steps so far have spent; the ledger was charged for the whole run before the first one.
+
+    Args:
+        steps: How many steps were spent.
+        event: What they spent.
+        epsilon: The epsilon of it at `delta`, rounded up.
+        delta: The delta of the plan.
+
+    Examples:
+        >>> spent = dp.learn.torch.StepsSpent(steps=1, event=dp.privacy.PureDP(1), epsilon=1.0, delta=0.0)
+        >>> spent.epsilon
+        1.0
+    """
 
     steps: int
     event: Event
@@ -96,7 +121,16 @@ class StepsSpent:
 @final
 @dataclass(frozen=True, slots=True)
 class TrainingReport:
-    """The plan and the layers of a run. Everything in it is public."""
+    """The plan and the layers of a run. Everything in it is public.
+
+    Args:
+        plan: The plan of the run.
+        prepared: The layers of the model, and how their gradients are found row by row.
+
+    Examples:
+        >>> dp.learn.torch.TrainingReport.__slots__
+        ('plan', 'prepared')
+    """
 
     plan: RunPlan
     prepared: PreparedModel

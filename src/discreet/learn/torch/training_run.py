@@ -105,6 +105,33 @@ class PrivateTraining:
 
     Not private, and never shown or kept: the losses of rows, how many rows a batch has, and how many batches a step
     has. Whoever runs the loop sees them; they belong to whoever holds the data.
+
+    Args:
+        report: The plan and the layers.
+        rows: The private rows.
+        parts: What clips, adds noise and steps.
+        sampler: Which rows take part in which step.
+        losses: What computes one loss a row.
+        probed: What is known of the model's layers.
+        name: What the run is called.
+        folder: Where checkpoints are, if there are any.
+        every: After how many steps one is written.
+        watch: Public rows, whose loss may be shown.
+        callback: Called after every noisy step.
+
+    Examples:
+        >>> import torch
+        >>> model = torch.nn.Linear(2, 2)
+        >>> rows = torch.randn(256, 2), torch.randint(2, (256,))
+        >>> private = dp.make_private(
+        ...     model, torch.optim.SGD(model.parameters(), lr=0.1), rows,
+        ...     loss=torch.nn.CrossEntropyLoss(reduction="none"),
+        ...     epsilon=8, delta=1e-5, public_rows=256, batch_size=64, steps=2,
+        ... )
+        >>> for batch in private.batches():
+        ...     private.step(private.losses(batch))
+        >>> private.finished
+        True
     """
 
     def __init__(

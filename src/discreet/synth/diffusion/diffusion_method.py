@@ -26,7 +26,16 @@ _MOST, _LARGEST = {"blocks": 64, "sizes": 8}, 1 << 14  # Beyond, no machine woul
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear:
-    """A network of linear layers, for CPUs: `blocks` residual blocks of `hidden` numbers."""
+    """A network of linear layers, for CPUs: `blocks` residual blocks of `hidden` numbers.
+
+    Args:
+        hidden: The width of each block.
+        blocks: How many residual blocks.
+
+    Examples:
+        >>> dp.synth.diffusion.Linear(hidden=64).blocks
+        1
+    """
 
     hidden: int = 128
     blocks: int = 1
@@ -38,7 +47,20 @@ class Linear:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convolutional:
-    """A U-net like that of the paper: channels at each size of the picture, residual blocks, attention. [DCVK23]"""
+    """A U-net like that of the paper: channels at each size of the picture, residual blocks, attention. [DCVK23]
+
+    Args:
+        channels: The channels at the full size, a multiple of 8.
+        factors: Factors of `channels` at the full size, half of it, a quarter of it and so on.
+        blocks: How many residual blocks at each size.
+
+    Raises:
+        InvalidParameter: If `channels` is no multiple of 8.
+
+    Examples:
+        >>> dp.synth.diffusion.Convolutional(channels=16).factors
+        (1, 2, 2)
+    """
 
     channels: int = 32
     factors: tuple[int, ...] = (1, 2, 2)  # of `channels` at the full size, half of it, a quarter of it …
@@ -61,8 +83,16 @@ Network: TypeAlias = Linear | Convolutional
 class WarmUp:
     """Buy noisy averages of each class first, so that gradients need not tell them.
 
-    share     of the budget, as squared Gaussian privacy
-    places    how many axes along which pictures of one class differ are learnt; None stays with the pixels
+    Args:
+        share: The part of the budget that they get, as squared Gaussian privacy.
+        places: How many axes along which pictures of one class differ are learnt; None stays with the pixels.
+
+    Raises:
+        InvalidParameter: If the share does not lie between 0 and 1.
+
+    Examples:
+        >>> dp.synth.diffusion.WarmUp(places=None).share
+        Fraction(3, 10)
     """
 
     share: Number = Fraction(3, 10)
@@ -79,7 +109,19 @@ class WarmUp:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heun:
-    """Steps with a second look, and fresh noise on the way ("churn") between two levels. [KAAL22]"""
+    """Steps with a second look, and fresh noise on the way ("churn") between two levels. [KAAL22]
+
+    Args:
+        steps: How many steps of drawing.
+        churn: How much fresh noise is added on the way.
+        churn_from: The least noise level at which it is added.
+        churn_to: The largest one.
+        guidance: How much the class counts beyond what was learnt.
+
+    Examples:
+        >>> dp.synth.diffusion.Heun(steps=12).churn
+        10.0
+    """
 
     steps: int = 24
     churn: float = 10.0
@@ -95,7 +137,17 @@ class Heun:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ddim:
-    """Plain steps; with `stochastic` fresh noise in each of them. [SME21]"""
+    """Plain steps; with `stochastic` fresh noise in each of them. [SME21]
+
+    Args:
+        steps: How many steps of drawing.
+        stochastic: Whether each step has fresh noise.
+        guidance: How much the class counts beyond what was learnt.
+
+    Examples:
+        >>> dp.synth.diffusion.Ddim(steps=20).stochastic
+        False
+    """
 
     steps: int = 50
     stochastic: bool = False
@@ -129,19 +181,27 @@ _MOST_PIXELS = 1024  # Of pictures whose products of pixels are bought: there ar
 class Diffusion:
     """A diffusion model of pictures, trained by noisy gradients. [DCVK23]
 
-    network          Linear() for CPUs, Convolutional() as in the paper
-    draws            K: noisy copies of a picture in each step; privacy does not depend on it
-    batch_size       pictures in a step, of `public_rows`, by a coin each; chosen from `public_rows` if not given
-    steps            of learning; more for a larger epsilon if not given
-    learning_rate    of Adam at its highest, which rises for 20 steps and then falls; chosen with the steps
-    clip             the largest l2 norm of one picture's gradient
-    ema              decay of averaged weights, which are what is kept
-    label_drop       how often a picture is shown without its class, for guidance
-    levels           mean and deviation of the logarithm of noise levels; pixels go from -1 to 1
-    spread           a guess of the deviation of pixels, where nothing was bought
-    warm_up          noisy averages of each class, bought first; None for none
-    sampler          Heun or Ddim: how pictures are drawn
-    physical_batch   pictures of one forward pass, a multiple of 32
+    Args:
+        network: `Linear()` for CPUs, `Convolutional()` as in the paper.
+        draws: Noisy copies of a picture in each step; privacy does not depend on it.
+        batch_size: Pictures in a step, by a coin each; chosen from `public_rows` if not said.
+        steps: Of learning; more for a larger epsilon if not said.
+        learning_rate: Of Adam at its highest, which rises for 20 steps and then falls; chosen with the steps.
+        clip: The largest l2 norm of one picture's gradient.
+        ema: The decay of averaged weights, which are what is kept.
+        label_drop: How often a picture is shown without its class, for guidance.
+        levels: Mean and deviation of the logarithm of noise levels; pixels go from -1 to 1.
+        spread: A guess of the deviation of pixels, where nothing was bought.
+        warm_up: Noisy averages of each class, bought first; None for none.
+        sampler: `Heun` or `Ddim`: how pictures are drawn.
+        physical_batch: Pictures of one forward pass, a multiple of 32.
+
+    Raises:
+        InvalidParameter: If the options do not go together.
+
+    Examples:
+        >>> dp.synth.diffusion.Diffusion(steps=100).name
+        'diffusion'
     """
 
     network: Network = field(default_factory=Linear)

@@ -37,6 +37,18 @@ class Category:
     A value that is none of them goes to the cell `other` if there is one, else to the cell of missing values if there
     is one, else to the first declared value. The rule is total, looks at one value at a time and never makes a cell:
     a sample shows declared values, the label `other` and None, and nothing else.
+
+    Args:
+        values: The possible values, public: texts, whole numbers, or True and False.
+        other: Whether there is a cell for values that nobody declared.
+        null: Whether there is a cell for missing values.
+
+    Raises:
+        InvalidParameter: If values are of several kinds, or one is there twice.
+
+    Examples:
+        >>> dp.synth.Category(["f", "m"], null=True).size
+        3
     """
 
     values: tuple[Value, ...]

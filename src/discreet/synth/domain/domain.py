@@ -38,6 +38,18 @@ class Domain:
 
     `impossible` lists combinations that public knowledge rules out, each as a mapping such as
     `{"age": (0, 15), "married": "yes"}`; a sample never shows them. Numeric columns are cut where such a range ends.
+
+    Args:
+        columns: The declaration of each column, `Numeric` or `Category`, by name.
+        impossible: Impossible combinations (structural zeros), each as a mapping of columns to values or ranges.
+
+    Raises:
+        InvalidParameter: If there are no columns, or a combination names what is not declared.
+
+    Examples:
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> domain.names, domain.sizes
+        (('age', 'sex'), (4, 2))
     """
 
     columns: Mapping[str, Declared]

@@ -126,7 +126,22 @@ _UNSAID = "say values = […] for a category, or low and high for numbers"
 
 
 def read_domain(path: str | Path) -> Domain:
-    """Read a domain file, or raise an error that names the line, what is wrong, and what to write instead."""
+    """Read a domain file, or raise an error that names the line, what is wrong, and what to write instead.
+
+    Args:
+        path: The TOML file.
+
+    Returns:
+        The domain.
+
+    Raises:
+        InvalidParameter: If something in the file is wrong or not known.
+
+    Examples:
+        >>> dp.synth.read_domain("nowhere.toml")
+        Traceback (most recent call last):
+        discreet.errors.InvalidParameter: ...
+    """
     from discreet.synth.domain.domain_model import DomainModel
 
     document = Document.open(path, DomainModel, manual="docs/synth/index.md")

@@ -24,7 +24,17 @@ _LARGEST = 512  # Pixels on a side.
 @final
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Grey pictures of one size, each of one of the declared classes."""
+    """Grey pictures of one size, each of one of the declared classes.
+
+    Args:
+        height: The rows of pixels of a picture.
+        width: The pixels of a row.
+        classes: The public classes.
+
+    Examples:
+        >>> dp.synth.Images(28, 28, classes=range(10)).pixels
+        784
+    """
 
     height: int
     width: int

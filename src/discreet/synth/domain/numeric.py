@@ -37,6 +37,20 @@ class Numeric:
     What is no number (NULL, NaN, text that does not parse) goes to the cell of missing values if `null` declares one,
     else to the middle. `bins` says how methods that count see it: that many bins of equal width, the inner edges
     between bins, or "quantiles" for edges that are found privately and paid for.
+
+    Args:
+        low: The lower bound, public.
+        high: The upper bound, public.
+        whole: Whether values are whole numbers.
+        bins: How many bins of equal width, the inner edges, or "quantiles" for edges that are found privately.
+        null: Whether there is a cell for missing values.
+
+    Raises:
+        InvalidParameter: If the bounds or the edges are in the wrong order.
+
+    Examples:
+        >>> dp.synth.Numeric(0, 100, whole=True, bins=4).size
+        4
     """
 
     low: Fraction

@@ -119,6 +119,30 @@ def domain_of_session(session: Session, table: str | None = None) -> Domain:
     """Return the domain of a private table: its columns with declared categories or bounds, or truth values.
 
     Columns of which nothing is declared, timestamps, and the column that tells people apart are left out.
+
+    Args:
+        session: The session that holds the private table.
+        table: The table, where there are several.
+
+    Returns:
+        The domain.
+
+    Raises:
+        InvalidParameter: If nothing is declared of the columns.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> session = dp.Session(
+        ...     pa.table({"city": ["A", "B"] * 500, "age": [30, 50] * 500}),
+        ...     unit="row",
+        ...     budget=dp.Budget(epsilon=4, delta=1e-6),
+        ...     columns={"city": dp.categories(["A", "B"]), "age": dp.between(0, 120, whole=True)},
+        ...     ledger="memory",
+        ...     dataset="people",
+        ...     principal="ana",
+        ... )
+        >>> dp.synth.domain_of_session(session).names
+        ('city', 'age')
     """
     known = private_table(session.catalogue, table)
     found = {

@@ -117,6 +117,16 @@ class MerfImages:
 
     Each picture is one vector in the place of its class: a constant, which counts; its pixels; and cosines and sines of
     random waves over windows of it. The sum over all pictures is released once, with Gaussian noise.
+
+    Args:
+        waves: How many random features.
+        steps: How many steps of training, which is free.
+        hidden: The width of the generator.
+        codes: How many random numbers it starts from.
+
+    Examples:
+        >>> dp.synth.merf.MerfImages(waves=1000).name
+        'merf'
     """
 
     waves: int = 3000
@@ -161,6 +171,18 @@ class HermiteImages:
     """Pictures by one noisy sum of Hermite features of pixels and of pairs of pixels (DP-HP). [VHAP22]
 
     The authors charge two releases and draw pairs anew in each round; here all pairs are drawn before the one release.
+
+    Args:
+        order: The order of the functions of a pixel alone.
+        pairs: How many pairs of pixels.
+        pair_order: The order of the functions of each pixel of a pair.
+        steps: How many steps of training, which is free.
+        hidden: The width of the generator.
+        codes: How many random numbers it starts from.
+
+    Examples:
+        >>> dp.synth.merf.HermiteImages().name
+        'merf'
     """
 
     order: int = 16  # of the functions of a pixel alone

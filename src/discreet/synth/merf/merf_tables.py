@@ -33,6 +33,16 @@ class MerfTables:
 
     Each row is one vector in the place of its label's class: a constant, which counts; its cell in every column; and
     cosines and sines of random waves over two or three columns. Numbers and categories share one bound on its length.
+
+    Args:
+        waves: How many random features.
+        steps: How many steps of training, which is free.
+        hidden: The width of the generator.
+        codes: How many random numbers it starts from.
+
+    Examples:
+        >>> dp.synth.merf.MerfTables().name
+        'merf'
     """
 
     waves: int = 1000

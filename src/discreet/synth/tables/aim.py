@@ -43,6 +43,20 @@ class AIM:
 
     Guarantee   that of its plan.
     Utility     the lowest error of all methods for tables here; slower than MST.
+
+    Args:
+        ways: Up to how many columns the marginals have that matter.
+        columns_share: The part of the budget for columns by themselves.
+        choice_share: The part of each round for choosing a marginal.
+        rounds: How many rounds for each column, to begin with.
+        longer: By what factor rounds may become more where noise is small.
+        clear: How far above its noise a marginal has to be for less to be spent on the next.
+        most_cells: How many cells the model may have.
+        drowned: The share of all rows that the noise of a pair of columns may amount to.
+
+    Examples:
+        >>> dp.synth.tables.AIM(ways=2).name
+        'aim'
     """
 
     ways: int = 3  # columns of the marginals that matter

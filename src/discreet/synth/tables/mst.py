@@ -41,6 +41,18 @@ class MST:
 
     Guarantee   that of its plan.
     Utility     quick, and what neighbours in the tree have to do with each other is kept.
+
+    Args:
+        columns_share: The part of the budget for columns by themselves.
+        choices_share: The part for choosing pairs; the rest is for measuring them.
+        drowned: The share of all rows that the noise of a pair of columns may amount to.
+
+    Raises:
+        InvalidParameter: If nothing is left for counting pairs.
+
+    Examples:
+        >>> dp.synth.tables.MST().name
+        'mst'
     """
 
     columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
@@ -128,6 +140,10 @@ class Independent:
 
     Guarantee   that of its plan.
     Utility     the columns are as good as they can be; whatever they have to do with each other is lost.
+
+    Examples:
+        >>> dp.synth.tables.Independent().name
+        'independent'
     """
 
     @property
