@@ -204,6 +204,21 @@ class BlockMode:
     Theorem     Replacing e answers moves a lead by 2 e at most, so the lead over 2 e, rounded up, is a distance to
                 another winner. [ST13, NRS07]
     Utility     exact if the lead is `reliable_lead(confidence)`.
+
+    Args:
+        blocks: How many blocks the data is divided into.
+        domain: The public answers that are possible, at least two; None takes every key.
+        epsilon: What a release spends.
+        delta: The chance that an unstable answer passes the test.
+        entries: How many answers one unit may replace.
+
+    Raises:
+        InvalidParameter: If the domain has fewer than two values.
+
+    Examples:
+        >>> mode = dp.adaptive.BlockMode(blocks=100, domain=("a", "b"), epsilon=1, delta=1e-6)
+        >>> mode.release(["a"] * 100).value
+        'a'
     """
 
     blocks: int
@@ -344,24 +359,85 @@ class BlockCentre:
 
 
 def block_median(*, blocks: int, grid: Grid, recipe: Recipe) -> BlockNumber:
-    """Aggregate by the median of the answers."""
+    """Aggregate by the median of the answers.
+
+    Args:
+        blocks: How many blocks the data is divided into.
+        grid: The public bounds and step of the answers.
+        recipe: The noise, such as `polynomial(1, beta="0.1")`.
+
+    Returns:
+        The aggregator.
+
+    Examples:
+        >>> grid = dp.mechanisms.Grid.between(0, 1, step=0.01)
+        >>> dp.adaptive.block_median(blocks=51, grid=grid, recipe=dp.adaptive.polynomial(1, beta=0.1)).blocks
+        51
+    """
     query = median_query(grid=grid, relation=Relation.REPLACE_ONE, public_rows=blocks)
     assert isinstance(query, CentralMeanQuery)
     return BlockNumber(query=query, recipe=recipe)
 
 
 def block_trimmed_mean(*, blocks: int, grid: Grid, recipe: Recipe, trimmed: int) -> BlockNumber:
-    """Aggregate by the mean of the answers without the `trimmed` smallest and largest ones."""
+    """Aggregate by the mean of the answers without the `trimmed` smallest and largest ones.
+
+    Args:
+        blocks: How many blocks the data is divided into.
+        grid: The public bounds and step of the answers.
+        recipe: The noise, such as `polynomial(1, beta="0.1")`.
+        trimmed: How many answers are left out on each side.
+
+    Returns:
+        The aggregator.
+
+    Examples:
+        >>> grid, recipe = dp.mechanisms.Grid.between(0, 1, step=0.01), dp.adaptive.polynomial(1, beta=0.1)
+        >>> dp.adaptive.block_trimmed_mean(blocks=51, grid=grid, recipe=recipe, trimmed=5).blocks
+        51
+    """
     return BlockNumber(query=trimmed_mean_query(grid=grid, public_rows=blocks, trimmed=trimmed), recipe=recipe)
 
 
 def block_winsorised_mean(*, blocks: int, grid: Grid, recipe: Recipe, moved: int) -> BlockNumber:
-    """Aggregate by the mean of the answers, the `moved` smallest and largest ones moved inward."""
+    """Aggregate by the mean of the answers, the `moved` smallest and largest ones moved inward.
+
+    Args:
+        blocks: How many blocks the data is divided into.
+        grid: The public bounds and step of the answers.
+        recipe: The noise, such as `polynomial(1, beta="0.1")`.
+        moved: How many answers are moved inward on each side.
+
+    Returns:
+        The aggregator.
+
+    Examples:
+        >>> grid, recipe = dp.mechanisms.Grid.between(0, 1, step=0.01), dp.adaptive.polynomial(1, beta=0.1)
+        >>> dp.adaptive.block_winsorised_mean(blocks=51, grid=grid, recipe=recipe, moved=5).blocks
+        51
+    """
     return BlockNumber(query=winsorised_mean_query(grid=grid, public_rows=blocks, moved=moved), recipe=recipe)
 
 
 def block_centre(*, blocks: int, grid: Grid, dimension: int, recipe: Recipe, entries: int = 1) -> BlockCentre:
-    """Aggregate vectors by their centre of attention, in the norm of the recipe."""
+    """Aggregate vectors by their centre of attention, in the norm of the recipe.
+
+    Args:
+        blocks: How many blocks the data is divided into.
+        grid: The public grid of every coordinate.
+        dimension: How many numbers an answer has.
+        recipe: The noise, such as `polynomial(1, beta="0.1")`.
+        entries: How many answers one unit may replace.
+
+    Returns:
+        The aggregator.
+
+    Examples:
+        >>> grid = dp.mechanisms.Grid.between(0, 1, step=0.01)
+        >>> recipe = dp.adaptive.polynomial(1, beta=0.1, dimension=2)
+        >>> dp.adaptive.block_centre(blocks=50, grid=grid, dimension=2, recipe=recipe).blocks
+        50
+    """
     query = CentreOfAttentionQuery(grid=grid, dimension=dimension, size=blocks, norm=recipe.norm, entries=entries)
     return BlockCentre(query=query, recipe=recipe)
 

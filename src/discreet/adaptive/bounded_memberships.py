@@ -128,6 +128,18 @@ class Memberships:
     """One row for each unit, key and amount; a unit may have many rows. It never prints what it holds.
 
     Rows whose unit or key is missing are not counted, and an amount that is no number is 0.
+
+    Args:
+        units: The private unit of each row.
+        keys: The private key of each row.
+        amounts: What each row brings; 1 each if not said.
+
+    Raises:
+        InvalidParameter: If the lengths differ.
+
+    Examples:
+        >>> dp.adaptive.Memberships([1, 1, 2], ["a", "b", "a"])
+        Memberships()
     """
 
     units: Data = field(repr=False)

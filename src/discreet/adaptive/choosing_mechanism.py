@@ -57,6 +57,18 @@ class Choosing:
                 candidates count twice: the choice is (2 rate, 2 k e^(rate (1 - b))). [BNS16]
     Utility     the domain of candidates does not matter; with probability 1 - e^-t the choice is within
                 (ln m + t) / rate of the best of m supported ones, if the best is `reliable_quality`.
+
+    Args:
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        growth: How many candidates one record supports at most.
+        relation: The neighbouring relation.
+        test_share: The part of epsilon that the test of the best quality spends.
+
+    Examples:
+        >>> choosing = dp.adaptive.Choosing(epsilon=1, delta=1e-6, growth=1, relation=dp.Relation.ADD_REMOVE)
+        >>> choosing.release({"flu": 1000, "cold": 3}).value
+        'flu'
     """
 
     epsilon: Fraction

@@ -51,6 +51,28 @@ class ClippedMean:
                 public to the mean that follows, and the three costs add up. [DMNS06]
     Utility     noise in proportion to the radius instead of to the declared bounds. Rows beyond it pull the answer
                 towards the centre: the interval is for the mean within `limits`, which the release tells.
+
+    Args:
+        grid: The public bounds and step of the answers.
+        relation: The neighbouring relation.
+        epsilon: What a release spends.
+        delta: The delta of the noise of the mean, if it is to be Gaussian.
+        public_rows: The public number of rows, under replace-one.
+        beyond: About how many rows lie outside the radius; enough for the choice to be sure if not said.
+        centre_share: The part of epsilon that finds the centre.
+        radius_share: The part of epsilon that finds the radius.
+        allow_large_delta: Whether a delta of 1 / (number of rows) or more is accepted.
+
+    Raises:
+        InvalidParameter: If nothing is left for the mean.
+
+    Examples:
+        >>> mechanism = dp.adaptive.ClippedMean(
+        ...     grid=dp.mechanisms.Grid.between(0, 10**6, step=1), relation=dp.Relation.REPLACE_ONE,
+        ...     epsilon=1, public_rows=1000,
+        ... )
+        >>> mechanism.release([40] * 1000).value < 10**6
+        True
     """
 
     grid: Grid

@@ -57,7 +57,19 @@ _MOST_NODES = 1 << 31  # Two of them fit one 64-bit key.
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """Edges among a public number of nodes, each at most once. It never prints its edges, nor how many there are."""
+    """Edges among a public number of nodes, each at most once. It never prints its edges, nor how many there are.
+
+    Args:
+        size: The public number of nodes.
+        ends: The private edges, one row each, as numbers of nodes, the lower first.
+
+    Raises:
+        InvalidParameter: If an edge is a loop, is there twice, or names an unknown node.
+
+    Examples:
+        >>> dp.adaptive.Graph.of([(0, 1), (1, 2)], nodes=3)
+        Graph(size=3)
+    """
 
     size: int
     ends: NDArray[np.int64] = field(repr=False)  # One row an edge, as numbers of nodes, the lower first.
@@ -400,6 +412,14 @@ class TriangleQuery:
                 them one more common neighbour, if that is the neighbour of one of them already, of which there are
                 c - 2 a; two changes always do. So at distance k the local sensitivity is the largest
                 min(a + k, floor((c + k) / 2), n - 2). [NRS07, KRSY11]
+
+    Args:
+        nodes: The public nodes, as a number or by name.
+        most: A public bound on the count; more are not counted.
+
+    Examples:
+        >>> dp.adaptive.TriangleQuery(nodes=100).global_sensitivity
+        98
     """
 
     relation: ClassVar[Relation] = Relation.ADD_REMOVE

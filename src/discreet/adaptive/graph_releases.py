@@ -59,6 +59,22 @@ def triangles(
 
     `expected` is a public guess of the largest number of neighbours that two nodes have in common; `most` a public
     bound on the count. The noise is polynomial, or Laplace noise if a delta is given. [NRS07]
+
+    Args:
+        graph: The private edges: pairs of nodes, or a networkx graph.
+        epsilon: What a release spends.
+        delta: The delta that goes with it; Laplace noise if it is said.
+        nodes: The public nodes, as a number or by name; a networkx graph names its own.
+        expected: A public guess of the most neighbours that two nodes have in common.
+        most: A public bound on the count; more are not counted.
+        session: Who pays; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy count.
+
+    Examples:
+        >>> dp.adaptive.triangles([(0, 1), (1, 2), (0, 2)], nodes=10, epsilon=1).cost
+        'ε = 1'
     """
     query = TriangleQuery(nodes=read_nodes(public_nodes(graph, nodes)), most=most)
     start = positive_integer(expected, name="expected")
@@ -81,6 +97,23 @@ def stars(
     """Count the stars of a graph, each a node with `leaves` of its neighbours, in the same way.
 
     `expected` is a public guess of the largest degree. [KRSY11]
+
+    Args:
+        graph: The private edges: pairs of nodes, or a networkx graph.
+        leaves: How many neighbours a star has, at least 2.
+        epsilon: What a release spends.
+        delta: The delta that goes with it; Laplace noise if it is said.
+        nodes: The public nodes, as a number or by name; a networkx graph names its own.
+        expected: A public guess of the largest degree.
+        most: A public bound on the count; more are not counted.
+        session: Who pays; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy count.
+
+    Examples:
+        >>> dp.adaptive.stars([(0, 1), (1, 2)], leaves=2, nodes=10, epsilon=1).cost
+        'ε = 1'
     """
     query = StarQuery(nodes=read_nodes(public_nodes(graph, nodes)), leaves=leaves, most=most)
     start, k = max(positive_integer(expected, name="expected"), query.leaves), query.leaves - 1
@@ -99,7 +132,28 @@ def degree_histogram(
     at_least: bool = False,
     session: Payer | None = None,
 ) -> Release[tuple[int, ...]]:
-    """Count the nodes of each degree up to `largest`, or of at least each; Gaussian noise if a delta is given."""
+    """Count the nodes of each degree up to `largest`, or of at least each; Gaussian noise if a delta is given.
+
+    Args:
+        graph: The private edges: pairs of nodes, or a networkx graph.
+        largest: The largest degree that is counted by itself; nodes of a higher one are counted with it.
+        epsilon: What a release spends.
+        delta: The delta that goes with it; Gaussian noise if it is said.
+        nodes: The public nodes, as a number or by name; a networkx graph names its own.
+        at_least: Whether nodes of at least each degree are counted.
+        session: Who pays; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        One noisy count for each degree.
+
+    Raises:
+        InvalidParameter: If `largest` is not below the number of nodes.
+
+    Examples:
+        >>> release = dp.adaptive.degree_histogram([(0, 1), (1, 2)], largest=2, nodes=10, epsilon=1)
+        >>> len(release.value)
+        3
+    """
     known = read_nodes(public_nodes(graph, nodes))
     noise: Noise = LaplaceNoise(epsilon=exact(epsilon, name="epsilon"))
     if delta is not None:

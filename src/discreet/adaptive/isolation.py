@@ -268,6 +268,20 @@ class BlockLimits:
     With `padded`, each block has a slot of fixed length, so that nobody can tell by the time of a release how long one
     took. Blocks that run at the same time share caches: one that needs just about the time it has may be slowed down
     by another until that is used up. With one process that cannot be.
+
+    Args:
+        cpu_seconds: Seconds of computing, after libraries are imported.
+        wall_seconds: Seconds from the start of the process; at least 2 * processes * cpu_seconds.
+        memory: Bytes of address space, libraries included.
+        processes: How many blocks run at the same time.
+        padded: Whether each block has a slot of fixed length, so that time tells nothing.
+
+    Raises:
+        InvalidParameter: If a block could be slowed down by another until it is stopped.
+
+    Examples:
+        >>> dp.adaptive.BlockLimits(cpu_seconds=1, wall_seconds=10, processes=2).padded
+        True
     """
 
     cpu_seconds: Fraction = Fraction(1)  # of computing, after libraries are imported

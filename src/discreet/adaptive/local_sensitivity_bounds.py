@@ -65,6 +65,21 @@ class LocalQuery:
     """A whole number with its local sensitivity, and how far one unit moves the latter; all in grid steps.
 
     `verify.sensitivity` looks for a counterexample to `change` in small worlds.
+
+    Args:
+        value: The function from private data to a whole number, in grid steps.
+        local_sensitivity: The function from private data to how far one unit moves the value there.
+        change: How far one unit moves the local sensitivity.
+        grid: The public grid; the exact value lies between its bounds.
+        relation: The neighbouring relation.
+
+    Examples:
+        >>> query = dp.adaptive.LocalQuery(
+        ...     value=len, local_sensitivity=lambda rows: 1, change=1,
+        ...     grid=dp.mechanisms.Grid.between(0, 1000, step=1), relation=dp.Relation.ADD_REMOVE,
+        ... )
+        >>> query.change
+        1
     """
 
     value: Callable[[Any], int]
@@ -88,6 +103,21 @@ class BoundedLocalSensitivity:
                 private, and not below L but with probability delta; then noise of scale B covers what one unit
                 changes. For real Laplace noise t = (g / epsilon_1) ln(1 / (2 delta)). [Vad17]
     Utility     B exceeds L by about t, and never the whole range; good where L itself is stable.
+
+    Args:
+        query: The query, with its local sensitivity and how far one unit moves that.
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        bound_share: The part of epsilon that the bound spends.
+
+    Examples:
+        >>> query = dp.adaptive.LocalQuery(
+        ...     value=len, local_sensitivity=lambda rows: 1, change=1,
+        ...     grid=dp.mechanisms.Grid.between(0, 1000, step=1), relation=dp.Relation.ADD_REMOVE,
+        ... )
+        >>> mechanism = dp.adaptive.BoundedLocalSensitivity(query=query, epsilon=1, delta=1e-6)
+        >>> mechanism.event.epsilon
+        Fraction(1, 1)
     """
 
     query: LocalQuery
@@ -143,6 +173,25 @@ class BoundedSmoothSensitivity:
                 beta / k, so it moves by at most k + 1 of these; noise for that and a margin are added, as for a
                 local sensitivity. For real noise S grows by exp((beta / epsilon_1) (X + ln(1 / (2 delta)))). [Vad17]
     Utility     the typical factor is `inflation`, whatever the data; a small beta makes it small but S large.
+
+    Args:
+        query: The query, with a smooth bound on its local sensitivity.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        bound_share: The part of epsilon that the bound spends.
+        fineness: Parts of beta to which the logarithm of the bound is rounded.
+
+    Raises:
+        InvalidParameter: If beta is too small for how exactly the bound is known.
+
+    Examples:
+        >>> query = dp.adaptive.median_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), relation=dp.Relation.REPLACE_ONE, public_rows=101
+        ... )
+        >>> mechanism = dp.adaptive.BoundedSmoothSensitivity(query=query, beta=0.1, epsilon=1, delta=1e-6)
+        >>> mechanism.inflation > 1
+        True
     """
 
     query: SmoothQuery
@@ -308,6 +357,27 @@ def smooth_sensitivity(
     mean of the two (under add-remove the lower of them); "trimmed_mean" and "winsorised_mean" leave out or move inward
     `ends` values on each side; "variance" has the divisor n. For the Winsorised mean, and for quantiles other than the
     median under add-remove, it is a smooth upper bound; for the variance, the global sensitivity. [NRS07, BS19]
+
+    Args:
+        values: The private values.
+        bounds: The public bounds that they are clamped to.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        relation: The neighbouring relation.
+        rank: The rank of an order statistic, from 1; say this or `q`.
+        q: The share of rows below it.
+        statistic: "order", "median", "trimmed_mean", "winsorised_mean" or "variance".
+        ends: How many values are left out or moved inward on each side.
+        step: The grid of the values.
+
+    Returns:
+        The smooth sensitivity, marked as not private.
+
+    Examples:
+        >>> found = dp.adaptive.smooth_sensitivity(
+        ...     [1, 2, 3], bounds=(0, 4), beta=1, q=0.5, step=1, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> found.value > 0
+        True
     """
     relation = read_relation(relation)
     decay, column = positive(beta, name="beta"), column_of(values)

@@ -170,6 +170,20 @@ def polynomial(
                 values or at infinity; over p coordinates shifts add up in a concave way. So the loss is exactly the
                 largest of p a log(1 + alpha / p), p beta + p a log(1 + (alpha / p) e^-beta), and
                 p (a - 1) beta + a k (log(1 + alpha / k) - beta) for k = 0, …, p. See [HT25] for p = 1.
+
+    Args:
+        epsilon: What a release spends.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        alpha: How far the value may be shifted; say this, `exponent`, or neither.
+        exponent: The exponent a of the density.
+        dimension: How many numbers get noise.
+
+    Returns:
+        The recipe.
+
+    Examples:
+        >>> dp.adaptive.polynomial(1, beta=0.1).event
+        PureDP(epsilon=Fraction(1, 1))
     """
     budget, smooth = positive(epsilon, name="epsilon"), positive(beta, name="beta")
     p = positive_integer(dimension, name="dimension")
@@ -242,6 +256,19 @@ def student(epsilon: Number, *, beta: Number, degrees: Number | None = None, dim
     Guarantee   epsilon, pure.
     Theorem     The logarithm of the density has slope (d + 1) / (2 sqrt(d)) at most; stretching a coordinate by
                 e^beta moves it by at most max(1, d) beta. The two add up. [BS19]
+
+    Args:
+        epsilon: What a release spends.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        degrees: The degrees of freedom; the best of ten if not said.
+        dimension: How many numbers get noise.
+
+    Returns:
+        The recipe.
+
+    Examples:
+        >>> dp.adaptive.student(1, beta=0.1).dimension
+        1
     """
     if degrees is None:
         return best_shape(lambda shape: student(epsilon, beta=beta, degrees=shape, dimension=dimension), _DEGREES)
@@ -414,6 +441,20 @@ def laplace(
     Guarantee   (epsilon, delta), exactly in one dimension.
     Theorem     In one dimension the delta of `dilation.laplace_delta`. In more, shifting is pure, so what it spends
                 is left out of the epsilon at which the delta of stretching is taken. [NRS07]
+
+    Args:
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        alpha: How far the value may be shifted; say this or `beta`.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        dimension: How many numbers get noise.
+
+    Returns:
+        The recipe, with the largest of the other one.
+
+    Examples:
+        >>> dp.adaptive.laplace(1, 1e-6, beta=0.01).dimension
+        1
     """
     budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")
@@ -448,6 +489,20 @@ def gaussian(
 
     Guarantee   (epsilon, delta), exactly.
     Theorem     The delta of `dilation.gaussian_delta`, of shifting and stretching at once, in any dimension.
+
+    Args:
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        alpha: How far the value may be shifted; say this or `beta`.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        dimension: How many numbers get noise.
+
+    Returns:
+        The recipe, with the largest of the other one.
+
+    Examples:
+        >>> dp.adaptive.gaussian(1, 1e-6, beta=0.01).dimension
+        1
     """
     budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")

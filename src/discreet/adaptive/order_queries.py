@@ -230,7 +230,23 @@ OrderQuery: TypeAlias = CentralMeanQuery | WinsorisedMeanQuery | LowerMedianQuer
 def median_query(
     *, grid: Grid, relation: Relation | str, public_rows: int | None = None
 ) -> CentralMeanQuery | LowerMedianQuery:
-    """Under replace-one the middle value, or the mean of the two; under add-remove the lower of the two."""
+    """Under replace-one the middle value, or the mean of the two; under add-remove the lower of the two.
+
+    Args:
+        grid: The public bounds and step of the answers.
+        relation: The neighbouring relation.
+        public_rows: The public number of rows, under replace-one.
+
+    Returns:
+        The query, with its smooth sensitivity.
+
+    Examples:
+        >>> query = dp.adaptive.median_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), relation=dp.Relation.REPLACE_ONE, public_rows=3
+        ... )
+        >>> query.value([1, 2, 9])
+        Fraction(2, 1)
+    """
     relation = read_relation(relation)
     known = check_size(relation, public_rows)
     if known is None:

@@ -37,7 +37,15 @@ def charge(mechanism: PricedMechanism, session: Payer | None, *, purpose: str) -
 @final
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """What is released when a test was not passed. It costs what an answer costs, and says nothing else."""
+    """What is released when a test was not passed. It costs what an answer costs, and says nothing else.
+
+    Examples:
+        >>> mechanism = dp.adaptive.StableMode(
+        ...     domain=("a", "b"), epsilon=1, delta=1e-12, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> mechanism.release(["a", "b"]).value == dp.adaptive.NO_ANSWER  # but for a chance of delta
+        True
+    """
 
     def __str__(self) -> str:
         return "no answer"

@@ -41,6 +41,18 @@ def partition_probability(count: int, *, epsilon: Number, delta: Number) -> Frac
     Theorem     One unit may raise the chance p to e^epsilon p + delta, and lower the chance 1 - p of silence to
                 e^-epsilon (1 - p - delta), not more; the largest sequence from 0 on takes the smaller of the two
                 at each step. It is the best for units in one bin each, under add-remove. [DVGM22]
+
+    Args:
+        count: How many units are in the bin.
+        epsilon: What the selection spends.
+        delta: The delta that goes with it.
+
+    Returns:
+        The chance, rounded down.
+
+    Examples:
+        >>> dp.adaptive.partition_probability(1000, epsilon=1, delta=1e-6)
+        Fraction(1, 1)
     """
     curve = _curve(positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None))
     return curve.chance_down(_count(count))
@@ -58,6 +70,17 @@ class OptimalPartitionSelection:
                 part of epsilon and delta, and they add up. For c = 1 under add-remove no mechanism names a bin more
                 often. [DVGM22, DKMMN06]
     Utility     `reliable_count(confidence)`: about ln(1 / delta) / epsilon units for an even chance.
+
+    Args:
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        relation: The neighbouring relation.
+        bins_per_unit: In how many bins a unit is counted at most (contribution bounding).
+
+    Examples:
+        >>> selection = dp.adaptive.OptimalPartitionSelection(epsilon=1, delta=1e-6, relation=dp.Relation.ADD_REMOVE)
+        >>> selection.release(["flu"] * 1000).value
+        ('flu',)
     """
 
     epsilon: Fraction

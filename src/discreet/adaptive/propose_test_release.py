@@ -148,6 +148,26 @@ def propose_median(
 
     Under replace-one, with a public size, it is the mean of the two middle values of an even number of them; under
     add-remove the lower of the two.
+
+    Args:
+        grid: The public bounds and step of the answers.
+        bound: How far one unit may move the median near the data; the proposal.
+        epsilon: What test and answer spend together.
+        delta: The chance that the test is passed where the proposal fails.
+        relation: The neighbouring relation.
+        public_rows: The public number of rows, under replace-one.
+        test_share: The part of epsilon that the test spends.
+
+    Returns:
+        The mechanism; `release` answers or declines.
+
+    Examples:
+        >>> test = dp.adaptive.propose_median(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), bound=10, epsilon=1, delta=1e-6,
+        ...     relation=dp.Relation.REPLACE_ONE, public_rows=2001,
+        ... )
+        >>> abs(test.release([40] * 2001).value - 40) < 1000
+        True
     """
     relation = read_relation(relation)
     public_rows = check_size(relation, public_rows)
@@ -541,6 +561,20 @@ class ProposeTestRelease:
                 refused alike, but for a chance of delta. [DL09, ST13]
     Utility     answers with probability c if the distance is `test.reliable_distance(c)`. The noise is that of the
                 proposal, which is public, and so is its interval.
+
+    Args:
+        distance: The function from private data to how far they are from where the proposal fails.
+        mechanism: What answers if the test is passed.
+        epsilon: What the test spends.
+        delta: The chance that the test is passed where the proposal fails.
+
+    Examples:
+        >>> test = dp.adaptive.propose_median(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), bound=10, epsilon=1, delta=1e-6,
+        ...     relation=dp.Relation.REPLACE_ONE, public_rows=2001,
+        ... )
+        >>> type(test).__name__
+        'ProposeTestRelease'
     """
 
     distance: Callable[[Any], int]

@@ -62,6 +62,19 @@ class SmoothSensitivityMechanism:
                 and raised by that factor: then it is a bound again, and beta-smooth. If f is known up to e, two
                 values are farther apart by 2 e at most, and S + 2 e is as smooth as S.
     Utility     the noise exceeds `recipe.half_width(c)` times the smooth bound with probability 1 - c at most.
+
+    Args:
+        query: What is asked, with a smooth bound on its local sensitivity.
+        recipe: The noise, such as `polynomial(1, beta="0.1")`.
+
+    Examples:
+        >>> query = dp.adaptive.median_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), relation=dp.Relation.REPLACE_ONE, public_rows=1001
+        ... )
+        >>> recipe = dp.adaptive.polynomial(1, beta=0.1)
+        >>> release = dp.adaptive.SmoothSensitivityMechanism(query=query, recipe=recipe).release([40] * 1001)
+        >>> release.cost
+        'ε = 1'
     """
 
     query: SmoothQuery

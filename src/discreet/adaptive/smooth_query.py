@@ -198,6 +198,18 @@ class SmoothlyBoundedQuery:
     """A query with a beta-smooth bound that its author has proved; `check_smoothness` looks for a counterexample.
 
     What `evaluate` returns is clamped to the grid, which moves no two answers apart.
+
+    Args:
+        evaluate: The function from private data to the value, in grid steps.
+        bound: The function from the data and beta to a smooth bound, which its author has proved.
+        grid: The public bounds and step of the answers.
+        relation: The neighbouring relation.
+        relative_error: How far the bound may be off, as a part of it.
+        value_error: How far the value may be off, in grid steps.
+
+    Examples:
+        >>> dp.adaptive.SmoothlyBoundedQuery.__slots__[:2]
+        ('evaluate', 'bound')
     """
 
     evaluate: Callable[[Any], Fraction]  # in grid steps
@@ -232,6 +244,24 @@ class DistanceQuery:
 
     Theorem     The largest A_k e^(-beta k) over k >= 0 is then a beta-smooth bound. [NRS07] It stays one if A_k is
                 the whole range from some public k on; so the search ends where even the range has faded.
+
+    Args:
+        evaluate: The function from private data to the value, in grid steps.
+        local_sensitivity_at_distance: A bound on the change by one more unit once k units have changed.
+        grid: The public bounds and step of the answers.
+        relation: The neighbouring relation.
+        value_error: How far the value may be off, in grid steps.
+
+    Examples:
+        >>> from fractions import Fraction
+        >>> query = dp.adaptive.DistanceQuery(
+        ...     evaluate=lambda rows: Fraction(max(rows, default=0)),
+        ...     local_sensitivity_at_distance=lambda rows, k: Fraction(120),
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     relation=dp.Relation.ADD_REMOVE,
+        ... )
+        >>> query.value([3, 7])
+        Fraction(7, 1)
     """
 
     evaluate: Callable[[Any], Fraction]  # in grid steps

@@ -60,6 +60,24 @@ def check_smoothness(query: SmoothQuery, worlds: Iterable[Sequence[Any]], *, bet
 
     A bound that says it is known up to a factor only is compared with that much room. Never run this on real data:
     what it returns tells data sets apart.
+
+    Args:
+        query: The query, with the bound that is tried.
+        worlds: Made-up data sets; never real ones.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+
+    Returns:
+        Whether a pair of neighbours refutes the bound, and which.
+
+    Raises:
+        InvalidParameter: If no two data sets are neighbours.
+
+    Examples:
+        >>> query = dp.adaptive.median_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 3, step=1), relation=dp.Relation.REPLACE_ONE, public_rows=1
+        ... )
+        >>> dp.adaptive.check_smoothness(query, [[0], [1], [3]], beta=0.5).holds
+        True
     """
     smooth = positive(beta, name="beta")
     data_sets = list(dict.fromkeys(tuple(sorted(world)) for world in worlds))

@@ -248,6 +248,22 @@ class StableMode:
                 rounded up, because one unit takes from the one and gives to the other. b runs over the whole
                 domain, also where nobody is. [ST13, DR14]
     Utility     exact if the lead is `reliable_lead(confidence)`, whatever the size of the domain.
+
+    Args:
+        domain: The public values, in the order that breaks ties; None takes every key.
+        epsilon: What a release spends.
+        delta: The chance that an unstable answer passes the test.
+        relation: The neighbouring relation.
+
+    Raises:
+        InvalidParameter: If the domain has fewer than two values.
+
+    Examples:
+        >>> mode = dp.adaptive.StableMode(
+        ...     domain=("a", "b"), epsilon=1, delta=1e-6, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> mode.release(["a"] * 1000 + ["b"]).value
+        'a'
     """
 
     domain: tuple[Hashable, ...] | None

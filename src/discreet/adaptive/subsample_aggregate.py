@@ -173,6 +173,29 @@ class SubsampleAndAggregate:
     Theorem     A record that comes, goes or changes changes what its own blocks hold, whatever was drawn, and so as
                 many answers as it has memberships: for the aggregator these are replaced. [NRS07, ST13]
     Utility     that of the aggregator, if the function says much the same on a small part of the data as on all.
+
+    Args:
+        function: What is run on each block: any function of rows, or a `Program`.
+        aggregator: What makes one private answer of the blocks' answers.
+        relation: The neighbouring relation.
+        memberships: How many blocks each record is in.
+        limits: What one block may use.
+        trusted: Whether the function runs right here; whoever says so vouches for it.
+
+    Raises:
+        InvalidParameter: If a record would be in more blocks than there are.
+
+    Examples:
+        >>> import statistics
+        >>> aggregator = dp.adaptive.block_median(
+        ...     blocks=101, grid=dp.mechanisms.Grid.between(0, 120, step=1),
+        ...     recipe=dp.adaptive.polynomial(1, beta=0.1),
+        ... )
+        >>> mechanism = dp.adaptive.SubsampleAndAggregate(
+        ...     function=statistics.median, aggregator=aggregator, relation=dp.Relation.ADD_REMOVE, trusted=True
+        ... )
+        >>> mechanism.release([40] * 2000).cost
+        'ε = 1'
     """
 
     function: Callable[[Any], Any] | Program
@@ -345,6 +368,31 @@ def release_if_subsampling_stable(
     Theorem     The blocks' answers are a data set of which one unit replaces one, and their mode is released if it is
                 stable. [NRS07, ST13]
     Utility     if `agreement` of the blocks say the same, it is named with probability `confidence` at least.
+
+    Args:
+        function: What is run on each block: any function of rows, or a `Program`.
+        epsilon: What a release spends.
+        delta: The chance that an unstable answer passes the test.
+        relation: The neighbouring relation.
+        domain: The public answers that are possible; None takes every key.
+        agreement: The part of the blocks that must agree, above 1/2.
+        confidence: How surely the answer is then named.
+        memberships: How many blocks each record is in.
+        limits: What one block may use.
+        trusted: Whether the function runs right here; whoever says so vouches for it.
+
+    Returns:
+        The mechanism, with as many blocks as it takes.
+
+    Raises:
+        InvalidParameter: If the agreement is not above 1/2.
+
+    Examples:
+        >>> mechanism = dp.adaptive.release_if_subsampling_stable(
+        ...     len, epsilon=1, delta=1e-6, relation=dp.Relation.ADD_REMOVE, trusted=True
+        ... )
+        >>> mechanism.aggregator.blocks > 10
+        True
     """
     relation = read_relation(relation)
     blocks = blocks_needed(

@@ -48,6 +48,21 @@ class TruncatedHistogram:
                 with P[noise > k] <= 1 - (1 - delta)^(1 / c). All other bins are a noisy histogram. [KKMN09, Vad17]
     Utility     bins of `reliable_count(confidence)` are shown with that probability, whatever the number of bins
                 that could be; for Laplace noise that is about w + (c w / epsilon) ln(c / (2 delta)), and more.
+
+    Args:
+        noise: The noise of each count; `laplace` and `gaussian` make it from epsilon and delta.
+        delta: The chance that a bin is shown which is there because of one unit.
+        relation: The neighbouring relation.
+        bins_per_unit: In how many bins a unit is counted at most (contribution bounding).
+        contribution: How much it brings to each at most.
+
+    Raises:
+        InvalidParameter: If the contribution is above 2^52.
+
+    Examples:
+        >>> mechanism = dp.adaptive.TruncatedHistogram.laplace(1, 1e-6, relation=dp.Relation.ADD_REMOVE)
+        >>> "flu" in mechanism.release(["flu"] * 400 + ["measles"] * 3).labels
+        True
     """
 
     noise: Noise

@@ -18,7 +18,18 @@ __all__ = ["Bundled", "BundledFile", "bundled", "copy", "folder"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BundledFile:
-    """One file of a set; a file that is no table has neither rows nor columns."""
+    """One file of a set; a file that is no table has neither rows nor columns.
+
+    Args:
+        name: The name of the file.
+        what: What is in it.
+        rows: How many rows, of a table.
+        columns: The names of the columns, of a table.
+
+    Examples:
+        >>> dp.data.BundledFile(name="visits.csv", what="visits").rows
+        0
+    """
 
     name: str
     what: str
@@ -29,7 +40,17 @@ class BundledFile:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bundled:
-    """A set of files that belong together."""
+    """A set of files that belong together.
+
+    Args:
+        name: The name of the set.
+        title: What it is.
+        files: Its files.
+
+    Examples:
+        >>> all(found.files for found in dp.data.bundled())
+        True
+    """
 
     name: str
     title: str
@@ -73,7 +94,15 @@ _PLACES = {"hospital": ("hospital",), "visits": ()}  # below this package
 
 
 def bundled() -> tuple[Bundled, ...]:
-    """List the sets that come with the package."""
+    """List the sets that come with the package.
+
+    Returns:
+        The sets, each with its files.
+
+    Examples:
+        >>> "visits" in [found.name for found in dp.data.bundled()]
+        True
+    """
     return _SETS
 
 
@@ -85,7 +114,23 @@ def folder(name: str) -> Iterator[Path]:
 
 
 def copy(name: str, target: Path) -> tuple[Path, ...]:
-    """Copy the files of a set into a folder, and return where they are. No file is overwritten."""
+    """Copy the files of a set into a folder, and return where they are. No file is overwritten.
+
+    Args:
+        name: The name of a set.
+        target: The folder to copy to.
+
+    Returns:
+        Where the files are now.
+
+    Raises:
+        InvalidParameter: If there is no such set, or a file of that name is there already.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> dp.data.copy("visits", Path())[0].suffix
+        '.csv'
+    """
     chosen = _find(name)
     goals = tuple(target / file.name for file in chosen.files)
     taken = [goal.name for goal in goals if goal.exists()]

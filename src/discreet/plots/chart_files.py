@@ -82,6 +82,20 @@ def save(chart: alt.TopLevelMixin, path: str | Path, *, heading: str | None = No
     """Write `chart` as .png, .svg, .html (complete, works offline) or .json (Vega-Lite), by the suffix of `path`.
 
     A `heading` stands above all of it, and above its own title.
+
+    Args:
+        chart: A chart of altair.
+        path: The file; its suffix says the format.
+        heading: A text above the chart; none if not said.
+
+    Raises:
+        InvalidParameter: If the suffix is not known.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> dp.plots.save(dp.plot_profile(dp.privacy.PureDP(1)), "profile.json")
+        >>> Path("profile.json").exists()
+        True
     """
     target = Path(path)
     render = _RENDERERS.get(target.suffix.lower())

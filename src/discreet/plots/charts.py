@@ -38,7 +38,22 @@ _FLOOR = 1e-12  # The smallest delta that is drawn; smaller ones leave the chart
 
 
 def profile(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
-    """Draw the privacy profile, delta (logarithmic) against epsilon. Names map to (epsilons, deltas)."""
+    """Draw the privacy profile, delta (logarithmic) against epsilon. Names map to (epsilons, deltas).
+
+    Args:
+        curves: Names mapped to (epsilons, deltas).
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If a delta is no probability, or no epsilon is above 0.
+
+    Examples:
+        >>> type(dp.plots.profile({"noise": ([0, 1], [0.1, 0.01])})).__name__
+        'LayerChart'
+    """
     read = read_curves(curves, horizontal="epsilon", vertical="delta")
     if any((deltas > 1).any() for _, deltas in read.values()):
         raise InvalidParameter("delta must lie between 0 and 1")
@@ -57,7 +72,22 @@ def profile(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
 
 
 def tradeoff(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
-    """Draw the error rates of the best attacker, with the diagonal of one who guesses. Names map to (fpr, fnr)."""
+    """Draw the error rates of the best attacker, with the diagonal of one who guesses. Names map to (fpr, fnr).
+
+    Args:
+        curves: Names mapped to (false positive rates, false negative rates).
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If a rate does not lie between 0 and 1.
+
+    Examples:
+        >>> type(dp.plots.tradeoff({"noise": ([0, 1], [1, 0])})).__name__
+        'LayerChart'
+    """
     read = read_curves(curves, horizontal="fpr", vertical="fnr")
     if any((x > 1).any() or (y > 1).any() for x, y in read.values()):
         raise InvalidParameter("error rates must lie between 0 and 1")
@@ -73,6 +103,22 @@ def accuracy(
     """Draw the half width of an interval against epsilon, both logarithmic. Names map to (epsilons, half widths).
 
     A half width of 0 has no logarithm and is left out.
+
+    Args:
+        curves: Names mapped to (epsilons, half widths).
+        unit: The name of the unit, for the axis.
+        confidence: The confidence of the intervals, for the axis.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If a curve has fewer than two points above 0.
+
+    Examples:
+        >>> type(dp.plots.accuracy({"count": ([0.5, 1], [6, 3])})).__name__
+        'LayerChart'
     """
     read = read_curves(curves, horizontal="epsilon", vertical="half width")
     drawn = {name: (x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]) for name, (x, y) in read.items()}
@@ -85,7 +131,24 @@ def accuracy(
 def shifts(
     curves: Curves, *, what: str = "bad rows", unit: str = "units of the data", title: str | None = None
 ) -> alt.LayerChart:
-    """Draw how far estimates can be off against the number of bad rows. Names map to (rows, shifts)."""
+    """Draw how far estimates can be off against the number of bad rows. Names map to (rows, shifts).
+
+    Args:
+        curves: Names mapped to (rows, shifts).
+        what: What the rows are, for the axis.
+        unit: The name of the unit, for the axis.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If no number of rows is above 0.
+
+    Examples:
+        >>> type(dp.plots.shifts({"mean": ([0, 1], [0, 5])})).__name__
+        'LayerChart'
+    """
     read = read_curves(curves, horizontal="rows", vertical="shift")
     if not any((rows > 0).any() for rows, _ in read.values()):
         raise InvalidParameter("rows must be above 0 somewhere")
@@ -95,7 +158,23 @@ def shifts(
 def lines(
     curves: Curves, *, across: str, up: str, log_x: bool = False, log_y: bool = False, title: str | None = None
 ) -> alt.LayerChart:
-    """Draw any curves, with axes of these names. Names map to (x, y). An axis that is not logarithmic begins at 0."""
+    """Draw any curves, with axes of these names. Names map to (x, y). An axis that is not logarithmic begins at 0.
+
+    Args:
+        curves: Names mapped to (x, y).
+        across: The name of the horizontal axis.
+        up: The name of the vertical axis.
+        log_x: Whether the horizontal axis is logarithmic.
+        log_y: Whether the vertical axis is logarithmic.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Examples:
+        >>> type(dp.plots.lines({"a": ([1, 2], [3, 4])}, across="x", up="y")).__name__
+        'LayerChart'
+    """
     return _drawn(read_curves(curves, horizontal="x", vertical="y"), (across, up), logs=(log_x, log_y), title=title)
 
 

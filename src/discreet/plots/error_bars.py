@@ -31,7 +31,23 @@ def error_bars(
     across: str,
     title: str | None = None,
 ) -> alt.LayerChart:
-    """Draw values with the ends of their intervals, one row each, from top to bottom as they come."""
+    """Draw values with the ends of their intervals, one row each, from top to bottom as they come.
+
+    Args:
+        labels: The name of each row.
+        values: The value of each row.
+        lows: The lower end of each interval.
+        highs: The upper end of each interval.
+        across: The name of the horizontal axis.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Examples:
+        >>> type(dp.plots.error_bars(["a"], [1], [0], [2], across="people")).__name__
+        'LayerChart'
+    """
     import altair as alt
 
     rows = _rows(labels, values, lows, highs)
@@ -91,7 +107,21 @@ _RED, _SHADES = "#D55E00", ("#0072B2", "#4C9CCB", "#7FBADB", "#AAD2E8", "#CCE3F0
 def shares(
     labels: Sequence[str], parts: Mapping[str, Sequence[float]], *, across: str, title: str | None = None
 ) -> alt.LayerChart:
-    """Draw the parts of each row from left to right, the first in red with its share written beside it."""
+    """Draw the parts of each row from left to right, the first in red with its share written beside it.
+
+    Args:
+        labels: The name of each row.
+        parts: Names mapped to the share of each row.
+        across: The name of the horizontal axis.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Examples:
+        >>> type(dp.plots.shares(["a"], {"found": [0.2], "hidden": [0.8]}, across="people")).__name__
+        'LayerChart'
+    """
     import altair as alt
 
     rows = _shares_rows(labels, parts)
