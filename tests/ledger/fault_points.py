@@ -63,7 +63,13 @@ def life(path: Path, outlet: int) -> None:
 def asked(book: Ledger, number: int) -> ReadClaim | StoredAnswer:
     """Ask under a key, with no patience."""
     return book.claim(
-        PureDP("0.1"), relation=ADD, purpose="question", key=str(number), plan=str(number), version="v", seconds="0.01"
+        PureDP("0.1"),
+        relation=ADD,
+        purpose="question",
+        idempotency_key=str(number),
+        plan=str(number),
+        version="v",
+        seconds="0.01",
     )
 
 

@@ -31,7 +31,9 @@ def path(tmp_path: Path) -> Path:
     place = tmp_path / "ledger"
     with Ledger.open(place, ACCOUNT) as book:
         for number in range(3):
-            charge = book.charge(TENTH, relation=ADD, purpose="question", key=str(number), plan="p", version="v")
+            charge = book.charge(
+                TENTH, relation=ADD, purpose="question", idempotency_key=str(number), plan="p", version="v"
+            )
         book.store(charge, lambda: "42")
     return place
 
@@ -420,7 +422,7 @@ def test_a_charge_that_a_restored_copy_has_without_its_answer_is_never_drawn(tmp
     with Ledger.open(place, account) as book:
         with pytest.raises(Refused, match="restored from a copy"):
             book.store(charge, lambda: "13")
-        with pytest.raises(Refused, match="new key"):
+        with pytest.raises(Refused, match="new idempotency key"):
             book.charge(event, relation=Relation.ADD_REMOVE, purpose="a count", idempotency_key="one")
         assert book.store(told, lambda: "13") == "12"
         assert book.charge(event, relation=Relation.ADD_REMOVE, purpose="another", idempotency_key="two") == told
