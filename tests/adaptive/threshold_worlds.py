@@ -112,6 +112,6 @@ def assert_refuses(make: Callable[..., Any], good: dict[str, Any], *, numbers: S
             with pytest.raises(DiscreetError):
                 make(**good | {name: value})
     if "relation" in good:
-        for value in ("add-remove", None, 1):
+        for value in ("neighbours", None, 1):
             with pytest.raises(DiscreetError):
                 make(**good | {"relation": value})

@@ -64,7 +64,7 @@ def test_fields_are_frozen_and_nonsense_is_refused(subject: Any) -> None:
 )
 def test_events_are_stored_and_read_back_equal(subject: Any) -> None:
     assert events.from_json(subject.event.to_json()) == subject.event
-    for value in ("add-remove", None, 0, True):
+    for value in ("neighbours", None, 0, True):
         with pytest.raises(DiscreetError):
             dataclasses.replace(subject, relation=value)
 
