@@ -245,10 +245,10 @@ def test_large_columns_take_no_longer_than_sorting_them() -> None:
 
 def test_pays_first_and_refuses_nonsense() -> None:
     assert_pays_first(MEDIAN, [0, 20, 40])
-    good = {"bound": 1, "relation": REPLACE_ONE, "size": 5, **SHARED}
-    assert_refuses(propose_median, good, numbers=["bound", "epsilon", "delta", "size"])
-    good = {"bound": 1, "trimmed": 1, "size": 5, **SHARED}
-    assert_refuses(propose_trimmed_mean, good, numbers=["bound", "epsilon", "delta", "size"])
+    good = {"bound": 1, "relation": REPLACE_ONE, "public_rows": 5, **SHARED}
+    assert_refuses(propose_median, good, numbers=["bound", "epsilon", "delta", "public_rows"])
+    good = {"bound": 1, "trimmed": 1, "public_rows": 5, **SHARED}
+    assert_refuses(propose_trimmed_mean, good, numbers=["bound", "epsilon", "delta", "public_rows"])
     for extra in ({"trimmed": 3}, {"trimmed": -1}, {"bound": "4/3"}, {"bound": "0.3"}, {"test_share": 1}):
         with pytest.raises(DiscreetError):
             propose_trimmed_mean(**good | extra)

@@ -151,7 +151,7 @@ def test_pays_first_and_refuses_nonsense() -> None:
         {"ratio": "0.5"},
         {"ratio": 1 << 30},
         {"ratio": "x"},
-        {"size": 1},
+        {"public_rows": 1},
         {"shift": 2},
         {"fineness": 5000},
     ):

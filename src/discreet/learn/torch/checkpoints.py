@@ -93,10 +93,14 @@ class LedgerClaims:
     def _read(self) -> tuple[str, ...]:
         if self._is_series:
             return self._ledger.parts(self._receipt)
-        said: dict[str, Any] = {
-            name: self._charge.content.get(name) for name in ("principal", "project", "plan", "version", "key")
-        }
-        found = self._ledger.stored(**said)
+        said = self._charge.content
+        found = self._ledger.stored(
+            principal=said["principal"],
+            project=said.get("project") or "",
+            plan=said.get("plan"),
+            version=said.get("version"),
+            idempotency_key=said.get("key"),
+        )
         return () if found is None else (found.text,)
 
 

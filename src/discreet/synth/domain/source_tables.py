@@ -71,7 +71,7 @@ def _of_mapping(data: Mapping[Any, Any]) -> UnreadTable:
     lengths = {len(column) for column in data.values()}
     if len(lengths) != 1:
         raise InvalidParameter("a table needs columns, all of one length")
-    return _of_columns(tuple(data), lambda: list(data.values()), lengths.pop())
+    return _of_columns(tuple(data), lambda: [data[name] for name in data], lengths.pop())
 
 
 def _of_columns(names: tuple[Any, ...], columns: Callable[[], Sequence[Any]], rows: int) -> UnreadTable:
