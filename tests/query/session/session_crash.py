@@ -57,7 +57,7 @@ def ask_on(folder: Path, first: int) -> None:
     """Ask until killed; a line is printed once an answer has left the session."""
     with opened(folder) as session:
         for number in count(first):
-            answer = session.sql(QUERY, epsilon="0.01", key=str(number)).release()
+            answer = session.sql(QUERY, epsilon="0.01", idempotency_key=str(number)).release()
             print(number, answer.to_json(), flush=True)
 
 

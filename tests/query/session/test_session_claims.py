@@ -158,13 +158,13 @@ def test_a_process_that_is_killed_while_it_reads_leaves_a_claim_and_no_second_re
                 monkeypatch.setattr(
                     WorkerEngine, "run_all", lambda *given, **named: os.kill(os.getpid(), signal.SIGKILL)
                 )
-                session.sql(QUERY, epsilon=1, key=str(number)).release()
+                session.sql(QUERY, epsilon=1, idempotency_key=str(number)).release()
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     with opened(tmp_path) as session:
         for number in range(3):
             with pytest.raises(dp.AnswerFailed):
-                session.sql(QUERY, epsilon=1, key=str(number)).release()
+                session.sql(QUERY, epsilon=1, idempotency_key=str(number)).release()
         with pytest.raises(dp.Refused, match="ended without an answer"):
             session.sql(QUERY, epsilon=1, idempotency_key="another").release()
         assert reads == []
@@ -203,7 +203,7 @@ def test_threads_that_fail_together_are_three(
 
         def ask(number: int) -> None:
             try:
-                session.sql(QUERY, epsilon=TINY, key=str(number)).release()
+                session.sql(QUERY, epsilon=TINY, idempotency_key=str(number)).release()
             except (dp.AnswerFailed, dp.Refused) as error:
                 ended.append(type(error))
 
