@@ -107,7 +107,7 @@ def test_every_way_to_ask_counts(way: str, reads: list[str], tmp_path: Path) -> 
             ).release(),
             "private_keys": lambda: private_keys(session, "city", epsilon=TINY, delta="1e-9"),
             "private_bounds": lambda: private_bounds(session, "age", within=(0, 200), epsilon=TINY),
-            "profile": lambda: plan_profile(session, epsilon=1, key=str(next(names))).release(),
+            "profile": lambda: plan_profile(session, epsilon=1, idempotency_key=str(next(names))).release(),
         }
         failing(reads, ways[way], times=3)
         with pytest.raises(dp.Refused, match="ended without an answer"):
