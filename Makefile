@@ -28,7 +28,7 @@ test: $(VENV)/.ready  ## The tests, on two cores; what could not be run is named
 	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(if $(FULL),--nothing-skipped)
 
 # Outputs under recorded bytes and measured figures are compared with the pinned versions only.
-test-oldest: $(OLDEST)/.ready  ## The tests that draw no samples, with the lowest version of every dependency.
+test-oldest: $(OLDEST)/.ready  ## The tests that draw no samples, with every dependency at its floor.
 	$(OLDEST)/bin/python -m pytest -q -n 2 -m "not slow and not statistical" --ignore tests/goldens
 
 slow: $(VENV)/.ready  ## The nightly sizes.
