@@ -41,9 +41,9 @@ FUNCTIONS = {
     "+", "-", "*", "/", "//", "%", "~~", "~~*", "||", "abs", "sign", "floor", "ceil", "round", "sqrt", "ln", "exp",
     "least", "greatest", "isfinite", "lower", "upper", "length", "trim", "substring", "left", "right", "replace",
     "starts_with", "contains", "nfc_normalize", "list_transform", "list_value", "array_extract", "year", "quarter",
-    "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute", "second", "date_trunc", "to_days", "to_months", "epoch_us",
-    "make_timestamp", "regexp_full_match", "chr", "try_strptime", "epoch_ns", "trunc", "strlen",
-    "count", "count_star", "sum", "min", "max", "read_parquet", "read_csv", "unpack",
+    "month", "week", "day", "dayofweek", "dayofyear", "hour", "minute", "second", "date_trunc", "to_days", "to_months",
+    "epoch_us", "make_timestamp", "regexp_full_match", "chr", "try_strptime", "epoch_ns", "trunc", "strlen", "count",
+    "count_star", "sum", "min", "max", "read_parquet", "read_csv", "unpack",
 }  # fmt: skip
 
 
