@@ -183,10 +183,14 @@ def test_they_are_paid_for_before_anything_is_read() -> None:
         def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
             raise dp.BudgetExceeded(asked=event, left="nothing")
 
+    class Unread(list[float]):
+        def __iter__(self) -> Any:
+            raise AssertionError("read before it was paid for")
+
     with pytest.raises(dp.BudgetExceeded):
         coinpress_mean("none", centre=[0], radius=1, deviation=1, relation=ADD_REMOVE, rho=1, session=Purse())
     with pytest.raises(dp.BudgetExceeded):
-        location_and_scale(object(), bounds=(0, 1), relation=ADD_REMOVE, rho=1, session=Purse())
+        location_and_scale(Unread([1.0]), bounds=(0, 1), relation=ADD_REMOVE, rho=1, session=Purse())
 
 
 @pytest.mark.parametrize(
@@ -211,7 +215,7 @@ def test_nonsense_is_refused(bad: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"rounds": 0}, {"rounds": 65}, {"public_rows": 1}, {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))}]
+    "bad", [{"rounds": 0}, {"rounds": 65}, {"size": 1}, {"noise": GaussianNoise.for_rho(Fraction(1, 10**40))}]
 )
 def test_nonsense_scales_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
