@@ -112,8 +112,10 @@ def test_ridge_is_there_only_where_it_is_needed() -> None:
     intercept, slope = made(noise=noise).release(np.column_stack([x, y])).value
     assert float(intercept) == pytest.approx(0.2, abs=0.1)
     assert float(slope) == pytest.approx(0.5, abs=0.2)
-    flat = made(noise=noise).release(np.column_stack([np.full(20_000, 0.5), y])).value
-    assert abs(float(flat[1])) < 1
+    # One slope in some hundreds is beyond 1, because the ridge itself is noisy; of 25 the middle one never is.
+    flat = made(noise=noise)
+    rows = np.column_stack([np.full(20_000, 0.5), y])
+    assert np.median([abs(float(flat.release(rows).value[1])) for _ in range(25)]) < 1
 
 
 @pytest.mark.parametrize(
