@@ -55,7 +55,15 @@ def test_a_huge_value_does_not_even_warn() -> None:
 
 def test_edges_that_are_no_floats_are_refused_before_anything_is_paid() -> None:
     class Untouched:
-        def charge(self, event: object, *, relation: object, purpose: str) -> None:
+        def charge(
+            self,
+            event: object,
+            *,
+            relation: object,
+            purpose: str,
+            unit: str = "row",
+            idempotency_key: str | None = None,
+        ) -> None:
             raise AssertionError("charged for a refused request")
 
     with pytest.raises(InvalidParameter):

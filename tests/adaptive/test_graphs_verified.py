@@ -208,7 +208,9 @@ class Purse:
         self.charged: list[Event] = []
         self._empty = empty
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str) -> None:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         assert relation is Relation.ADD_REMOVE
         if self._empty:
             raise BudgetExceeded(asked=event, left=0)

@@ -25,7 +25,7 @@ from threshold_worlds import (
     small,
 )
 
-from discreet.adaptive.paid_release import NO_ANSWER
+from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.adaptive.propose_test_release import (
     CentralMean,
     LowerMedian,

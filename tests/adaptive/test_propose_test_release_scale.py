@@ -22,7 +22,7 @@ from threshold_worlds import (
     small,
 )
 
-from discreet.adaptive.paid_release import NO_ANSWER
+from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.adaptive.propose_test_release import LogScale, QuartileDistance, propose_interquartile_range
 from discreet.errors import DiscreetError
 from discreet.lab import verify

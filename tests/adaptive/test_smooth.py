@@ -137,7 +137,9 @@ class Purse:
         self.charged: list[tuple[Event, Any]] = []
         self._empty = empty
 
-    def charge(self, event: Event, *, relation: Any, purpose: str) -> None:
+    def charge(
+        self, event: Event, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         if self._empty:
             raise BudgetExceeded(asked=event, left=0)
         self.charged.append((event, relation))

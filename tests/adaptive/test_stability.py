@@ -24,7 +24,7 @@ from threshold_worlds import (
     small,
 )
 
-from discreet.adaptive.paid_release import NO_ANSWER, NoAnswer
+from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
 from discreet.adaptive.stability import (
     DistanceTest,
     ReleaseIfStable,

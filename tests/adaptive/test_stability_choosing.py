@@ -13,7 +13,7 @@ from statistical import fits, rejects
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, assert_pays_first, assert_refuses, enclosed, small
 
 from discreet.adaptive.choosing_mechanism import Choosing, PointFunction, PointFunctionLearner
-from discreet.adaptive.paid_release import NO_ANSWER
+from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.lab import verify

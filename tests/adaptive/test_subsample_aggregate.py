@@ -38,8 +38,8 @@ from discreet.adaptive import (
 )
 from discreet.adaptive.block_worker import unpacked
 from discreet.adaptive.isolation import FAILED
+from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.adaptive.order_queries import LowerMedianQuery
-from discreet.adaptive.paid_release import NO_ANSWER
 from discreet.adaptive.subsample_aggregate import all_assignments, assign, read_records, rows_of
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused

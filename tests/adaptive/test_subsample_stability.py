@@ -12,7 +12,7 @@ import pytest
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, enclosed, small
 
 from discreet.adaptive import BlockMode, SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
-from discreet.adaptive.paid_release import NO_ANSWER
+from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.errors import DiscreetError
 from discreet.lab import verify
 

@@ -74,7 +74,9 @@ class Purse:
         self.left = charges
         self.paid: list[tuple[Event, Relation]] = []
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str) -> None:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         assert purpose
         if self.left == 0:
             raise BudgetExceeded(asked=event, left="nothing")

@@ -20,7 +20,9 @@ class Purse:
         self.charges: list[Any] = []
         self.is_empty = is_empty
 
-    def charge(self, event: Any, *, relation: Relation, purpose: str) -> None:
+    def charge(
+        self, event: Any, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         if self.is_empty:
             raise dp.BudgetExceeded(asked=event, left="nothing")
         self.charges.append((event, relation, purpose))

@@ -26,7 +26,7 @@ class Purse:
         self.charges: list[tuple] = []
         self.empty = empty
 
-    def charge(self, event, *, relation, purpose):
+    def charge(self, event, *, relation, purpose, unit="row", idempotency_key=None):
         if self.empty:
             raise BudgetExceeded(asked=event, left=0)
         self.charges.append((event, relation, purpose))
@@ -65,7 +65,7 @@ class TestPaying:
         data = Items()
 
         class Payer(Purse):
-            def charge(self, event, *, relation, purpose):
+            def charge(self, event, *, relation, purpose, unit="row", idempotency_key=None):
                 data.paid = True
 
         run(data=data, example=(torch.zeros(4), 0), session=Payer()).fit(progress=False)
@@ -94,7 +94,7 @@ class TestPaying:
         """The note in the folder is about some payer: another one was not charged for this run."""
 
         class Keyed(Purse):
-            def charge(self, event, *, relation, purpose, idempotency_key=None):
+            def charge(self, event, *, relation, purpose, unit="row", idempotency_key=None):
                 if idempotency_key not in [charge[0] for charge in self.charges]:
                     self.charges.append((idempotency_key, event))
 

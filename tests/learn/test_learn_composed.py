@@ -27,7 +27,9 @@ class Purse:
     def __init__(self) -> None:
         self.charges: list[Any] = []
 
-    def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
+    def charge(
+        self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         self.charges.append(event)
 
     def __deepcopy__(self, memo: Any) -> Purse:

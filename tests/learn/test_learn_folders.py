@@ -54,17 +54,20 @@ def test_going_on_with_the_data_of_another_ledger_is_charged_there(tmp_path):
         assert (charges(patients), charges(pupils)) == (1, 1)
 
 
-def test_a_payer_without_keys_is_charged_once(tmp_path):
+def test_a_payer_without_a_ledger_is_told_the_key_of_the_run_each_time(tmp_path):
     class Purse:
-        paid = 0
+        def __init__(self):
+            self.keys = []
 
-        def charge(self, event, *, relation, purpose):
-            self.paid += 1
+        def charge(self, event, *, relation, purpose, unit="row", idempotency_key=None):
+            self.keys.append(idempotency_key)
 
     purse = Purse()
     for _ in range(2):
         begun(tmp_path / "run", purse).close()
-    assert purse.paid == 1
+    first, second = purse.keys
+    assert first is not None
+    assert first == second
 
 
 def test_whoever_throws_checkpoints_and_claims_away_does_not_get_a_second_run_for_one_price(tmp_path):

@@ -166,7 +166,9 @@ class Purse:
     def __init__(self, answers: int) -> None:
         self.left, self.seen = answers, []
 
-    def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
+    def charge(
+        self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         if self.left == 0:
             raise BudgetExceeded(asked=event, left=0)
         self.left -= 1

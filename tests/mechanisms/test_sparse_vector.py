@@ -83,7 +83,9 @@ def test_a_run_ends_after_its_last_yes_with_one_constant_refusal() -> None:
 
 def test_a_run_is_paid_before_it_starts() -> None:
     class Empty:
-        def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
+        def charge(
+            self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+        ) -> None:
             assert (event, relation) == (PureDP(1), ADD_REMOVE)
             raise BudgetExceeded(asked=event, left=0)
 

@@ -33,7 +33,9 @@ ASKED: dict[str, Callable[..., Any]] = {
 class Counting:
     charged = 0
 
-    def charge(self, event: object, *, relation: object, purpose: str) -> None:
+    def charge(
+        self, event: object, *, relation: object, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         self.charged += 1
 
 

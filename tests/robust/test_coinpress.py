@@ -180,7 +180,9 @@ def test_what_is_no_number_counts_as_the_centre() -> None:
 
 def test_they_are_paid_for_before_anything_is_read() -> None:
     class Purse:
-        def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
+        def charge(
+            self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+        ) -> None:
             raise dp.BudgetExceeded(asked=event, left="nothing")
 
     class Unread(list[float]):

@@ -229,7 +229,9 @@ class Purse:
         self.empty = empty
         self.charged: list[Any] = []
 
-    def charge(self, event: Any, *, relation: Relation, purpose: str) -> None:
+    def charge(
+        self, event: Any, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         if self.empty:
             raise BudgetExceeded(asked=event, left=0)
         self.charged.append((event, relation, purpose))

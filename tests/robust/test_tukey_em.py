@@ -281,7 +281,9 @@ def test_distance_to_too_many_failures_moves_by_one_too() -> None:
 
 def test_it_is_paid_for_before_anything_is_read() -> None:
     class Purse:
-        def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
+        def charge(
+            self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+        ) -> None:
             raise dp.BudgetExceeded(asked=event, left="nothing")
 
     mechanism = TukeyRegression(design=DESIGN, relation=ADD_REMOVE, epsilon=Fraction(1), delta=Fraction(1, 10**6))

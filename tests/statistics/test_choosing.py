@@ -167,7 +167,9 @@ class Purse:
     def __init__(self) -> None:
         self.spent: list[tuple[Any, str]] = []
 
-    def charge(self, event: Any, *, relation: dp.Relation, purpose: str) -> None:
+    def charge(
+        self, event: Any, *, relation: dp.Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         self.spent.append((event, purpose))
         raise dp.BudgetExceeded(asked=event, left=0)
 

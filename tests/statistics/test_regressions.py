@@ -88,7 +88,9 @@ def test_what_is_spent_is_charged_before_anything_is_read() -> None:
     charged: list[Any] = []
 
     class Purse:
-        def charge(self, event: Any, *, relation: Any, purpose: str) -> None:
+        def charge(
+            self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+        ) -> None:
             charged.append((event, relation, purpose))
             raise dp.BudgetExceeded(asked=event, left="nothing")
 

@@ -61,7 +61,9 @@ class Purse:
     def __init__(self, charges: int = 1) -> None:
         self.left, self.seen = charges, []
 
-    def charge(self, event: Event, *, relation: Any, purpose: str) -> None:
+    def charge(
+        self, event: Event, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         if self.left == 0:
             raise BudgetExceeded(asked=event, left=0)
         self.left -= 1

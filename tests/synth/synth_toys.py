@@ -27,7 +27,9 @@ class Purse:
         self.charges: list[tuple[Event, Relation, str, str]] = []
         self.is_empty = is_empty
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str, unit: str = "row") -> None:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         if self.is_empty:
             raise dp.BudgetExceeded(asked=event, left="nothing")
         self.charges.append((event, relation, purpose, unit))

@@ -19,7 +19,9 @@ class Purse:
 
     charges = 0
 
-    def charge(self, event: Any, *, relation: Any, purpose: str, unit: str = "row") -> None:
+    def charge(
+        self, event: Any, *, relation: Any, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         self.charges += 1
 
 

@@ -26,7 +26,7 @@ from discreet.synth.domain import Coder, TableRows
 from discreet.synth.fitted_models import are_impossible
 from discreet.synth.method import Terms
 from discreet.synth.promise import Promise
-from discreet.synth.synthesis_plan import choose_for_images, choose_for_table, pay
+from discreet.synth.synthesis_plan import choose_for_images, choose_for_table, paid
 from discreet.synth.tables import AIM, MST
 
 DOMAIN = Domain(
@@ -288,7 +288,7 @@ def test_what_is_charged_instead_of_an_event_has_its_epsilon_and_its_delta() -> 
         rows_per_unit=1,
     )
     purse = Plain()
-    pay(purse, promise)
+    paid(purse, promise, lambda: None, of_session=False)
     ((charged, _, _, _),) = purse.charges
     assert charged == ApproxDP(Fraction(promise.epsilon), promise.delta)
     assert epsilon(charged, promise.delta) >= epsilon(promise.event, promise.delta)
@@ -438,7 +438,7 @@ def test_a_missing_library_is_named_before_anything_is_paid(monkeypatch):
     assert isinstance(missing.value, ModuleNotFoundError)
 
 
-def test_a_payer_that_is_not_told_whom_it_protects_pays_for_rows_only() -> None:
+def test_a_payer_that_is_not_told_whom_it_protects_pays_for_nothing() -> None:
     """A charge for a person would be booked as one for a row."""
 
     class Blind:
@@ -452,9 +452,8 @@ def test_a_payer_that_is_not_told_whom_it_protects_pays_for_rows_only() -> None:
             GDP("0.1"), method="aim", relation=Relation.ADD_REMOVE, delta=Fraction("1e-6"), unit=unit, rows_per_unit=1
         )
 
-    payer = Blind()
-    with pytest.raises(dp.Refused, match="whom a charge protects"):
-        pay(payer, promise("person"))
+    payer: Any = Blind()
+    for unit in ("person", "row"):
+        with pytest.raises(TypeError, match="unit"):
+            paid(payer, promise(unit), lambda: pytest.fail("read without a charge"), of_session=False)
     assert payer.charges == 0
-    pay(payer, promise("row"))
-    assert payer.charges == 1

@@ -23,7 +23,9 @@ class Purse:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str, unit: str = "row") -> None:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
         self.events.append(event)
 
 

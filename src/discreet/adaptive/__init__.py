@@ -27,6 +27,7 @@ from discreet.adaptive.local_sensitivity_bounds import (
     local_sensitivity,
     smooth_sensitivity,
 )
+from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
 from discreet.adaptive.noise_recipes import (
     Recipe,
     best_recipe,
@@ -49,7 +50,6 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
-from discreet.adaptive.paid_release import NO_ANSWER, NoAnswer
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.adaptive.propose_test_release import (
     Proposed,

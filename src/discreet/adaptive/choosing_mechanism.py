@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.adaptive.bounded_memberships import identity, shown
-from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer, charge
+from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer
 from discreet.adaptive.stability import least_excess, reliable
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
@@ -27,7 +27,7 @@ from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Choosing:
 
     def release(self, qualities: Mapping[Any, int], *, session: Payer | None = None) -> Release[Any]:
         """Choose a candidate, or decline to; candidates that are not named have quality 0."""
-        charge(self, session, purpose="a choice among supported candidates")
+        pay(session, self, purpose="a choice among supported candidates")
         supported = _supported(qualities)
         best = max(supported.values(), default=0)
         passed = best + noise.discrete_laplace(self.law.scale) > self.threshold
@@ -236,7 +236,7 @@ class PointFunctionLearner:
 
     def release(self, examples: Examples, *, session: Payer | None = None) -> Release[PointFunction]:
         """Learn from private examples."""
-        charge(self, session, purpose="learning a point function")
+        pay(session, self, purpose="learning a point function")
         chosen = self.choosing.release(support(examples))
         return Release(
             value=learned(chosen.value),

@@ -10,7 +10,6 @@ from typing import Any, cast, final
 
 import numpy as np
 
-from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, probability
 from discreet.frames.column import Data, column_of
@@ -25,7 +24,7 @@ from discreet.noise import categorical
 from discreet.privacy import outcomes
 from discreet.privacy.events import BoundedRange, Composed, Event, Gaussian, PureDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["ClippedMean"]
@@ -143,7 +142,7 @@ class ClippedMean:
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, find the bounds, average within them."""
-        charge(self, session, purpose="mean within bounds found in the data")
+        pay(session, self, purpose="mean within bounds found in the data")
         column = column_of(data)
         if self.public_rows is not None:
             check_length(column, self.public_rows)

@@ -27,7 +27,6 @@ from discreet.adaptive.graph_queries import (
     read_nodes,
 )
 from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
-from discreet.adaptive.paid_release import charge
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive_integer
@@ -37,7 +36,7 @@ from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation
 
 __all__ = ["DegreeHistogram", "degree_histogram", "stars", "triangles"]
@@ -241,7 +240,7 @@ class DegreeHistogram:
 
     def release(self, data: Edges, *, session: Payer | None = None) -> Release[tuple[int, ...]]:
         """Charge, then count with noise."""
-        charge(self, session, purpose="degrees of nodes, one edge protected")
+        pay(session, self, purpose="degrees of nodes, one edge protected")
         measurement = self._measurement
         return Release(
             value=measurement.measure(data),

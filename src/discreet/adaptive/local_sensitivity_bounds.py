@@ -16,7 +16,6 @@ from discreet.adaptive.order_queries import (
     trimmed_mean_query,
     winsorised_mean_query,
 )
-from discreet.adaptive.paid_release import charge
 from discreet.adaptive.smooth_query import SmoothQuery
 from discreet.adaptive.stability import least_excess
 from discreet.balls import ball, bounds, precision
@@ -32,7 +31,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class BoundedLocalSensitivity:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Fraction]:
         """Bound, then answer."""
-        charge(self, session, purpose="an answer with a private bound on its sensitivity")
+        pay(session, self, purpose="an answer with a private bound on its sensitivity")
         bound = self._bound(self.query.local_sensitivity(data), noise.discrete_laplace(self.law.scale))
         return _answer(self, bound, self.query.value(data), self.query.grid)
 
@@ -238,7 +237,7 @@ class BoundedSmoothSensitivity:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Fraction]:
         """Bound, then answer."""
-        charge(self, session, purpose="an answer with a private bound on its sensitivity")
+        pay(session, self, purpose="an answer with a private bound on its sensitivity")
         bound = self._bound(self._logarithm(data), noise.discrete_laplace(self.law.scale))
         return _answer(self, bound, _whole(self.query.value(data)), self.query.grid)
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.adaptive.bounded_memberships import Memberships, Totals, bounded_totals, labels, selections, shown
-from discreet.adaptive.paid_release import charge
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
@@ -23,7 +22,7 @@ from discreet.noise.lazy_bits import Coin
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -111,7 +110,7 @@ class OptimalPartitionSelection:
 
     def release(self, data: Data | Memberships, *, session: Payer | None = None) -> Release[tuple[Hashable, ...]]:
         """Name bins, in the order of their keys."""
-        charge(self, session, purpose="the keys of bins that are not declared")
+        pay(session, self, purpose="the keys of bins that are not declared")
         totals = bounded_totals(data, bins_per_unit=self.bins_per_unit, contribution=1)
         named = tuple(shown(key) for key, heads in zip(totals, self._flips(totals), strict=True) if heads)
         return Release(

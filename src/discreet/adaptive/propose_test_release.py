@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, charge
+from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE
 from discreet.adaptive.stability import DistanceTest
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
@@ -31,7 +31,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, PureDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, check_member, read_relation
 
 __all__ = [
@@ -600,7 +600,7 @@ class ProposeTestRelease:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Any]:
         """Answer, or decline to; both take the same steps."""
-        charge(self, session, purpose="a release that is tested first")
+        pay(session, self, purpose="a release that is tested first")
         answer = self.mechanism.release(data)
         passed = self.test.passes(self.distance(data))
         paid = replace(answer, event=self.event, delta=self._quoted(answer.delta))

@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from discreet.adaptive.noise_recipes import Norm, Recipe
-from discreet.adaptive.paid_release import charge
 from discreet.adaptive.smooth_noise_laws import AdmissibleLaw
 from discreet.adaptive.smooth_query import Bound, ReadsOnce, SmoothlyBounded, SmoothQuery, clamped
 from discreet.balls import ball, bounds
@@ -23,7 +22,7 @@ from discreet.noise.rounding import round_ideal
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes, negligible
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, check_member, read_relation
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ class SmoothSensitivityMechanism:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, then release the value with noise."""
-        charge(self, session, purpose="smooth sensitivity")
+        pay(session, self, purpose="smooth sensitivity")
         centre, bound = self._read(data)
         law, grid = self.recipe.law, self.query.grid
         steps = round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
@@ -230,7 +229,7 @@ class VectorSmoothSensitivityMechanism:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[tuple[Fraction, ...]]:
         """Charge, then release the values with noise."""
-        charge(self, session, purpose="smooth sensitivity")
+        pay(session, self, purpose="smooth sensitivity")
         centres, bound = self._read(data)
         law, grid = self.recipe.law, self.query.grid
         steps = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet import noise
 from discreet.adaptive.bounded_memberships import bounded_totals, shown
-from discreet.adaptive.paid_release import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer, charge
+from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
@@ -24,7 +24,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class ReleaseIfStable:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Any]:
         """Answer, or decline to."""
-        charge(self, session, purpose="an answer if it is stable")
+        pay(session, self, purpose="an answer if it is stable")
         return stable_release(self.test, *self._answer(data), self.relation)
 
     def distribution(self, data: Any) -> Outcomes:
@@ -293,7 +293,7 @@ class StableMode:
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Any]:
         """Name the most frequent value, or decline to."""
-        charge(self, session, purpose="the most frequent value if it is stable")
+        pay(session, self, purpose="the most frequent value if it is stable")
         return stable_release(self.test, *self._winner(data), self.relation)
 
     def distribution(self, data: Data) -> Outcomes:
@@ -372,7 +372,7 @@ class StableSelection:
 
     def release(self, scores: Scores, *, session: Payer | None = None) -> Release[int | NoAnswer]:
         """Return the position of the leader, or decline to."""
-        charge(self, session, purpose="a selection if it is stable")
+        pay(session, self, purpose="a selection if it is stable")
         return stable_release(self.test, *self._leader(scores), self.relation)
 
     def distribution(self, scores: Scores) -> Outcomes:

@@ -23,7 +23,6 @@ from discreet import noise
 from discreet.adaptive.aggregators import Aggregator, BlockMode
 from discreet.adaptive.block_worker import spoken, unpacked
 from discreet.adaptive.isolation import FAILED, BlockLimits, BlockRows, Program, heard, probe, run_blocks
-from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
 from discreet.frames.column import Column, column_of
@@ -34,7 +33,7 @@ from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, Grouped, PureDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
@@ -230,7 +229,7 @@ class SubsampleAndAggregate:
     def release(self, data: Any, *, session: Payer | None = None, progress: Progress | None = None) -> Release[Any]:
         """Try the function without data, charge, then run all blocks and aggregate."""
         self._check()
-        charge(self, session, purpose="subsample and aggregate")
+        pay(session, self, purpose="subsample and aggregate")
         release = self.aggregator.release(self._drawn(data, progress))
         return replace(release, event=self.event, relation=self.relation, delta=self._quoted(release.delta))
 

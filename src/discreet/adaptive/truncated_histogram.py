@@ -9,7 +9,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.adaptive.bounded_memberships import Identity, Memberships, bounded_totals, labels, selections, shown
-from discreet.adaptive.paid_release import charge
 from discreet.adaptive.stability import least_excess, reliable, share_of_chance
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
@@ -22,7 +21,7 @@ from discreet.noise.laws import Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ class TruncatedHistogram:
 
     def release(self, data: Data | Memberships, *, session: Payer | None = None) -> Release[tuple[int, ...]]:
         """Show the noisy counts of large bins."""
-        charge(self, session, purpose="a histogram of bins that are not declared")
+        pay(session, self, purpose="a histogram of bins that are not declared")
         found = self.measure(data)
         return Release(
             value=tuple(count for _, count in found),

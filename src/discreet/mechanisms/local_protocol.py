@@ -13,7 +13,7 @@ from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Interval, Release
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 
 __all__ = ["Respondent", "SharesAccuracy", "estimate", "rate_interval"]
 
@@ -48,10 +48,7 @@ class Respondent:
         known = self._memory.get(question)
         if known is not None and known[0] == truth:
             return known[1]
-        if self._session is not None:
-            self._session.charge(
-                self._mechanism.event, relation=self._mechanism.relation, purpose="a randomised answer"
-            )
+        pay(self._session, self._mechanism, purpose="a randomised answer")
         self._memory[question] = (truth, self._mechanism.respond(truth))
         return self._memory[question][1]
 

@@ -18,7 +18,7 @@ from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -99,8 +99,7 @@ class AboveThreshold:
 
     def start(self, *, session: Payer | None = None) -> Asking:
         """Pay for the whole run and draw the noisy threshold."""
-        if session is not None:
-            session.charge(self.event, relation=self.relation, purpose="above threshold")
+        pay(session, self, purpose="above threshold")
         return Asking(self)
 
     def release(self, answers: Sequence[int]) -> Release[tuple[bool, ...]]:

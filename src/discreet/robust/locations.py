@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeAlias, final, overload
 
 import numpy as np
 
-from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact_or_none, integer, positive, positive_integer
 from discreet.frames.column import Data
@@ -21,7 +20,7 @@ from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.robust.adaptive_queries import AdaptiveQueries, AdaptiveQuery
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
@@ -480,7 +479,7 @@ def location(
         scale=exact_or_none(scale, name="scale"),
     )
     read = reader_of(values)
-    charge(mechanism, session, purpose="robust location")
+    pay(session, mechanism, purpose="robust location")
     return quoted(mechanism.release(read(values)), noise)
 
 
@@ -558,7 +557,7 @@ class PrivateLocation:
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, then ask everything."""
-        charge(self, session, purpose="robust location")
+        pay(session, self, purpose="robust location")
         dialogue, known = self.dialogue, self.schedule.inference
         place = dialogue.run(self.values(data))
         return Release(

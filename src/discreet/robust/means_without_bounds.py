@@ -11,7 +11,6 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
 from discreet.frames.column import Data, reader_for
@@ -25,7 +24,7 @@ from discreet.mechanisms.release import NoInterval, Release
 from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import Rows, VectorMean
 from discreet.privacy import events
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.named_bounds import noise_for
 from discreet.robust.tail_bounds import Tails
@@ -62,7 +61,7 @@ def coinpress_mean(
         noise=_gaussian(epsilon, delta, rho, mu, size),
         public_rows=size,
     )
-    charge(mechanism, session, purpose="mean without tight bounds")
+    pay(session, mechanism, purpose="mean without tight bounds")
     return mechanism.release(number_rows(rows) if is_table(rows) else rows)
 
 
@@ -84,7 +83,7 @@ def location_and_scale(
         bounds, relation=relation, noise=_gaussian(epsilon, delta, rho, mu, size), public_rows=size
     )
     read = reader_for(values)  # Refuses what is no column, while nothing is paid yet.
-    charge(mechanism, session, purpose="mean and deviation without tight bounds")
+    pay(session, mechanism, purpose="mean and deviation without tight bounds")
     return mechanism.release(read(values))
 
 

@@ -10,7 +10,6 @@ from typing import Any, final, overload
 
 import numpy as np
 
-from discreet.adaptive.paid_release import charge
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive, positive_integer
 from discreet.frames.column import Column, Data, column_of
@@ -22,7 +21,7 @@ from discreet.mechanisms.release import Accuracy, EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.robust.adaptive_queries import AdaptiveQueries
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
@@ -128,7 +127,7 @@ def regression(
     )
     labels = _labels(len(columns.grids), names, intercept)
     rows, targets = reader_of(X), reader_of(y)
-    charge(mechanism, session, purpose="robust regression")
+    pay(session, mechanism, purpose="robust regression")
     return quoted(mechanism.release((rows(X), targets(y)), labels=labels), noise)
 
 
@@ -278,7 +277,7 @@ class PrivateRegression:
         self, data: tuple[Any, Data], *, session: Payer | None = None, labels: tuple[str, ...] | None = None
     ) -> Release[tuple[Fraction, ...]]:
         """Charge, then ask everything. The data are a table of rows and the column to predict."""
-        charge(self, session, purpose="robust regression")
+        pay(session, self, purpose="robust regression")
         dialogue = self.dialogue
         line = dialogue.run(self.table(data))
         turn = self._turn()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.adaptive.paid_release import NoAnswer, charge
+from discreet.adaptive.no_answer import NoAnswer
 from discreet.adaptive.propose_test_release import ProposeTestRelease, split_epsilon
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
@@ -23,7 +23,7 @@ from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.lazy_bits import compare, extend, revealed
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.least_squares import labels
 from discreet.robust.regression_design import Design, Records
@@ -105,7 +105,7 @@ class TukeyRegression:
         self, records: Records, *, session: Payer | None = None
     ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
         """Fit, or decline to; the intercept comes first, in the units of the data."""
-        charge(self, session, purpose="regression by many fits")
+        pay(session, self, purpose="regression by many fits")
         rows = self.design.rows(records)
         blocks = noise.uniform(self.blocks, size=len(rows))
         reach = int(self.coefficient_bound * _STEPS)

@@ -13,25 +13,17 @@ from discreet.frames.column import Column, reader_for
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
-from discreet.privacy.events import Event
-from discreet.privacy.payer import Payer
-from discreet.privacy.relation import Relation
+from discreet.privacy.payer import Payer, PricedMechanism, pay
 
-__all__ = ["Bounds", "answer", "grid_from", "noise_from", "pay", "quoted"]
+__all__ = ["Bounds", "answer", "grid_from", "noise_from", "quoted"]
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
 Bounds = tuple[Number, Number]
 
 
-class Mechanism(Protocol[R]):
+class Mechanism(PricedMechanism, Protocol[R]):
     """What can be paid for and then asked for a release."""
-
-    @property
-    def event(self) -> Event: ...
-
-    @property
-    def relation(self) -> Relation: ...
 
     def release(self, data: Any, /) -> Release[R]: ...
 
@@ -75,12 +67,6 @@ def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | N
     return replace(grid, default=min(max(Fraction(0), grid.low), grid.high))
 
 
-def pay(event: Event, *, relation: Relation, session: Payer | None, purpose: str) -> None:
-    """Charge the session, if there is one. It raises if the budget does not allow it; nothing is read then."""
-    if session is not None:
-        session.charge(event, relation=relation, purpose=purpose)
-
-
 def answer(
     mechanism: Mechanism[T],
     data: Any,
@@ -92,7 +78,7 @@ def answer(
 ) -> Release[T]:
     """Refuse what is no column, pay, read, release. `prepare` turns each row into another, by itself."""
     reader = reader_for(data)
-    pay(mechanism.event, relation=mechanism.relation, session=session, purpose=purpose)
+    pay(session, mechanism, purpose=purpose)
     return quoted(mechanism.release(prepare(reader(data))), noise)
 
 

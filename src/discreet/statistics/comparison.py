@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from discreet import plots
-from discreet.adaptive.paid_release import NoAnswer
+from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer, probability
 from discreet.privacy.relation import Relation, read_relation

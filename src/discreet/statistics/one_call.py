@@ -30,9 +30,9 @@ from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.vector_mean import VectorMean
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
-from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, pay, quoted
+from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, quoted
 from discreet.statistics.method_choice import AUTO
 from discreet.statistics.mode_choice import TestedMode, mode_facts, mode_method
 
@@ -252,7 +252,7 @@ def randomized_response(
     names = read_bins(categories)
     mechanism = RandomizedResponse.for_epsilon(epsilon, categories=len(names))
     reader = reader_for(column)
-    pay(mechanism.event, relation=relation, session=session, purpose="randomised answers")
+    pay(session, mechanism, purpose="randomised answers")
     answers = mechanism.respond_all(_coded(reader(column), names))
     return replace(estimate(answers, mechanism), labels=tuple(map(str, names)))
 
@@ -463,7 +463,7 @@ def vector_mean(
     )
     if not isinstance(rows, (np.ndarray, list, tuple)) and not is_table(rows):
         raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
-    pay(mechanism.event, relation=relation, session=session, purpose="vector mean")
+    pay(session, mechanism, purpose="vector mean")
     release = mechanism.release(number_rows(rows) if is_table(rows) else rows)
     return quoted(release, noise)
 
@@ -630,7 +630,7 @@ def select(
     )
     if len(scores) != len(names):
         raise InvalidParameter("there must be one score for each of the public candidates")
-    pay(mechanism.event, relation=relation, session=session, purpose="select")
+    pay(session, mechanism, purpose="select")
     chosen = mechanism.release(scores)
     return _named(chosen, names[chosen.value])
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from discreet.adaptive.paid_release import NoAnswer
+from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
 from discreet.frames.column import as_column, reader_for
@@ -16,7 +16,7 @@ from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.least_squares import NoisyStatistics
@@ -24,7 +24,7 @@ from discreet.robust.named_bounds import bounds_in_order
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns
 from discreet.robust.tukey_em import TukeyRegression
-from discreet.statistics.budget_and_payment import Bounds, noise_from, pay
+from discreet.statistics.budget_and_payment import Bounds, noise_from
 
 __all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
 
@@ -110,7 +110,7 @@ def regression(
         noise = _noise(epsilon, delta, rho, people, allow_large_delta)
         chosen = _chosen(_automatic(design, noise, people) if method == "auto" else method)
         mechanism = chosen(design=design, relation=relation, noise=noise, public_rows=size)
-    pay(mechanism.event, relation=relation, session=session, purpose="regression")
+    pay(session, mechanism, purpose="regression")
     return mechanism.release(read())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 from discreet.custodian_debug import HiddenFailure
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.privacy.events import ApproxDP, Event
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, Price, pay
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.coding import CellSearch, Coder, TableRows
 from discreet.synth.domain.domain import Domain
@@ -35,7 +34,6 @@ __all__ = [
     "image_method",
     "model_class",
     "paid",
-    "pay",
     "plan_images",
     "plan_table",
     "table_method",
@@ -196,23 +194,13 @@ def paid(session: Payer | None, promise: Promise, work: Callable[[], T], *, of_s
         purpose = f"{_PURPOSE}: {promise.method}"
         event = _payable(held, promise)
         return held._read(work, event=event, relation=promise.relation, purpose=purpose, unit=promise.unit)
-    pay(session, promise)
+    if session is not None:
+        price = Price(_payable(session, promise), promise.relation)
+        pay(session, price, purpose=f"{_PURPOSE}: {promise.method}", unit=promise.unit)
     # Which failure it was could depend on somebody's row, so no error may tell; nothing is refunded.
     with HiddenFailure():
         return work()
     raise AnswerFailed
-
-
-def pay(session: Payer | None, promise: Promise) -> None:
-    """Charge what a synthesis spends, or raise; without a session the cost is only reported."""
-    if session is None:
-        return
-    names = inspect.signature(session.charge).parameters
-    unit: dict[str, Any] = {"unit": promise.unit} if "unit" in names else {}
-    if promise.unit != "row" and not unit:
-        raise Refused(f"this payer is not told whom a charge protects, and this one protects a {promise.unit}")
-    event = _payable(session, promise)
-    session.charge(event, relation=promise.relation, purpose=f"{_PURPOSE}: {promise.method}", **unit)
 
 
 def _payable(session: Payer, promise: Promise) -> Event:

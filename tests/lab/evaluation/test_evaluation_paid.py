@@ -35,7 +35,7 @@ class Payer:
     def __init__(self, seen):
         self.seen, self.events = seen, []
 
-    def charge(self, event, *, relation, purpose):
+    def charge(self, event, *, relation, purpose, unit="row", idempotency_key=None):
         self.seen.append("charge")
         self.events.append(event)
 
@@ -60,7 +60,7 @@ def test_the_charge_comes_before_the_first_value_is_read():
 
 def test_what_cannot_be_paid_is_not_read():
     class Poor:
-        def charge(self, event, *, relation, purpose):
+        def charge(self, event, *, relation, purpose, unit="row", idempotency_key=None):
             raise BudgetExceeded(asked=event, left=Fraction(0))
 
     seen = []
@@ -139,7 +139,7 @@ def test_a_unit_brings_no_more_rows_than_it_pays_for():
 class _Units:
     unit = None
 
-    def charge(self, event, *, relation, purpose, unit):
+    def charge(self, event, *, relation, purpose, unit, idempotency_key=None):
         self.unit = unit
 
 

@@ -26,7 +26,7 @@ from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import cost_text
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, pay
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTable"]
@@ -192,13 +192,13 @@ class PrivateEstimator(Paying):
 
     def _pay(self, event: Event, *, delta: Fraction = Fraction(0)) -> None:
         """Charge the session, if there is one, and remember what was spent; nothing may be read before."""
-        relation = self._relation()
+        spent = PrivacySpent(event=event, relation=self._relation(), delta=delta)
         if self.session is None:
             refuse_plain_steps()
         else:
             refuse_unpaid_looks()
-            self.session.charge(event, relation=relation, purpose=self._purpose())
-        self.privacy_spent_ = PrivacySpent(event=event, relation=relation, delta=delta)
+        pay(self.session, spent, purpose=self._purpose())
+        self.privacy_spent_ = spent
 
     def _purpose(self) -> str:
         """Say what the ledger keeps of a fit: `_stored_as` of a class never changes, whatever the class is called.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.adaptive.paid_release import NoAnswer
+from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.formatting import decimal, decimal_up, places_for, plain

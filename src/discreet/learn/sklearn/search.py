@@ -321,7 +321,11 @@ class _Quoting:
     waits_for: int
     events: list[Event] = field(default_factory=list)
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str) -> None:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
+        if unit != "row":
+            _refuse()
         self.events.append(event)
         if len(self.events) == self.waits_for:
             raise _Priced
@@ -337,8 +341,10 @@ class Prepaid:
 
     left: list[Event]
 
-    def charge(self, event: Event, *, relation: Relation, purpose: str) -> None:
-        if not self.left or self.left.pop(0) != event:
+    def charge(
+        self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
+    ) -> None:
+        if unit != "row" or not self.left or self.left.pop(0) != event:
             _refuse()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Prepaid:

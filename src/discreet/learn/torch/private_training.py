@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from contextlib import ExitStack, closing
 from math import isqrt
@@ -40,7 +39,7 @@ from discreet.learn.training import (
     read_clip,
 )
 from discreet.ledger import Ledger
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, Price, pay
 from discreet.privacy.relation import Relation
 
 __all__ = [
@@ -170,7 +169,7 @@ def make_private(
         folder = None if checkpoint is None else RunFolder(Path(checkpoint), identity_of(plan, losses, name))
         if folder is not None:
             undone.callback(folder.close)
-        pay(session, plan, name, folder)
+        pay_for_run(session, plan, name, folder)
         private = PrivateTraining(
             report=TrainingReport(plan, prepared),
             rows=rows,
@@ -306,7 +305,7 @@ def make_private_stream(
         )
         stream = Stream(plan)
         average = None if ema is None else WeightAverage(sums.parameters, ema)
-        pay(session, plan, name, None)
+        pay_for_run(session, plan, name, None)
         private = PrivateTraining(
             report=TrainingReport(plan, prepared),
             rows=rows,
@@ -400,17 +399,16 @@ def check_unit(unit: str) -> None:
         )
 
 
-def pay(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | None) -> None:
+def pay_for_run(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | None) -> None:
     """Charge the run, unless it was charged before, and refuse a folder that would draw its steps again.
 
-    A ledger knows a run with a folder by its key, and is asked each time: it charges the key once, also if the run was
-    killed between the charge and its note in the folder, and a ledger that was never charged does not take the word of
-    a folder for it. It keeps the claims of the run as well. A payer without a ledger relies on what is in the folder.
+    A payer knows a run with a folder by its key, and is asked each time: it charges the key once, also if the run was
+    killed between the charge and its note in the folder, and a payer that was never charged does not take the word of
+    a folder for it. A ledger keeps the claims of the run as well; with another payer they are in the folder alone.
     """
     ledger = _ledger_of(session)
     if folder is None:
-        if session is not None:
-            session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}")
+        pay(session, _price(plan), purpose=_purpose(name))
         return
     if session is not None and ledger is not None:
         folder.use_ledger(_charged(session, ledger, plan, name, folder))
@@ -418,16 +416,17 @@ def pay(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | Non
         folder.check_place(plan.steps)
         if session is None:
             return
-        _charge_once(session, plan, name, folder)
+        pay(session, _price(plan), purpose=_purpose(name), idempotency_key=folder.key)
     if not folder.charged:
         folder.mark_charged()
 
 
-def _charge_once(session: Payer, plan: RunPlan, name: str, folder: RunFolder) -> None:
-    """Charge a payer without a ledger: one with keys each time, one without by the note in the folder."""
-    key = {"idempotency_key": folder.key} if "idempotency_key" in inspect.signature(session.charge).parameters else {}
-    if key or not folder.charged:
-        session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **key)
+def _price(plan: RunPlan) -> Price:
+    return Price(plan.event, Relation.ADD_REMOVE)
+
+
+def _purpose(name: str) -> str:
+    return f"training: {name}"
 
 
 def _ledger_of(session: Payer | None) -> Ledger | None:
@@ -442,7 +441,7 @@ def _charged(session: Payer, ledger: Ledger, plan: RunPlan, name: str, folder: R
     # A charge that an earlier release made has no room for several claims, and stays as it is.
     parts = None if before is not None and "parts" not in before.content else min(plan.steps, MOST_CLAIMS)
     room: dict[str, Any] = {"idempotency_key": folder.key, "parts": parts}
-    session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=f"training: {name}", **room)
+    session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=_purpose(name), **room)
     charge = ledger.charged(folder.key)
     if charge is None:
         raise LedgerDamaged("the charge of this run is not found under its key: verify the ledger")
