@@ -14,7 +14,7 @@ import pytest
 
 import discreet as dp
 from discreet import custodian_debug
-from discreet.custodian_debug import HiddenFailure
+from discreet.custodian_debug import ConstantFailure
 from discreet.noise.source import Keystream
 from discreet.synth import Category
 
@@ -75,9 +75,11 @@ def test_a_failure_is_shown_on_standard_error_only_and_only_with_the_switch(
 def test_the_switch_is_read_once_when_the_process_starts(value: str | None, is_on: bool) -> None:
     code = (
         "import os\n"
-        "from discreet.custodian_debug import HiddenFailure\n"
+        "from contextlib import suppress\n"
+        "from discreet.errors import AnswerFailed\n"
+        "from discreet.custodian_debug import ConstantFailure\n"
         "os.environ['DISCREET_CUSTODIAN_DEBUG'] = '0' if os.environ.get('DISCREET_CUSTODIAN_DEBUG') == '1' else '1'\n"
-        f"with HiddenFailure(): raise ValueError('{CANARY}')\n"
+        f"with suppress(AnswerFailed), ConstantFailure(): raise ValueError('{CANARY}')\n"
     )
     environment = {name: text for name, text in os.environ.items() if name != "DISCREET_CUSTODIAN_DEBUG"}
     environment |= {} if value is None else {"DISCREET_CUSTODIAN_DEBUG": value}
@@ -91,7 +93,7 @@ def test_what_cannot_be_shown_stays_hidden_and_what_ends_a_process_is_not_stoppe
 ) -> None:
     monkeypatch.setattr(custodian_debug, "_IS_ON", True)
     monkeypatch.setattr(sys, "stderr", None)
-    with HiddenFailure():
+    with pytest.raises(dp.AnswerFailed), ConstantFailure():
         raise ValueError(CANARY)
-    with pytest.raises(KeyboardInterrupt), HiddenFailure():
+    with pytest.raises(KeyboardInterrupt), ConstantFailure():
         raise KeyboardInterrupt

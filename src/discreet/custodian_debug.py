@@ -1,4 +1,4 @@
-"""What fails after a charge is hidden; whoever holds the data can have it shown on their own screen.
+"""What fails after a charge fails with one constant error; whoever holds the data can have it shown on their screen.
 
 The switch is the environment variable `DISCREET_CUSTODIAN_DEBUG=1` of the process that holds the data. It is read once,
 when this module is first imported: no question, plan, policy or argument turns it on, and nothing that runs later does.
@@ -14,7 +14,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import final
 
-__all__ = ["HiddenFailure", "is_on", "keep_hidden", "show_hidden", "show_text"]
+from discreet.errors import AnswerFailed
+
+__all__ = ["ConstantFailure", "is_on", "keep_hidden", "show_hidden", "show_text"]
 
 _IS_ON = os.environ.get("DISCREET_CUSTODIAN_DEBUG") == "1"
 _kept: list[str] | None = None
@@ -24,19 +26,31 @@ _BEFORE = (
 
 
 @final
-class HiddenFailure:
-    """Stop every exception of a block: which one it was could depend on somebody's row. The custodian may see it."""
+class ConstantFailure:
+    """Turn every exception of a block into `AnswerFailed`: which one it was could depend on somebody's row.
+
+    This is the one place that swallows exceptions after a charge. What ends a process (an interrupt) goes through, and
+    so do exceptions of the kinds that `but` names, for blocks that nobody paid for.
+    """
+
+    def __init__(self, *, but: tuple[type[Exception], ...] = ()) -> None:
+        self._but = but
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        if not isinstance(error, Exception):
-            return False
+    ) -> None:
+        if not isinstance(error, Exception) or isinstance(error, self._but):
+            return
         show_hidden(error)
-        return True
+        del kind, error, trace  # Whoever prints the variables of this frame would print the error.
+        failure = AnswerFailed()
+        try:
+            raise failure
+        finally:
+            failure.__context__ = None  # `from None` would only keep it from being printed.
 
 
 def show_hidden(error: Exception) -> None:

@@ -145,7 +145,7 @@ class BudgetExceeded(DiscreetError):
 
 
 class AnswerFailed(DiscreetError):
-    """A question that was paid could not be answered. The text is always the same: why could depend on the data.
+    """What was paid for could not be answered. The text is always the same: why could depend on the data.
 
     Examples:
         >>> str(dp.AnswerFailed()) == str(dp.AnswerFailed())
@@ -154,10 +154,12 @@ class AnswerFailed(DiscreetError):
 
     def __init__(self) -> None:
         super().__init__(
-            "this question could not be answered within its limits of time and memory. Nothing was released and the "
-            "charge stands. Asked again under the same key, or without one of the same version of the data, it is "
-            "neither charged nor read again: whoever holds the data can look at the machine, its files and its limits, "
-            "and then release it (discreet ledger claims)"
+            "this could not be answered. Why is not told, since it could depend on one row: the limits of time and "
+            "memory, or a value that a function, a model or a loss does not take. Nothing was released and the charge "
+            "stands. A query that is asked again under the same key, or without one of the same version of the data, "
+            "is neither charged nor read again: whoever holds the data can see the reason in a process that is started "
+            "with DISCREET_CUSTODIAN_DEBUG=1, look at the machine, its files and its limits, and then release the "
+            "query (discreet ledger claims)"
         )
 
 

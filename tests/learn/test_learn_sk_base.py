@@ -46,7 +46,7 @@ class Constant(PrivatePredictor, RegressorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Constant:
         table = self._table(X, y, y_numeric=True)
-        self._pay(PureDP(self._epsilon()))
+        self._paid(PureDP(self._epsilon()))
         self.frame_, self.steps_ = table.frame, table.steps()
         table.target()
         return self

@@ -122,7 +122,7 @@ class _Threshold(PrivatePredictor, ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> _Threshold:
         table = self._table(X, y)
-        self._pay(PureDP(self._epsilon()))
+        self._paid(PureDP(self._epsilon()))
         self.frame_, self.classes_ = table.frame, np.array([0, 1])
         return self
 
@@ -135,7 +135,7 @@ class _Dearer(_Threshold):
 
     def fit(self, X: Any, y: Any) -> _Dearer:
         table = self._table(X, y)
-        self._pay(PureDP(self._epsilon() * (2 if len(X) > 1 else 1)))
+        self._paid(PureDP(self._epsilon() * (2 if len(X) > 1 else 1)))
         self.frame_, self.classes_ = table.frame, np.array([0, 1])
         return self
 

@@ -27,7 +27,7 @@ from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -118,19 +118,19 @@ class Choosing:
 
     def release(self, qualities: Mapping[Any, int], *, session: Payer | None = None) -> Release[Any]:
         """Choose a candidate, or decline to; candidates that are not named have quality 0."""
-        pay(session, self, purpose="a choice among supported candidates")
-        supported = _supported(qualities)
-        best = max(supported.values(), default=0)
-        passed = best + noise.discrete_laplace(self.law.scale) > self.threshold
-        place = noise.categorical(_scores(supported), factor=self.rate)
-        made = passed and best > 0
-        return Release(
-            value=list(supported)[place] if made else NO_ANSWER,
-            event=self.event,
-            relation=self.relation,
-            accuracy=_CHOSEN if made else NOTHING_TO_ENCLOSE,
-            delta=self.delta,
-        )
+        with paid(session, self, purpose="a choice among supported candidates"):
+            supported = _supported(qualities)
+            best = max(supported.values(), default=0)
+            passed = best + noise.discrete_laplace(self.law.scale) > self.threshold
+            place = noise.categorical(_scores(supported), factor=self.rate)
+            made = passed and best > 0
+            return Release(
+                value=list(supported)[place] if made else NO_ANSWER,
+                event=self.event,
+                relation=self.relation,
+                accuracy=_CHOSEN if made else NOTHING_TO_ENCLOSE,
+                delta=self.delta,
+            )
 
     def distribution(self, qualities: Mapping[Any, int]) -> Outcomes:
         supported = _supported(qualities)
@@ -236,15 +236,15 @@ class PointFunctionLearner:
 
     def release(self, examples: Examples, *, session: Payer | None = None) -> Release[PointFunction]:
         """Learn from private examples."""
-        pay(session, self, purpose="learning a point function")
-        chosen = self.choosing.release(support(examples))
-        return Release(
-            value=learned(chosen.value),
-            event=self.event,
-            relation=self.relation,
-            accuracy=chosen.accuracy,
-            delta=self.delta,
-        )
+        with paid(session, self, purpose="learning a point function"):
+            chosen = self.choosing.release(support(examples))
+            return Release(
+                value=learned(chosen.value),
+                event=self.event,
+                relation=self.relation,
+                accuracy=chosen.accuracy,
+                delta=self.delta,
+            )
 
     def distribution(self, examples: Examples) -> Outcomes:
         return outcomes.map(self.choosing.distribution(support(examples)), learned)

@@ -24,7 +24,7 @@ from discreet.noise import categorical
 from discreet.privacy import outcomes
 from discreet.privacy.events import BoundedRange, Composed, Event, Gaussian, PureDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["ClippedMean"]
@@ -142,14 +142,14 @@ class ClippedMean:
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, find the bounds, average within them."""
-        pay(session, self, purpose="mean within bounds found in the data")
-        column = column_of(data)
-        if self.public_rows is not None:
-            check_length(column, self.public_rows)
-        middle = int(self.centre.release(column).value / self.grid.step)
-        chosen = categorical(self._scores(column, middle), factor=self._factor)
-        answer = self._mean(self._within(middle, self.radii[chosen])).release(column)
-        return replace(answer, event=self.event, delta=self.delta)
+        with paid(session, self, purpose="mean within bounds found in the data"):
+            column = column_of(data)
+            if self.public_rows is not None:
+                check_length(column, self.public_rows)
+            middle = int(self.centre.release(column).value / self.grid.step)
+            chosen = categorical(self._scores(column, middle), factor=self._factor)
+            answer = self._mean(self._within(middle, self.radii[chosen])).release(column)
+            return replace(answer, event=self.event, delta=self.delta)
 
     def likely_bounds(self, column: Data, middle: int, *, rows: float = 1) -> list[tuple[Grid, float]]:
         """Return bounds around a centre, and how likely each is; a value of a public column stands for `rows` rows."""

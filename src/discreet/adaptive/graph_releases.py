@@ -36,7 +36,7 @@ from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation
 
 __all__ = ["DegreeHistogram", "degree_histogram", "stars", "triangles"]
@@ -240,16 +240,16 @@ class DegreeHistogram:
 
     def release(self, data: Edges, *, session: Payer | None = None) -> Release[tuple[int, ...]]:
         """Charge, then count with noise."""
-        pay(session, self, purpose="degrees of nodes, one edge protected")
-        measurement = self._measurement
-        return Release(
-            value=measurement.measure(data),
-            event=self.event,
-            relation=self.relation,
-            accuracy=EachCell(cells=(measurement.accuracy(),)),
-            limits=(Fraction(0), Fraction(node_count(self.nodes))),
-            labels=self.labels,
-        )
+        with paid(session, self, purpose="degrees of nodes, one edge protected"):
+            measurement = self._measurement
+            return Release(
+                value=measurement.measure(data),
+                event=self.event,
+                relation=self.relation,
+                accuracy=EachCell(cells=(measurement.accuracy(),)),
+                limits=(Fraction(0), Fraction(node_count(self.nodes))),
+                labels=self.labels,
+            )
 
     def distribution(self, data: Edges) -> Outcomes:
         return self._measurement.distribution(data)

@@ -31,7 +31,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ class BoundedLocalSensitivity:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Fraction]:
         """Bound, then answer."""
-        pay(session, self, purpose="an answer with a private bound on its sensitivity")
-        bound = self._bound(self.query.local_sensitivity(data), noise.discrete_laplace(self.law.scale))
-        return _answer(self, bound, self.query.value(data), self.query.grid)
+        with paid(session, self, purpose="an answer with a private bound on its sensitivity"):
+            bound = self._bound(self.query.local_sensitivity(data), noise.discrete_laplace(self.law.scale))
+            return _answer(self, bound, self.query.value(data), self.query.grid)
 
     def distribution(self, data: Any) -> Outcomes:
         """List the law of the bound and the answer, in grid steps."""
@@ -237,9 +237,9 @@ class BoundedSmoothSensitivity:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Fraction]:
         """Bound, then answer."""
-        pay(session, self, purpose="an answer with a private bound on its sensitivity")
-        bound = self._bound(self._logarithm(data), noise.discrete_laplace(self.law.scale))
-        return _answer(self, bound, _whole(self.query.value(data)), self.query.grid)
+        with paid(session, self, purpose="an answer with a private bound on its sensitivity"):
+            bound = self._bound(self._logarithm(data), noise.discrete_laplace(self.law.scale))
+            return _answer(self, bound, _whole(self.query.value(data)), self.query.grid)
 
     def distribution(self, data: Any) -> Outcomes:
         """List the law of the bound and the answer, in grid steps."""

@@ -22,7 +22,7 @@ from discreet.noise.lazy_bits import Coin
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -110,17 +110,17 @@ class OptimalPartitionSelection:
 
     def release(self, data: Data | Memberships, *, session: Payer | None = None) -> Release[tuple[Hashable, ...]]:
         """Name bins, in the order of their keys."""
-        pay(session, self, purpose="the keys of bins that are not declared")
-        totals = bounded_totals(data, bins_per_unit=self.bins_per_unit, contribution=1)
-        named = tuple(shown(key) for key, heads in zip(totals, self._flips(totals), strict=True) if heads)
-        return Release(
-            value=named,
-            event=self.event,
-            relation=self.relation,
-            accuracy=_NO_INTERVAL,
-            labels=labels(named),
-            delta=self.delta,
-        )
+        with paid(session, self, purpose="the keys of bins that are not declared"):
+            totals = bounded_totals(data, bins_per_unit=self.bins_per_unit, contribution=1)
+            named = tuple(shown(key) for key, heads in zip(totals, self._flips(totals), strict=True) if heads)
+            return Release(
+                value=named,
+                event=self.event,
+                relation=self.relation,
+                accuracy=_NO_INTERVAL,
+                labels=labels(named),
+                delta=self.delta,
+            )
 
     def distribution(self, data: Data | Memberships) -> Outcomes:
         chosen = selections(data, bins_per_unit=self.bins_per_unit, contribution=1)

@@ -31,7 +31,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, PureDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, check_member, read_relation
 
 __all__ = [
@@ -600,18 +600,18 @@ class ProposeTestRelease:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Any]:
         """Answer, or decline to; both take the same steps."""
-        pay(session, self, purpose="a release that is tested first")
-        answer = self.mechanism.release(data)
-        passed = self.test.passes(self.distance(data))
-        paid = replace(answer, event=self.event, delta=self._quoted(answer.delta))
-        refused = Release(
-            value=NO_ANSWER,
-            event=self.event,
-            relation=self.relation,
-            accuracy=NOTHING_TO_ENCLOSE,
-            delta=paid.delta,
-        )
-        return paid if passed else refused
+        with paid(session, self, purpose="a release that is tested first"):
+            answer = self.mechanism.release(data)
+            passed = self.test.passes(self.distance(data))
+            answered = replace(answer, event=self.event, delta=self._quoted(answer.delta))
+            refused = Release(
+                value=NO_ANSWER,
+                event=self.event,
+                relation=self.relation,
+                accuracy=NOTHING_TO_ENCLOSE,
+                delta=answered.delta,
+            )
+            return answered if passed else refused
 
     def distribution(self, data: Any) -> Outcomes:
         chance = self.test.chance(self.distance(data))

@@ -22,7 +22,7 @@ from discreet.noise.rounding import round_ideal
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes, negligible
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, check_member, read_relation
 
 if TYPE_CHECKING:
@@ -97,17 +97,17 @@ class SmoothSensitivityMechanism:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, then release the value with noise."""
-        pay(session, self, purpose="smooth sensitivity")
-        centre, bound = self._read(data)
-        law, grid = self.recipe.law, self.query.grid
-        steps = round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
-        return Release(
-            value=steps * grid.step,
-            event=self.event,
-            relation=self.relation,
-            accuracy=PRIVATE_SCALE,
-            limits=(grid.low, grid.high),
-        )
+        with paid(session, self, purpose="smooth sensitivity"):
+            centre, bound = self._read(data)
+            law, grid = self.recipe.law, self.query.grid
+            steps = round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
+            return Release(
+                value=steps * grid.step,
+                event=self.event,
+                relation=self.relation,
+                accuracy=PRIVATE_SCALE,
+                limits=(grid.low, grid.high),
+            )
 
     def distribution(self, data: Any) -> Outcomes:
         """List the law of the release, in grid steps; far outside of the bounds, in ranges of them."""
@@ -229,20 +229,20 @@ class VectorSmoothSensitivityMechanism:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[tuple[Fraction, ...]]:
         """Charge, then release the values with noise."""
-        pay(session, self, purpose="smooth sensitivity")
-        centres, bound = self._read(data)
-        law, grid = self.recipe.law, self.query.grid
-        steps = [
-            round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
-            for centre in centres
-        ]
-        return Release(
-            value=tuple(step * grid.step for step in steps),
-            event=self.event,
-            relation=self.relation,
-            accuracy=PRIVATE_SCALE,
-            limits=(grid.low, grid.high),
-        )
+        with paid(session, self, purpose="smooth sensitivity"):
+            centres, bound = self._read(data)
+            law, grid = self.recipe.law, self.query.grid
+            steps = [
+                round_ideal(law, centre=centre, scale=lambda bits: self._scale(bound), step=Fraction(1))
+                for centre in centres
+            ]
+            return Release(
+                value=tuple(step * grid.step for step in steps),
+                event=self.event,
+                relation=self.relation,
+                accuracy=PRIVATE_SCALE,
+                limits=(grid.low, grid.high),
+            )
 
     def distribution(self, data: Any) -> Outcomes:
         """List the law of the release, in grid steps; far outside of the bounds, in ranges of them."""

@@ -24,7 +24,7 @@ from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -161,8 +161,8 @@ class ReleaseIfStable:
 
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Any]:
         """Answer, or decline to."""
-        pay(session, self, purpose="an answer if it is stable")
-        return stable_release(self.test, *self._answer(data), self.relation)
+        with paid(session, self, purpose="an answer if it is stable"):
+            return stable_release(self.test, *self._answer(data), self.relation)
 
     def distribution(self, data: Any) -> Outcomes:
         return stable_outcomes(self.test, *self._answer(data))
@@ -293,8 +293,8 @@ class StableMode:
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Any]:
         """Name the most frequent value, or decline to."""
-        pay(session, self, purpose="the most frequent value if it is stable")
-        return stable_release(self.test, *self._winner(data), self.relation)
+        with paid(session, self, purpose="the most frequent value if it is stable"):
+            return stable_release(self.test, *self._winner(data), self.relation)
 
     def distribution(self, data: Data) -> Outcomes:
         return stable_outcomes(self.test, *self._winner(data))
@@ -372,8 +372,8 @@ class StableSelection:
 
     def release(self, scores: Scores, *, session: Payer | None = None) -> Release[int | NoAnswer]:
         """Return the position of the leader, or decline to."""
-        pay(session, self, purpose="a selection if it is stable")
-        return stable_release(self.test, *self._leader(scores), self.relation)
+        with paid(session, self, purpose="a selection if it is stable"):
+            return stable_release(self.test, *self._leader(scores), self.relation)
 
     def distribution(self, scores: Scores) -> Outcomes:
         return stable_outcomes(self.test, *self._leader(scores))

@@ -33,7 +33,7 @@ from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, Grouped, PureDP
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
@@ -229,9 +229,9 @@ class SubsampleAndAggregate:
     def release(self, data: Any, *, session: Payer | None = None, progress: Progress | None = None) -> Release[Any]:
         """Try the function without data, charge, then run all blocks and aggregate."""
         self._check()
-        pay(session, self, purpose="subsample and aggregate")
-        release = self.aggregator.release(self._drawn(data, progress))
-        return replace(release, event=self.event, relation=self.relation, delta=self._quoted(release.delta))
+        with paid(session, self, purpose="subsample and aggregate"):
+            release = self.aggregator.release(self._drawn(data, progress))
+            return replace(release, event=self.event, relation=self.relation, delta=self._quoted(release.delta))
 
     def rehearse(self, rows: Any) -> Any:
         """Return what a block would say about made-up rows, as the aggregator reads it; refuse if it fails."""

@@ -21,7 +21,7 @@ from discreet.noise.laws import Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -150,17 +150,17 @@ class TruncatedHistogram:
 
     def release(self, data: Data | Memberships, *, session: Payer | None = None) -> Release[tuple[int, ...]]:
         """Show the noisy counts of large bins."""
-        pay(session, self, purpose="a histogram of bins that are not declared")
-        found = self.measure(data)
-        return Release(
-            value=tuple(count for _, count in found),
-            event=self.event,
-            relation=self.relation,
-            accuracy=EachCell(cells=(SelectedAccuracy(noise=self.law, threshold=self.threshold),)),
-            limits=(Fraction(1), None),
-            labels=labels([key for key, _ in found]),
-            delta=self._quoted,
-        )
+        with paid(session, self, purpose="a histogram of bins that are not declared"):
+            found = self.measure(data)
+            return Release(
+                value=tuple(count for _, count in found),
+                event=self.event,
+                relation=self.relation,
+                accuracy=EachCell(cells=(SelectedAccuracy(noise=self.law, threshold=self.threshold),)),
+                limits=(Fraction(1), None),
+                labels=labels([key for key, _ in found]),
+                delta=self._quoted,
+            )
 
     def measure(self, data: Data | Memberships) -> tuple[tuple[Any, int], ...]:
         """Return the keys of large bins, as they are, with their noisy counts. The charge is the caller's."""

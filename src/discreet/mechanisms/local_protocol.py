@@ -13,7 +13,7 @@ from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Interval, Release
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 
 __all__ = ["Respondent", "SharesAccuracy", "estimate", "rate_interval"]
 
@@ -48,9 +48,9 @@ class Respondent:
         known = self._memory.get(question)
         if known is not None and known[0] == truth:
             return known[1]
-        pay(self._session, self._mechanism, purpose="a randomised answer")
-        self._memory[question] = (truth, self._mechanism.respond(truth))
-        return self._memory[question][1]
+        with paid(self._session, self._mechanism, purpose="a randomised answer"):
+            self._memory[question] = (truth, self._mechanism.respond(truth))
+            return self._memory[question][1]
 
 
 def estimate(answers: Iterable[int], mechanism: RandomizedResponse) -> Release[tuple[Fraction, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn, final
@@ -18,7 +19,7 @@ from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 if TYPE_CHECKING:
@@ -99,8 +100,9 @@ class AboveThreshold:
 
     def start(self, *, session: Payer | None = None) -> Asking:
         """Pay for the whole run and draw the noisy threshold."""
-        pay(session, self, purpose="above threshold")
-        return Asking(self)
+        guard = paid(session, self, purpose="above threshold")
+        with guard:
+            return Asking(self, guard)
 
     def release(self, answers: Sequence[int]) -> Release[tuple[bool, ...]]:
         """Ask for a list of private answers, in order, until the run is over."""
@@ -158,10 +160,10 @@ class Asking:
         (False, True, True)
     """
 
-    __slots__ = ("_left", "_lock", "_mechanism", "_process", "_threshold")
+    __slots__ = ("_guard", "_left", "_lock", "_mechanism", "_process", "_threshold")
 
-    def __init__(self, mechanism: AboveThreshold) -> None:
-        self._mechanism = mechanism
+    def __init__(self, mechanism: AboveThreshold, guard: AbstractContextManager[None, None]) -> None:
+        self._mechanism, self._guard = mechanism, guard
         self._threshold = mechanism.threshold + noise.discrete_laplace(mechanism.threshold_scale)
         self._left = mechanism.positives
         self._lock = threading.Lock()
@@ -179,10 +181,11 @@ class Asking:
         with self._lock:
             if self._left == 0:
                 raise Refused("this run is over: every yes that was paid for is used; start a new one")
-            drawn = noise.discrete_laplace(self._mechanism.answer_scale)
-            above = integer(answer, name="answer") + drawn >= self._threshold
-            self._left -= above
-            return above
+            with self._guard:
+                drawn = noise.discrete_laplace(self._mechanism.answer_scale)
+                above = integer(answer, name="answer") + drawn >= self._threshold
+                self._left -= above
+                return above
 
     def __reduce__(self) -> NoReturn:
         raise Refused("a run cannot be copied or stored: it would answer twice with one threshold")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, Protocol
 
+from discreet.custodian_debug import ConstantFailure
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
-__all__ = ["Payer", "Price", "PricedMechanism", "pay"]
+__all__ = ["Payer", "Price", "PricedMechanism", "guarded", "paid", "pay"]
 
 
 class Payer(Protocol):
@@ -70,3 +72,24 @@ def pay(
         payer.charge(
             mechanism.event, relation=mechanism.relation, purpose=purpose, unit=unit, idempotency_key=idempotency_key
         )
+
+
+def paid(
+    payer: Payer | None,
+    mechanism: PricedMechanism,
+    *,
+    purpose: str,
+    unit: str = "row",
+    idempotency_key: str | None = None,
+) -> AbstractContextManager[None, None]:
+    """Charge as `pay` does, and return what guards the reading: `with paid(session, mechanism, purpose="count"): …`."""
+    pay(payer, mechanism, purpose=purpose, unit=unit, idempotency_key=idempotency_key)
+    return guarded(payer)
+
+
+def guarded(payer: Payer | None) -> AbstractContextManager[None, None]:
+    """Return what a read that was paid for happens in: whatever fails in it fails as `AnswerFailed`, in the same words.
+
+    Where nobody pays there is no analyst to hide it from: whoever calls has the data, and sees the error as it is.
+    """
+    return nullcontext() if payer is None else ConstantFailure()

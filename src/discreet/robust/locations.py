@@ -20,7 +20,7 @@ from discreet.mechanisms.release import Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.robust.adaptive_queries import AdaptiveQueries, AdaptiveQuery
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
@@ -479,8 +479,8 @@ def location(
         scale=exact_or_none(scale, name="scale"),
     )
     read = reader_of(values)
-    pay(session, mechanism, purpose="robust location")
-    return quoted(mechanism.release(read(values)), noise)
+    with paid(session, mechanism, purpose="robust location"):
+        return quoted(mechanism.release(read(values)), noise)
 
 
 def needs_bounds(bounds: tuple[Number, Number] | None, *, name: str = "bounds") -> tuple[Number, Number]:
@@ -557,16 +557,16 @@ class PrivateLocation:
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, then ask everything."""
-        pay(session, self, purpose="robust location")
-        dialogue, known = self.dialogue, self.schedule.inference
-        place = dialogue.run(self.values(data))
-        return Release(
-            value=Fraction(place.centre),
-            event=dialogue.event,
-            relation=self.relation,
-            accuracy=accuracy_of(self.schedule.standard_error(place)) if known else NOT_ASKED,
-            limits=(self.grid.low, self.grid.high),
-        )
+        with paid(session, self, purpose="robust location"):
+            dialogue, known = self.dialogue, self.schedule.inference
+            place = dialogue.run(self.values(data))
+            return Release(
+                value=Fraction(place.centre),
+                event=dialogue.event,
+                relation=self.relation,
+                accuracy=accuracy_of(self.schedule.standard_error(place)) if known else NOT_ASKED,
+                limits=(self.grid.low, self.grid.high),
+            )
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of all noisy answers, from which everything released follows."""

@@ -24,7 +24,7 @@ from discreet.mechanisms.release import NoInterval, Release
 from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import Rows, VectorMean
 from discreet.privacy import events
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.named_bounds import noise_for
 from discreet.robust.tail_bounds import Tails
@@ -61,8 +61,8 @@ def coinpress_mean(
         noise=_gaussian(epsilon, delta, rho, mu, size),
         public_rows=size,
     )
-    pay(session, mechanism, purpose="mean without tight bounds")
-    return mechanism.release(number_rows(rows) if is_table(rows) else rows)
+    with paid(session, mechanism, purpose="mean without tight bounds"):
+        return mechanism.release(number_rows(rows) if is_table(rows) else rows)
 
 
 def location_and_scale(
@@ -83,8 +83,8 @@ def location_and_scale(
         bounds, relation=relation, noise=_gaussian(epsilon, delta, rho, mu, size), public_rows=size
     )
     read = reader_for(values)  # Refuses what is no column, while nothing is paid yet.
-    pay(session, mechanism, purpose="mean and deviation without tight bounds")
-    return mechanism.release(read(values))
+    with paid(session, mechanism, purpose="mean and deviation without tight bounds"):
+        return mechanism.release(read(values))
 
 
 def _gaussian(

@@ -21,7 +21,7 @@ from discreet.mechanisms.release import Accuracy, EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.robust.adaptive_queries import AdaptiveQueries
 from discreet.robust.least_squares import NOT_ASKED, accuracy_of
@@ -127,8 +127,8 @@ def regression(
     )
     labels = _labels(len(columns.grids), names, intercept)
     rows, targets = reader_of(X), reader_of(y)
-    pay(session, mechanism, purpose="robust regression")
-    return quoted(mechanism.release((rows(X), targets(y)), labels=labels), noise)
+    with paid(session, mechanism, purpose="robust regression"):
+        return quoted(mechanism.release((rows(X), targets(y)), labels=labels), noise)
 
 
 @final
@@ -277,17 +277,17 @@ class PrivateRegression:
         self, data: tuple[Any, Data], *, session: Payer | None = None, labels: tuple[str, ...] | None = None
     ) -> Release[tuple[Fraction, ...]]:
         """Charge, then ask everything. The data are a table of rows and the column to predict."""
-        pay(session, self, purpose="robust regression")
-        dialogue = self.dialogue
-        line = dialogue.run(self.table(data))
-        turn = self._turn()
-        return Release(
-            value=tuple(Fraction(value) for value in (turn @ line.coefficients + self._shift()).tolist()),
-            event=dialogue.event,
-            relation=self.relation,
-            accuracy=self._accuracy(line, turn),
-            labels=labels,
-        )
+        with paid(session, self, purpose="robust regression"):
+            dialogue = self.dialogue
+            line = dialogue.run(self.table(data))
+            turn = self._turn()
+            return Release(
+                value=tuple(Fraction(value) for value in (turn @ line.coefficients + self._shift()).tolist()),
+                event=dialogue.event,
+                relation=self.relation,
+                accuracy=self._accuracy(line, turn),
+                labels=labels,
+            )
 
     def distribution(self, data: tuple[Any, Data]) -> Outcomes:
         """List the law of all noisy answers, from which everything released follows."""

@@ -23,7 +23,7 @@ from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.lazy_bits import compare, extend, revealed
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.least_squares import labels
 from discreet.robust.regression_design import Design, Records
@@ -105,12 +105,12 @@ class TukeyRegression:
         self, records: Records, *, session: Payer | None = None
     ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
         """Fit, or decline to; the intercept comes first, in the units of the data."""
-        pay(session, self, purpose="regression by many fits")
-        rows = self.design.rows(records)
-        blocks = noise.uniform(self.blocks, size=len(rows))
-        reach = int(self.coefficient_bound * _STEPS)
-        released = self.mechanism.release(block_fits(rows, np.asarray(blocks), self.blocks, reach))
-        return released if isinstance(released.value, NoAnswer) else self._in_units(released)
+        with paid(session, self, purpose="regression by many fits"):
+            rows = self.design.rows(records)
+            blocks = noise.uniform(self.blocks, size=len(rows))
+            reach = int(self.coefficient_bound * _STEPS)
+            released = self.mechanism.release(block_fits(rows, np.asarray(blocks), self.blocks, reach))
+            return released if isinstance(released.value, NoAnswer) else self._in_units(released)
 
     def _in_units(self, released: Release[Any]) -> Release[tuple[Fraction, ...]]:
         inside = [value / _STEPS for value in released.value]

@@ -13,7 +13,7 @@ from discreet.frames.column import Column, reader_for
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
-from discreet.privacy.payer import Payer, PricedMechanism, pay
+from discreet.privacy.payer import Payer, PricedMechanism, paid
 
 __all__ = ["Bounds", "answer", "grid_from", "noise_from", "quoted"]
 
@@ -78,8 +78,8 @@ def answer(
 ) -> Release[T]:
     """Refuse what is no column, pay, read, release. `prepare` turns each row into another, by itself."""
     reader = reader_for(data)
-    pay(session, mechanism, purpose=purpose)
-    return quoted(mechanism.release(prepare(reader(data))), noise)
+    with paid(session, mechanism, purpose=purpose):
+        return quoted(mechanism.release(prepare(reader(data))), noise)
 
 
 def quoted(release: Release[T], noise: Noise | None) -> Release[T]:

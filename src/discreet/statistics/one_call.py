@@ -30,7 +30,7 @@ from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.vector_mean import VectorMean
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, quoted
 from discreet.statistics.method_choice import AUTO
@@ -252,9 +252,9 @@ def randomized_response(
     names = read_bins(categories)
     mechanism = RandomizedResponse.for_epsilon(epsilon, categories=len(names))
     reader = reader_for(column)
-    pay(session, mechanism, purpose="randomised answers")
-    answers = mechanism.respond_all(_coded(reader(column), names))
-    return replace(estimate(answers, mechanism), labels=tuple(map(str, names)))
+    with paid(session, mechanism, purpose="randomised answers"):
+        answers = mechanism.respond_all(_coded(reader(column), names))
+        return replace(estimate(answers, mechanism), labels=tuple(map(str, names)))
 
 
 def _coded(column: Column, names: tuple[Hashable, ...]) -> list[int]:
@@ -463,9 +463,9 @@ def vector_mean(
     )
     if not isinstance(rows, (np.ndarray, list, tuple)) and not is_table(rows):
         raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
-    pay(session, mechanism, purpose="vector mean")
-    release = mechanism.release(number_rows(rows) if is_table(rows) else rows)
-    return quoted(release, noise)
+    with paid(session, mechanism, purpose="vector mean"):
+        release = mechanism.release(number_rows(rows) if is_table(rows) else rows)
+        return quoted(release, noise)
 
 
 # --- choices: The most frequent of public candidates. ---
@@ -630,9 +630,9 @@ def select(
     )
     if len(scores) != len(names):
         raise InvalidParameter("there must be one score for each of the public candidates")
-    pay(session, mechanism, purpose="select")
-    chosen = mechanism.release(scores)
-    return _named(chosen, names[chosen.value])
+    with paid(session, mechanism, purpose="select"):
+        chosen = mechanism.release(scores)
+        return _named(chosen, names[chosen.value])
 
 
 def _named(chosen: Release[Any], value: Any) -> Release[Any]:

@@ -16,7 +16,7 @@ from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.least_squares import NoisyStatistics
@@ -110,8 +110,8 @@ def regression(
         noise = _noise(epsilon, delta, rho, people, allow_large_delta)
         chosen = _chosen(_automatic(design, noise, people) if method == "auto" else method)
         mechanism = chosen(design=design, relation=relation, noise=noise, public_rows=size)
-    pay(session, mechanism, purpose="regression")
-    return mechanism.release(read())
+    with paid(session, mechanism, purpose="regression"):
+        return mechanism.release(read())
 
 
 def worth_rounds(design: Design, noise: GaussianNoise, people: int | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isfinite
@@ -26,7 +27,7 @@ from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import cost_text
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
-from discreet.privacy.payer import Payer, pay
+from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTable"]
@@ -112,9 +113,9 @@ class TrainingTable:
 class PrivateEstimator(Paying):
     """A mixin that stands before those of scikit-learn: `class PCA(PrivateEstimator, TransformerMixin, BaseEstimator)`.
 
-    `fit` of an estimator asks `_table` for the public facts, makes its mechanism from them, calls `_pay` with its event
-    and only then reads the values. With a session nothing about the values can end in an error: what is missing counts
-    as the middle of its bounds. Without one, where nothing is charged, tables are checked as scikit-learn does.
+    `fit` of an estimator asks `_table` for the public facts, makes its mechanism from them, and reads the values in
+    `with self._paid(event)`. With a session nothing about the values can end in an error: what is missing counts as the
+    middle of its bounds. Without one, where nothing is charged, tables are checked as scikit-learn does.
     """
 
     epsilon: Number
@@ -190,15 +191,19 @@ class PrivateEstimator(Paying):
         """Return the noise that spends epsilon and delta, exactly calibrated."""
         return GaussianNoise.for_epsilon(self._epsilon(), self._delta(people))
 
-    def _pay(self, event: Event, *, delta: Fraction = Fraction(0)) -> None:
-        """Charge the session, if there is one, and remember what was spent; nothing may be read before."""
+    def _paid(self, event: Event, *, delta: Fraction = Fraction(0)) -> AbstractContextManager[None, None]:
+        """Charge the session, if there is one, and remember what was spent; nothing may be read before.
+
+        The values are read within what is returned: where a session pays, whatever fails there looks the same.
+        """
         spent = PrivacySpent(event=event, relation=self._relation(), delta=delta)
         if self.session is None:
             refuse_plain_steps()
         else:
             refuse_unpaid_looks()
-        pay(self.session, spent, purpose=self._purpose())
+        guard = paid(self.session, spent, purpose=self._purpose())
         self.privacy_spent_ = spent
+        return guard
 
     def _purpose(self) -> str:
         """Say what the ledger keeps of a fit: `_stored_as` of a class never changes, whatever the class is called.

@@ -288,16 +288,16 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         table = self._table(X)
         gaussian = self._gaussian(table.people)
         mechanisms = self._mechanisms(1 / gaussian.squared_multiplier)
-        self._pay(mechanisms.event, delta=gaussian.delta or Fraction(0))
-        self.frame_ = table.frame
-        steps = table.steps()
-        middle, half = self._middle_and_half()
-        centres, self.cluster_sizes_ = _found(mechanisms, steps)
-        self.cluster_centers_ = middle + half * centres
-        self.n_iter_ = len(mechanisms.steps)
-        if self.session is None:
-            self.labels_ = self.predict(X)
-        return self
+        with self._paid(mechanisms.event, delta=gaussian.delta or Fraction(0)):
+            self.frame_ = table.frame
+            steps = table.steps()
+            middle, half = self._middle_and_half()
+            centres, self.cluster_sizes_ = _found(mechanisms, steps)
+            self.cluster_centers_ = middle + half * centres
+            self.n_iter_ = len(mechanisms.steps)
+            if self.session is None:
+                self.labels_ = self.predict(X)
+            return self
 
     def _mechanisms(self, mu_squared: Fraction) -> _KMeansMechanisms:
         clusters, times = (

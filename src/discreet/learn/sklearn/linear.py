@@ -95,13 +95,13 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         """Pay, read and fit."""
         table, design = self._facts(X, y)
         mechanism, method = self._mechanism(table, design)
-        self._pay(mechanism.event, delta=self._delta(table.people))
-        released: Coefficients
-        if isinstance(mechanism, PrivateRegression):
-            released = mechanism.release((table.values(), table.target()))
-        else:
-            released = mechanism.release(records(table))
-        return self._settle(table, released, method)
+        with self._paid(mechanism.event, delta=self._delta(table.people)):
+            released: Coefficients
+            if isinstance(mechanism, PrivateRegression):
+                released = mechanism.release((table.values(), table.target()))
+            else:
+                released = mechanism.release(records(table))
+            return self._settle(table, released, method)
 
     def _mechanism(self, table: TrainingTable, design: Design) -> tuple[LeastSquares, str]:
         """Make the mechanism from public facts."""
@@ -178,8 +178,8 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         method = "refined" if worth_rounds(design, noise, table.people) else "noisy_statistics"
         penalties = _penalties(nonnegative(self.alpha, name="alpha"), design)
         mechanism = looking(method, design, self._relation(), noise, table.size, share, penalties)
-        self._pay(mechanism.event, delta=self._delta(table.people))
-        return self._settle(table, mechanism.release(records(table)), method)
+        with self._paid(mechanism.event, delta=self._delta(table.people)):
+            return self._settle(table, mechanism.release(records(table)), method)
 
     def _covers(self) -> str:
         return super()._covers() + " It is the penalised coefficient that is covered."
@@ -293,9 +293,9 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         """Pay, read and fit."""
         table, design = self._facts(X, y)
         mechanism = self._mechanism(table, design)
-        self._pay(mechanism.event, delta=self._delta(table.people))
-        name = "Huber" if self.psi is None else type(self.psi).__name__
-        return self._settle(table, mechanism.release((table.values(), table.target())), f"{name}, {self.method}")
+        with self._paid(mechanism.event, delta=self._delta(table.people)):
+            name = "Huber" if self.psi is None else type(self.psi).__name__
+            return self._settle(table, mechanism.release((table.values(), table.target())), f"{name}, {self.method}")
 
     def _mechanism(self, table: TrainingTable, design: Design) -> PrivateRegression:
         return m_estimate(

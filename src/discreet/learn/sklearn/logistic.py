@@ -117,12 +117,12 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         if len(classes) < 2:
             raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
         plan = self._plan(table, len(classes))
-        self._pay(plan.event, delta=self._delta(table.people))
-        fits = fitted(plan, table.frame, table.steps(), table.codes(classes))
-        self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
-        self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]
-        self._estimates = Estimates(fits.estimates, fits.errors)
-        return self
+        with self._paid(plan.event, delta=self._delta(table.people)):
+            fits = fitted(plan, table.frame, table.steps(), table.codes(classes))
+            self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
+            self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]
+            self._estimates = Estimates(fits.estimates, fits.errors)
+            return self
 
     def _plan(self, table: TrainingTable, classes: int) -> ObjectivePlan | NewtonPlan:
         features, problems = len(table.frame.bounds), 1 if classes == 2 else classes

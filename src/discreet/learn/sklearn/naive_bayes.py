@@ -93,11 +93,11 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
             mu_squared=1 / gaussian.squared_multiplier,
             count_weight=Fraction(max(1, isqrt(self.n_features_in_))),
         )
-        self._pay(moments.event, delta=gaussian.delta or Fraction(0))
-        measured = moments.measure(coarser(table.steps(), moments.reach), table.codes(classes))
-        self.classes_, self.frame_ = classes, table.frame
-        self._settle(measured, floor)
-        return self
+        with self._paid(moments.event, delta=gaussian.delta or Fraction(0)):
+            measured = moments.measure(coarser(table.steps(), moments.reach), table.codes(classes))
+            self.classes_, self.frame_ = classes, table.frame
+            self._settle(measured, floor)
+            return self
 
     def _settle(self, measured: ClassSums, floor: float) -> None:
         found = class_laws(measured, floor)

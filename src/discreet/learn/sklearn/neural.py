@@ -20,7 +20,7 @@ from discreet.learn.sklearn.pipeline_guard import refuse_plain_steps, refuse_unp
 from discreet.learn.torch.private_training import make_private
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_flag
-from discreet.privacy.payer import Payer
+from discreet.privacy.payer import Payer, guarded
 from discreet.privacy.relation import Relation
 from discreet.robust.regression_design import HALF, centred
 
@@ -46,11 +46,12 @@ class _Network(PrivatePredictor):
         """Pay, then fill the tables and train. Until the run is paid for there are zeros in them."""
         module = self._module(self.n_features_in_, outputs)
         rows = torch.zeros((len(target), self.n_features_in_))
+        shown = read_flag(self.verbose, name="verbose")
         if self.session is None:
             refuse_plain_steps()
         else:
             refuse_unpaid_looks()
-        with make_private(
+        run = make_private(
             module,
             self._optimizer(module),
             (rows, target),
@@ -63,11 +64,12 @@ class _Network(PrivatePredictor):
             clip=self.clip,
             session=self.session,
             name=self._purpose(),
-        ) as private:
+        )
+        with run as private, guarded(self.session):
             plan = private.plan
             rows.copy_(torch.from_numpy(table.steps() / HALF))
             fill(target)
-            private.fit(progress=read_flag(self.verbose, name="verbose"))
+            private.fit(progress=shown)
         self.frame_, self.plan_, self.module_ = table.frame, plan, module.eval()
         self.privacy_spent_ = PrivacySpent(event=plan.event, relation=Relation.ADD_REMOVE, delta=plan.delta)
 

@@ -327,17 +327,17 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         kept = self._kept()
         delta = self._delta(table.people)
         mechanisms = self._mechanisms(table, delta)
-        self._pay(self._event(mechanisms), delta=delta)
-        self.frame_ = table.frame
-        rows = self._rows(table)
-        centre, radius = (
-            (np.zeros(self.n_features_in_, dtype=np.int64), FINEST)
-            if mechanisms.centring is None
-            else mechanisms.centring.find(rows)
-        )
-        moments = mechanisms.moments(self.n_features_in_, self._relation(), radius)
-        self._settle(moments, moments.measure(clip_to_ball(rows - centre, radius)), centre, kept)
-        return self
+        with self._paid(self._event(mechanisms), delta=delta):
+            self.frame_ = table.frame
+            rows = self._rows(table)
+            centre, radius = (
+                (np.zeros(self.n_features_in_, dtype=np.int64), FINEST)
+                if mechanisms.centring is None
+                else mechanisms.centring.find(rows)
+            )
+            moments = mechanisms.moments(self.n_features_in_, self._relation(), radius)
+            self._settle(moments, moments.measure(clip_to_ball(rows - centre, radius)), centre, kept)
+            return self
 
     def _kept(self) -> int:
         if self.n_components is None:

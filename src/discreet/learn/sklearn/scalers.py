@@ -102,12 +102,12 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         moments, ranges = self._mechanisms(table, delta)
         if ranges is not None:
             ranges.check_size(table.people)
-        self._pay(moments.event if ranges is None else Composed([ranges.event, moments.event]), delta=delta)
-        columns = table.columns()
-        self.frame_ = table.frame if ranges is None else ranges.find(columns)
-        steps = coarser(self.frame_.steps(columns), moments.reach)
-        self._settle(moments.measure(steps, np.zeros(len(steps), dtype=np.int64)), float(limit), *flags)
-        return self
+        with self._paid(moments.event if ranges is None else Composed([ranges.event, moments.event]), delta=delta):
+            columns = table.columns()
+            self.frame_ = table.frame if ranges is None else ranges.find(columns)
+            steps = coarser(self.frame_.steps(columns), moments.reach)
+            self._settle(moments.measure(steps, np.zeros(len(steps), dtype=np.int64)), float(limit), *flags)
+            return self
 
     def _mechanisms(self, table: TrainingTable, delta: Fraction) -> tuple[ClassMoments, PrivateRanges | None]:
         if self.coverage is None:
@@ -218,13 +218,13 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
             relation=self._relation(),
         )
         ranges.check_size(table.people)
-        self._pay(ranges.event, delta=delta)
-        self.frame_ = ranges.find(table.columns())
-        self.data_min_, self.data_max_ = self.frame_.limits.T
-        self.scale_ = float(high - low) / (self.data_max_ - self.data_min_)
-        self.min_ = float(low) - self.data_min_ * self.scale_
-        self.range_ = (float(low), float(high))
-        return self
+        with self._paid(ranges.event, delta=delta):
+            self.frame_ = ranges.find(table.columns())
+            self.data_min_, self.data_max_ = self.frame_.limits.T
+            self.scale_ = float(high - low) / (self.data_max_ - self.data_min_)
+            self.min_ = float(low) - self.data_min_ * self.scale_
+            self.range_ = (float(low), float(high))
+            return self
 
     def _each(self, delta: Fraction) -> Fraction:
         """Return what each quantile may spend."""

@@ -137,12 +137,12 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         found = read_classes(FOUND_IN_Y, y, has_session=False).tolist() if self._finds_classes() else None
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
         plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found))
-        self._pay(plan.event, delta=self._delta_or_none() or Fraction(0))
-        fits = answered_for(lambda: self._fitted(plan, X, y, aside))
-        self.best_index_ = plan.chooser.release(self._scores(fits, X, y, aside, within)).value
-        self.best_params_ = settings[self.best_index_]
-        self.best_estimator_ = self._ours(fits[self.best_index_])
-        return self
+        with self._paid(plan.event, delta=self._delta_or_none() or Fraction(0)):
+            fits = answered_for(lambda: self._fitted(plan, X, y, aside))
+            self.best_index_ = plan.chooser.release(self._scores(fits, X, y, aside, within)).value
+            self.best_params_ = settings[self.best_index_]
+            self.best_estimator_ = self._ours(fits[self.best_index_])
+            return self
 
     def _settings(self) -> list[dict[str, Any]]:
         given = self.candidates

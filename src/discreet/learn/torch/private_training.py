@@ -166,9 +166,7 @@ def make_private(
             slack=sums.slack,
         )
         parts = _parts(plan, sums, optimizer, scheduler, projection, ema)
-        folder = None if checkpoint is None else RunFolder(Path(checkpoint), identity_of(plan, losses, name))
-        if folder is not None:
-            undone.callback(folder.close)
+        folder = _opened(checkpoint, identity_of(plan, losses, name), undone)
         pay_for_run(session, plan, name, folder)
         private = PrivateTraining(
             report=TrainingReport(plan, prepared),
@@ -182,9 +180,18 @@ def make_private(
             every=claimed_at_once(plan, checkpoint_every),
             watch=watch,
             callback=callback,
+            is_paid=session is not None,
         )
         undone.pop_all()
     return remember_run(private)
+
+
+def _opened(checkpoint: str | Path | None, identity: dict[str, Any], undone: ExitStack) -> RunFolder | None:
+    if checkpoint is None:
+        return None
+    folder = RunFolder(Path(checkpoint), identity)
+    undone.callback(folder.close)
+    return folder
 
 
 def _parts(
@@ -318,6 +325,7 @@ def make_private_stream(
             every=plan.steps,
             watch=watch,
             callback=callback,
+            is_paid=session is not None,
         )
         undone.pop_all()
     return remember_run(private)

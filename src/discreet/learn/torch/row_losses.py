@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 import torch
 from torch import Tensor, nn
 
-from discreet.errors import DiscreetError, InvalidParameter, Refused
+from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.batches import Tree, joined, leaves, mapped, same_shape
 from discreet.learn.torch.layers.made_up_rows import call_model
 
-__all__ = ["Augment", "Loss", "RowLosses", "as_pair", "check_losses", "count_views", "failing_alike", "row_views"]
+__all__ = ["Augment", "Loss", "RowLosses", "as_pair", "check_losses", "count_views", "row_views"]
 
 Loss: TypeAlias = Callable[..., Tensor]
 Augment: TypeAlias = Callable[[Tree], Sequence[Tree]]
-# What a data set, a model, a loss or torch raises when it cannot take a row.
-_FAILURES = (RuntimeError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, AssertionError, OSError)
 
 
 @final
@@ -62,22 +59,6 @@ def as_pair(batch: Tree) -> tuple[Tree, Tree]:
         )
     *inputs, target = batch
     return inputs[0] if len(inputs) == 1 else tuple(inputs), target
-
-
-@contextmanager
-def failing_alike() -> Iterator[None]:
-    """Let whatever cannot take a row fail in one way: the words of torch and of data sets hold values of rows."""
-    try:
-        yield
-    except DiscreetError:
-        raise
-    except _FAILURES:
-        raise Refused(
-            "the data set, the model, its loss or the augmentation failed on a batch",
-            reason="it is not said why, since that could tell about a row; that it stopped is not private",
-            way_out="let them take every row: classes beyond the model's outputs, empty texts and the like; try them "
-            "on made-up rows with all values that yours may have",
-        ) from None
 
 
 def check_losses(losses: object, rows: int) -> Tensor:

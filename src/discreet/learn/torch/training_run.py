@@ -13,7 +13,8 @@ from typing import Any, NoReturn, Self, final
 import torch
 from torch import Tensor, nn
 
-from discreet.errors import Refused
+from discreet.custodian_debug import ConstantFailure
+from discreet.errors import DiscreetError, Refused
 from discreet.exact import up
 from discreet.learn.torch.batches import TrainingRows, Tree, leaves
 from discreet.learn.torch.checkpoints import RunFolder
@@ -22,7 +23,7 @@ from discreet.learn.torch.layers.made_up_rows import bits
 from discreet.learn.torch.layers.row_separation_probe import Probed
 from discreet.learn.torch.noisy_step import NoisyStep
 from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport, progress_line
-from discreet.learn.torch.row_losses import RowLosses, as_pair, check_losses, failing_alike
+from discreet.learn.torch.row_losses import RowLosses, as_pair, check_losses
 from discreet.learn.torch.run_guard import Guard, RunState, earlier_runs, remember_steps
 from discreet.learn.torch.secret_chance import renew_torch_generator
 from discreet.learn.training import RunSampler
@@ -148,12 +149,17 @@ class PrivateTraining:
         every: int,
         watch: Tree | None,
         callback: Callback | None,
+        is_paid: bool,
     ) -> None:
         self.plan = report.plan
         self.report = report
         self._rows, self._parts, self._losses, self._probed, self._name = rows, parts, losses, probed, name
         self._folder, self._every, self._watch, self._callback = folder, every, watch, callback
         self._sampler, self._turns = sampler, Turns()
+        # Once it is paid, whatever fails looks the same. Without a charge the words of torch and of data sets, which
+        # hold values of rows, are still hidden, and refusals of ours say what is wrong with a loop.
+        self._guarding = ConstantFailure() if is_paid else nullcontext()
+        self._hiding = ConstantFailure(but=() if is_paid else (DiscreetError,))
         self._closed = self._lent = False
         self._standing = self._resumed()
         self._kept = self._standing.begun  # where the last checkpoint stands
@@ -202,9 +208,10 @@ class PrivateTraining:
         loop = self._turns.begin()
         while not self.finished:
             self._begin_step()
-            pieces = self._sampler.draw(self._rows.size)
+            with self._guarding:
+                pieces = self._sampler.draw(self._rows.size)
             for place, piece in enumerate(pieces):
-                with failing_alike():
+                with self._hiding:
                     batch, inside = self._rows.batch(*piece)
                 self._renew_chance()
                 self._turns.hand_out(loop, Handed(torch.from_numpy(inside), place == len(pieces) - 1))
@@ -216,7 +223,7 @@ class PrivateTraining:
 
     def losses(self, batch: Tree) -> Tensor:
         """Return one loss for every row of a batch, averaged over its views if there is an augmentation."""
-        with failing_alike():
+        with self._hiding:
             return self._witness.compute(batch)
 
     def step(self, losses: Tensor) -> None:
@@ -321,7 +328,8 @@ class PrivateTraining:
         """Add a batch once, whatever happens: interrupted, the logical step is given up and its loop is over."""
         self._turns.close()
         try:
-            self._parts.sums.add(losses, handed.inside)
+            with self._guarding:
+                self._parts.sums.add(losses, handed.inside)
         except BaseException:
             self._turns.begin()
             self._parts.sums.reset()
@@ -330,7 +338,7 @@ class PrivateTraining:
     def _finish_step(self) -> None:
         self._guard.check()
         clip = self._parts.clip
-        with self._guard.stepping():
+        with self._guard.stepping(), self._guarding:
             self._parts.run()
         self._standing.taken += 1
         if self._folder is not None and self._is_block_done(self._folder):

@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from typing import Any, final
 
@@ -15,8 +16,8 @@ import numpy.ma  # noqa: F401
 import pyarrow as pa
 import pyarrow.compute
 
-from discreet.custodian_debug import HiddenFailure, keep_hidden
-from discreet.errors import InvalidParameter, Refused
+from discreet.custodian_debug import ConstantFailure, keep_hidden
+from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.query.bounding.secret import Secret
 from discreet.query.engine import Deadline
 from discreet.query.engines.duckdb import DuckDBEngine
@@ -74,7 +75,7 @@ def _answer(asker: socket.socket, work: Callable[[Message, ByteBlocks], dict[str
     """Answer one message. Our own errors have texts without data; of every other one nothing is told."""
     blocks = ByteBlocks()
     said: dict[str, Any] = {}
-    with HiddenFailure():
+    with suppress(AnswerFailed), ConstantFailure():
         try:
             said = {"answer": work(message, blocks)}
         except (InvalidParameter, Refused) as error:
