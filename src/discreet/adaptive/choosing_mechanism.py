@@ -21,9 +21,10 @@ from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
 from discreet.mechanisms.exponential import exponential_outcomes
-from discreet.mechanisms.parameters import check_noise_scale, read_share, settle, small_delta
+from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.outcomes import Outcomes

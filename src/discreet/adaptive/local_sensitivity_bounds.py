@@ -24,9 +24,10 @@ from discreet.exact import Number, integer, positive, positive_integer
 from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import check_noise_scale, read_share, settle, small_delta
+from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP
 from discreet.privacy.not_private import NotPrivate

@@ -24,9 +24,10 @@ from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import check_noise_scale, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.release import Interval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, PureDP
 from discreet.privacy.not_private import NotPrivate

@@ -17,9 +17,10 @@ from discreet.exact import Number, exact, positive, positive_integer
 from discreet.frames.column import Data, column_of
 from discreet.mechanisms.exponential import Scores, check_selection, read_whole_scores
 from discreet.mechanisms.histogram import bin_counts, read_bins
-from discreet.mechanisms.parameters import check_noise_scale, read_confidence, settle, small_delta
+from discreet.mechanisms.parameters import read_confidence, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw, Law
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace
 from discreet.privacy.not_private import NotPrivate

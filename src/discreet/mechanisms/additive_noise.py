@@ -10,8 +10,9 @@ from typing import Protocol, Self, final
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer, probability
-from discreet.mechanisms.parameters import check_noise_scale, check_noise_variance, settle, small_delta
+from discreet.mechanisms.parameters import settle, small_delta
 from discreet.noise.laws import DiscreteLaplaceLaw, Law, RoundedGaussianLaw
+from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.events import Event
 

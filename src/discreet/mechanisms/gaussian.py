@@ -12,9 +12,10 @@ import numpy as np
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteGaussianLaw, RoundedGaussianLaw
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation

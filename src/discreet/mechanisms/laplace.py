@@ -10,9 +10,10 @@ from typing import final
 from discreet import noise
 from discreet.exact import Number, integer, positive, positive_integer
 from discreet.mechanisms.gaussian import read_vector
-from discreet.mechanisms.parameters import check_noise_scale, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation

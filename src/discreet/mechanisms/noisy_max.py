@@ -21,9 +21,10 @@ from discreet.mechanisms.exponential import (
     selection_factor,
     worst_case_shortfall,
 )
-from discreet.mechanisms.parameters import check_noise_scale, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes
 from discreet.privacy.relation import Relation

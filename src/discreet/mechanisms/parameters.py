@@ -10,8 +10,6 @@ from discreet.exact import Number, exact, positive_integer, probability
 from discreet.privacy.relation import Relation
 
 __all__ = [
-    "check_noise_scale",
-    "check_noise_variance",
     "declared_rows",
     "read_confidence",
     "read_flag",
@@ -20,10 +18,6 @@ __all__ = [
     "settle",
     "small_delta",
 ]
-
-# What the samplers take, in grid steps.
-_SCALES = (Fraction(1, 1 << 20), Fraction(1 << 50))
-_VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 80))
 
 
 def settle(target: object, **values: object) -> None:
@@ -53,24 +47,6 @@ def read_confidence(value: Number) -> Fraction:
     if not 0 < confidence < 1:
         raise InvalidParameter("confidence must lie strictly between 0 and 1")
     return confidence
-
-
-def check_noise_scale(scale: Fraction) -> Fraction:
-    """Refuse a Laplace scale that no sampler takes, while nothing is spent yet."""
-    if not _SCALES[0] <= scale <= _SCALES[1]:
-        raise InvalidParameter(
-            "the noise would have a scale outside 2^-20 … 2^50 grid steps: choose another step or epsilon"
-        )
-    return scale
-
-
-def check_noise_variance(variance: Fraction) -> Fraction:
-    """Refuse a Gaussian variance that no sampler takes, while nothing is spent yet."""
-    if not _VARIANCES[0] <= variance <= _VARIANCES[1]:
-        raise InvalidParameter(
-            "the noise would have a variance outside 2^-20 … 2^80 squared grid steps: choose another step or budget"
-        )
-    return variance
 
 
 def rows_if_public(data: Any, relation: Relation) -> int | None:

@@ -14,9 +14,10 @@ from discreet import noise
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer, positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_scale, read_flag, read_share, settle
+from discreet.mechanisms.parameters import read_flag, read_share, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
+from discreet.noise.limits import check_noise_scale
 from discreet.privacy import events
 from discreet.privacy.outcomes import CUTOFF, Outcomes
 from discreet.privacy.payer import Payer, paid

@@ -18,6 +18,7 @@ from discreet.noise import selection as uniform_
 from discreet.noise.block_sampling import BlockSampler, ExponentialShape, GaussianShape, RoundedGaussianShape
 from discreet.noise.inversion import Inversion, Ladder
 from discreet.noise.lazy_bits import exponential_coin, rational_coin
+from discreet.noise.limits import check_noise_scale, check_noise_variance
 
 __all__ = [
     "Sampler",
@@ -42,20 +43,11 @@ __all__ = [
 
 
 _KEPT = 128  # Samplers; each holds up to half a MiB of tables once it has drawn an array.
-_SCALES = (Fraction(1, 1 << 20), Fraction(1 << 50))
-_VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 80))
 _WHOLE_LAPLACE = 128  # Up to this scale a table of single values is the fastest, beyond it one of blocks:
 _LAPLACE_BLOCKS = 64  # at most so many to one scale. Fewer reject more, more fill the table.
 _WHOLE_GAUSSIAN = 512  # The same for sigma.
 _GAUSSIAN_BLOCKS = 128
 _REACH = Fraction(9, 2)  # Sigmas that the table of blocks decides; the rest, one in 10^5, is looked at singly.
-
-
-def _in_range(value: Fraction, limits: tuple[Fraction, Fraction], name: str) -> Fraction:
-    if not limits[0] <= value <= limits[1]:
-        exponents = [limit.numerator.bit_length() - limit.denominator.bit_length() for limit in limits]
-        raise InvalidParameter(f"{name} must lie between 2^{exponents[0]} and 2^{exponents[1]} grid steps")
-    return value
 
 
 def _shift(size: Fraction, whole: int, blocks: int) -> int:
@@ -86,7 +78,7 @@ def geometric_sampler(scale: Fraction) -> Sampler:
 
 
 def _exponential(scale: Fraction, *, signed: bool) -> Sampler:
-    shift = _shift(_in_range(scale, _SCALES, "scale"), _WHOLE_LAPLACE, _LAPLACE_BLOCKS)
+    shift = _shift(check_noise_scale(scale), _WHOLE_LAPLACE, _LAPLACE_BLOCKS)
     ladder = inversion.laplace(scale, shift) if signed else inversion.geometric(scale, shift)
     if shift == 0:
         return Inversion(ladder)
@@ -119,7 +111,7 @@ def _sigma(variance: Fraction) -> Fraction:
 
 
 def _gaussian_shift(variance: Fraction) -> int:
-    sigma = _sigma(_in_range(variance, _VARIANCES, "variance"))
+    sigma = _sigma(check_noise_variance(variance))
     return _shift(sigma, _WHOLE_GAUSSIAN, _GAUSSIAN_BLOCKS)
 
 

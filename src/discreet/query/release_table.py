@@ -33,6 +33,7 @@ __all__ = [
     "ExactNumbers",
     "ReleaseTable",
     "Values",
+    "arrow_value",
     "cell_text",
     "compact",
     "html",
@@ -633,7 +634,7 @@ def _array(values: Series, kind: Kind) -> pa.Array:
     array = _numbers(values, kind) if isinstance(values, ExactNumbers) else values
     if isinstance(array, np.ndarray):
         return pa.array(array, type=arrow_type(kind))
-    return pa.array([None if value is None else _converted(value, kind) for value in array], type=arrow_type(kind))
+    return pa.array([None if value is None else arrow_value(value, kind) for value in array], type=arrow_type(kind))
 
 
 def _numbers(values: ExactNumbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]:
@@ -643,7 +644,8 @@ def _numbers(values: ExactNumbers, kind: Kind) -> NDArray[Any] | tuple[Any, ...]
     return tuple(values[row] for row in range(len(values))) if whole is None else whole
 
 
-def _converted(value: Any, kind: Kind) -> Any:
+def arrow_value(value: Any, kind: Kind) -> Any:
+    """Return an answer as Arrow takes it; a noisy whole number beyond 64 bits is the nearest that fits."""
     match kind:
         case Kind.INTEGER:
             return min(max(round(value), -_LARGEST), _LARGEST)

@@ -13,8 +13,9 @@ from discreet import noise as exact_noise
 from discreet.adaptive.eigenvalue_bound import least_eigenvalue
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
-from discreet.mechanisms.parameters import check_noise_variance, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.release import Release
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.functionals import quantile

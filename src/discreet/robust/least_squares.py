@@ -16,8 +16,9 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Accuracy, EachCell, Interval, NoInterval, Release
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation

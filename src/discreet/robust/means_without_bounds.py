@@ -19,10 +19,11 @@ from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid, nearest_float, number_rows
 from discreet.mechanisms.mean import Mean, check_size
 from discreet.mechanisms.measurement import Measurement
-from discreet.mechanisms.parameters import check_noise_variance, rows_if_public, settle
+from discreet.mechanisms.parameters import rows_if_public, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.mechanisms.variance import Variance
 from discreet.mechanisms.vector_mean import Rows, VectorMean
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation

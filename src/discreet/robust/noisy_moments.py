@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
+from discreet.noise.limits import check_noise_variance, finest_radius
 from discreet.privacy import events
 from discreet.privacy.relation import Relation, read_relation
 
@@ -23,7 +24,6 @@ Integers: TypeAlias = NDArray[np.int64]
 
 FINEST = 1 << 15  # Steps to the longest row and to the largest response, unless noise is too wide for that.
 _BLOCK = 1 << 20  # Rows; so many products of at most 2^30 add up exactly in floats, in any order.
-_WIDEST = 1 << 78  # Of a variance; samplers take a little more.
 
 
 class NoisyMoments(NamedTuple):
@@ -65,7 +65,8 @@ class Moments:
             mu_squared=positive(self.mu_squared, name="mu_squared"),
             weight=positive(self.weight, name="weight"),
         )
-        settle(self, radius=positive_integer(self.radius or self._finest(), name="radius"))
+        finest = finest_radius(min(self.precisions), power=4, most=FINEST)
+        settle(self, radius=positive_integer(self.radius or finest, name="radius"))
         if self.radius > FINEST:
             raise InvalidParameter(f"radius must be at most {FINEST} steps")
         check_noise_variance(self.gram_variance / 2)
@@ -103,10 +104,6 @@ class Moments:
             float(self.gram_variance) ** 0.5 / unit,
             float(self.cross_variance) ** 0.5 / unit,
         )
-
-    def _finest(self) -> int:
-        """Return the largest power of two with which no noise is too wide."""
-        return min(FINEST, 1 << max((int(_WIDEST * min(self.precisions)).bit_length() - 1) // 4, 0))
 
     def _symmetric_noise(self) -> Integers:
         size = self.dimension

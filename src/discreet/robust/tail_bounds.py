@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.relation import Relation, read_relation
 

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.vector_mean import clip_to_ball
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.relation import Relation, read_relation
 

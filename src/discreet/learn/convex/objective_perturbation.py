@@ -27,7 +27,8 @@ from discreet.learn.convex.logistic_gradient import (
     pieces,
     slopes_at,
 )
-from discreet.mechanisms.parameters import check_noise_variance, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
+from discreet.noise.limits import check_noise_variance, finest_radius
 from discreet.privacy import events
 from discreet.privacy.gaussian import gaussian_sigma, profile
 from discreet.privacy.relation import Relation, read_relation
@@ -43,7 +44,6 @@ __all__ = ["Calibration", "LogisticProblem", "ObjectivePerturbation", "delta_bou
 
 _RIDGES = (Fraction(1, 1 << 20), Fraction(1 << 30))
 _FINEST = 60  # Bits of the slope's step.
-_WIDEST = 79  # Bits of a variance that samplers take.
 _PREPARED = 1 << 20
 
 
@@ -101,8 +101,8 @@ class ObjectivePerturbation:
     def bits(self) -> int:
         """The slope is a multiple of 2^-bits: rounding moves it by half the tolerance, or more if noise is too wide."""
         step = self.tolerance / (isqrt(self.dimension) + 1)
-        widest = (_WIDEST - int(1 / self.mu_squared).bit_length()) // 2
-        return max(min(int(1 / step).bit_length(), widest, _FINEST), 1)
+        finest = finest_radius(self.mu_squared, power=2, most=1 << _FINEST, least=2).bit_length() - 1
+        return min(max(int(1 / step).bit_length(), 1), finest)
 
     @property
     def reach(self) -> Fraction:

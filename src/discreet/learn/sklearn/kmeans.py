@@ -16,7 +16,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.moments import ClassMoments, coarser, pooled
 from discreet.learn.sklearn.transformers import PrivateTransformer
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
+from discreet.noise.limits import check_noise_variance, finest_radius
 from discreet.privacy import events
 from discreet.privacy.events import GDP
 from discreet.privacy.payer import Payer
@@ -94,7 +95,6 @@ class CellCounts:
 
 
 _FINEST = 1 << 15  # Steps from the middle to a bound.
-_WIDEST = 1 << 78  # Of a variance; samplers take a little more.
 
 
 class Clusters(NamedTuple):
@@ -187,10 +187,9 @@ class ClusterSums:
         )
 
     def _finest(self) -> int:
-        """Return the largest power of two with which no noise is too wide."""
-        precision = float(self.mu_squared / (4 * self.dimension + 2 * self.size_weight))
-        bits = (int(_WIDEST * min(precision, 1.0)).bit_length() - 2) // 2
-        return min(_FINEST, 1 << max(bits, 1))
+        """Return the largest power of two with which no noise is too wide, whatever the relation."""
+        precision = self.mu_squared / (4 * self.dimension + 2 * self.size_weight)
+        return finest_radius(precision, power=2, most=_FINEST, least=2)
 
 
 def nearest(rows: Floats, centres: Floats) -> Integers:

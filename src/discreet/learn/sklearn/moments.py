@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
+from discreet.noise.limits import check_noise_variance, finest_radius
 from discreet.privacy import events
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.regression_design import HALF
@@ -23,7 +24,6 @@ Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 _FINEST = 1 << 15  # Steps from the middle to a bound; so many squares as memory holds rows add up in 64 bits.
-_WIDEST = 1 << 78  # Of a variance; samplers take a little more.
 _SQUARES_ARE_FREE = Fraction(3, 8)  # From this weight on, replacing a row costs its sums and nothing for the squares.
 
 
@@ -164,10 +164,9 @@ class ClassMoments:
         )
 
     def _finest(self) -> int:
-        """Return the largest power of two with which no noise is too wide."""
-        precision = float(self.mu_squared / (4 * self.dimension + 2 * self.count_weight))
-        bits = (int(_WIDEST * min(precision, 1.0)).bit_length() - 2) // 4
-        return min(_FINEST, 1 << max(bits, 2))
+        """Return the largest power of two with which no noise is too wide, whatever the relation."""
+        precision = self.mu_squared / (4 * self.dimension + 2 * self.count_weight)
+        return finest_radius(precision, power=4, most=_FINEST, least=4)
 
 
 def coarser(steps: Integers, reach: int) -> Integers:

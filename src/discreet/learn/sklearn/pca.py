@@ -20,9 +20,10 @@ from discreet.learn.sklearn.transformers import PrivateTransformer, choice_epsil
 from discreet.learn.sklearn.validation import combined
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import check_noise_variance, read_share, settle
+from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.quantile import Quantile
 from discreet.mechanisms.vector_mean import VectorMean, clip_to_ball
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.events import Composed, Event
 from discreet.privacy.payer import Payer

@@ -18,7 +18,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer, up
 from discreet.formatting import plain, significant_up
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
-from discreet.mechanisms.parameters import check_noise_variance, settle, small_delta
+from discreet.mechanisms.parameters import settle, small_delta
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import Event, Gaussian, PoissonSampled, PureDP, Relation, Repeated, calibrate, epsilon
 from discreet.stored_names import stored_names
 

@@ -10,8 +10,8 @@ from unicodedata import normalize
 
 from discreet.errors import Refused
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.mechanisms.parameters import check_noise_scale, check_noise_variance
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
 from discreet.query.column_types import Kind

@@ -15,6 +15,7 @@ from discreet.exact import ratio
 from discreet.formatting import decimal_text
 from discreet.query import Kind, ReleaseTable
 from discreet.query.column_types import arrow_type
+from discreet.query.release_table import arrow_value
 from discreet.release.bundle.dictionary import Deviations, FileColumn, Role, fields_of
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.published import Published
@@ -211,9 +212,6 @@ def _quoted(text: str) -> str:
 # --- parquet: A table as Parquet, typed by the question, with what it is in its metadata. ---
 
 
-_LARGEST = (1 << 63) - 1
-
-
 def parquet_bytes(fields: Sequence[FileColumn], about: Mapping[str, str]) -> bytes:
     """Write the columns of a table; `about` becomes metadata of the file."""
     import pyarrow.parquet as pq
@@ -228,22 +226,12 @@ def arrow_table(fields: Sequence[FileColumn]) -> pa.Table:
     """Return the columns as an Arrow table; fractions become the nearest floats."""
     import pyarrow as pa
 
-    arrays = [pa.array([_converted(v, field.kind) for v in field.values], arrow_type(field.kind)) for field in fields]
+    arrays = [pa.array([_value(v, field.kind) for v in field.values], arrow_type(field.kind)) for field in fields]
     return pa.Table.from_arrays(arrays, names=[field.name for field in fields])
 
 
-def _converted(value: Any, kind: Kind) -> Any:
-    if value is None:
-        return None
-    match kind:
-        case Kind.INTEGER:
-            return min(max(round(value), -_LARGEST), _LARGEST)
-        case Kind.REAL:
-            return float(value)
-        case Kind.TEXT:
-            return str(value)
-        case Kind.BOOLEAN | Kind.DATE | Kind.TIMESTAMP:
-            return value
+def _value(value: Any, kind: Kind) -> Any:
+    return None if value is None else arrow_value(value, kind)
 
 
 # --- same_table ---

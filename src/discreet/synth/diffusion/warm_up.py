@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.exact import positive, positive_integer
-from discreet.mechanisms.parameters import check_noise_variance, settle
+from discreet.mechanisms.parameters import settle
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy.events import Gaussian
 from discreet.synth.domain.images import BRIGHTEST
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet import noise, privacy
 from discreet.exact import positive_integer
-from discreet.mechanisms.parameters import check_noise_variance
+from discreet.noise.limits import check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.relation import Relation, read_relation
 from discreet.synth.method import Terms
