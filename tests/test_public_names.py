@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,11 @@ def test_names_that_people_rely_on_are_there() -> None:
     assert dp.Session is importlib.import_module("discreet.query.session.session").Session
     assert dp.Budget is importlib.import_module("discreet.ledger").Budget
     assert dp.query.sum is not dp.sum
+
+
+def test_the_version_is_that_of_the_installed_package_and_is_read_when_asked_for() -> None:
+    assert discreet.__version__ == importlib.metadata.version("discreet")
+    assert "importlib.metadata" not in loaded_after("import discreet") - loaded_after("import numpy")
 
 
 def loaded_after(statement: str) -> set[str]:

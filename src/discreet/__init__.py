@@ -205,6 +205,10 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # Read when it is asked for: the metadata cost more than all of `import discreet`.
+        from importlib.metadata import version
+
+        return version("discreet")
     if name not in __all__:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")
     if name in _PARTS:

@@ -11,17 +11,19 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Integral, Rational, Real
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from discreet.errors import InvalidParameter
 
 __all__ = [
     "Number",
     "down",
+    "estimate_of",
     "exact",
     "exact_or_none",
     "integer",
     "nonnegative",
+    "number_of",
     "positive",
     "positive_integer",
     "probability",
@@ -130,3 +132,17 @@ def up(value: Fraction) -> float:
 def down(value: Fraction) -> float:
     """Return the largest float not above `value`."""
     return -up(-value)
+
+
+def estimate_of(value: Any) -> Any:
+    """Return a released value in plain numbers: floats for fractions, and everything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(estimate_of(part) for part in value)
+    return float(value) if isinstance(value, Fraction) else value
+
+
+def number_of(value: object) -> int | Fraction:
+    """Return a released value that is one number; of several, or of a label, no number can be made."""
+    if isinstance(value, (int, Fraction)) and not isinstance(value, bool):
+        return value
+    raise TypeError("this release is not a single number: its value has several cells or is a label; use `estimate`")

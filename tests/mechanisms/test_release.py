@@ -227,3 +227,25 @@ def test_costs_are_never_written_too_small() -> None:
         Fraction(2, 3 * 10**7),
     ):
         assert Fraction(significant_up(value).replace(",", "")) >= value
+
+
+class TestPlainNumbers:
+    """`float`, `int` and `estimate` of what was released."""
+
+    def test_one_number_is_a_float_and_an_int(self) -> None:
+        answer = release(Fraction(-7, 2))
+        assert (float(answer), int(answer), answer.estimate) == (-3.5, -3, -3.5)
+        assert isinstance(answer.estimate, float)
+
+    def test_a_count_stays_whole(self) -> None:
+        answer = release(41)
+        assert (float(answer), int(answer), answer.estimate) == (41.0, 41, 41)
+        assert isinstance(answer.estimate, int)
+
+    @pytest.mark.parametrize("value", [(1, Fraction(1, 2)), "a", None, True])
+    def test_anything_else_is_no_number(self, value: object) -> None:
+        answer = release(value)
+        for number in (float, int):
+            with pytest.raises(TypeError, match="not a single number"):
+                number(answer)
+        assert answer.estimate == ((1, 0.5) if isinstance(value, tuple) else value)

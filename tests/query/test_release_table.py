@@ -130,9 +130,15 @@ def test_tidy_values_could_be_exact_answers_and_raw_ones_stay() -> None:
 
 def test_a_single_value_is_there_for_the_asking() -> None:
     assert table(counts(5)).single().value == 5
+    assert (float(table(counts(5))), int(table(counts(5))), table(counts(5)).estimate) == (5.0, 5, 5)
     for several in (table(counts(5, 6)), table(counts(5), counts(6, name="m"))):
         with pytest.raises(InvalidParameter):
             several.single()
+        with pytest.raises(InvalidParameter):
+            _ = several.estimate
+        for number in (float, int):
+            with pytest.raises(TypeError, match="more than one value"):
+                number(several)
 
 
 def test_data_frames_have_errors_beside_values() -> None:

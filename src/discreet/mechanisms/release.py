@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, final, overload
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number
+from discreet.exact import Number, estimate_of, number_of
 from discreet.formatting import decimal, decimal_up, places_for, plain, significant_up
 from discreet.mechanisms.parameters import read_confidence
 from discreet.noise.laws import Law
@@ -161,6 +161,17 @@ class Release(Generic[T]):
         cells = self.value if isinstance(self.value, tuple) else (self.value,)
         if any(isinstance(cell, NotPrivate) for cell in cells):
             raise Refused("an exact diagnostic of private data cannot be released")
+
+    @property
+    def estimate(self) -> Any:
+        """The released estimate in plain numbers, one or one for each cell; `value` is the same, exact."""
+        return estimate_of(self.value)
+
+    def __float__(self) -> float:
+        return float(number_of(self.value))
+
+    def __int__(self) -> int:
+        return int(number_of(self.value))
 
     @property
     def cost(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.exact import ratio
+from discreet.exact import estimate_of, number_of, ratio
 from discreet.formatting import decimal, decimal_up, places_for, plain, printable, shortened
 from discreet.privacy import events
 from discreet.privacy.events import Event
@@ -134,6 +134,17 @@ class Cell(NamedTuple):
     plus_minus: Fraction | None = None
     low: Fraction | None = None
     high: Fraction | None = None
+
+    @property
+    def estimate(self) -> Any:
+        """The value in plain numbers: a float for a fraction."""
+        return estimate_of(self.value)
+
+    def __float__(self) -> float:
+        return float(number_of(self.value))
+
+    def __int__(self) -> int:
+        return int(number_of(self.value))
 
     def __str__(self) -> str:
         return cell_text(self)
@@ -405,6 +416,24 @@ class ReleaseTable:
         if len(self) != 1 or len(measured) != 1:
             raise InvalidParameter("this table has more than one value, or none: name a row and a column")
         return measured[0][0]
+
+    @property
+    def estimate(self) -> Any:
+        """The one measured value of a table of one row, in plain numbers."""
+        return self.single().estimate
+
+    def __float__(self) -> float:
+        return float(self._only())
+
+    def __int__(self) -> int:
+        return int(self._only())
+
+    def _only(self) -> Cell:
+        """Return the one value, or raise what Python raises where something is no number."""
+        try:
+            return self.single()
+        except InvalidParameter as several:
+            raise TypeError(str(several)) from None
 
     @property
     def tidy(self) -> ReleaseTable:
