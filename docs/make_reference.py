@@ -34,7 +34,6 @@ PACKAGES = (
     "discreet.learn.torch",
     "discreet.learn.training",
     "discreet.synth",
-    "discreet.synth.domain",
     "discreet.synth.tables",
     "discreet.synth.merf",
     "discreet.synth.diffusion",
@@ -52,7 +51,10 @@ run by the tests, after `import discreet as dp`. Noise differs from run to run, 
 Some parameters have the same meaning everywhere:
 
 - `relation`: which two data sets are neighbours, `Relation.ADD_REMOVE` (one unit more or less; the number of units is
-  private) or `Relation.REPLACE_ONE` (one unit's data changed; the number of units is public).
+  private) or `Relation.REPLACE_ONE` (one unit's data changed; the number of units is public),
+  or its name, `"add-remove"` or `"replace-one"`.
+- `public_rows`: about how many rows there are, as everybody may know; under replace-one it is their number.
+- `idempotency_key`: a name for a charge; the same again under it costs nothing.
 - `epsilon`, `delta`, `rho`: what may be spent. Numbers are read exactly: 0.1 is one tenth.
 - `session`: who pays (a `Ledger`, a `Session`, any `Payer`). It is charged before the data is read.
 

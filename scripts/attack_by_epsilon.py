@@ -13,6 +13,7 @@ from pathlib import Path
 
 from discreet import data
 from discreet.lab import attacks
+from discreet.lab.attacks.count_tables import CountTable, noised
 
 DELTA = Fraction(1, 10**6)
 LEVELS = (30, 10, 3, 1, "0.1")
@@ -34,9 +35,9 @@ def main(draws: int) -> None:
             print(line(level, rows, exact, draws))
 
 
-def line(level: int | str, rows: Path, exact: list[attacks.CountTable], draws: int) -> str:
+def line(level: int | str, rows: Path, exact: list[CountTable], draws: int) -> str:
     """Return one line of the table: all guesses are from tables drawn anew."""
-    private, event = attacks.noised(exact, epsilon=level, delta=DELTA)
+    private, event = noised(exact, epsilon=level, delta=DELTA)
     found = attacks.differencing(
         rows,
         private,

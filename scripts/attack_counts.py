@@ -12,6 +12,8 @@ from collections.abc import Iterator
 
 from discreet import data
 from discreet.lab import attacks
+from discreet.lab.attacks.marginal_reconstruction import block_of
+from discreet.lab.attacks.populations import VectorRelease
 from discreet.privacy import Relation
 
 LEVELS = ("10", "1", "0.1")
@@ -59,7 +61,7 @@ def rows() -> Iterator[str]:
     """Rebuild a block of patients from all tables of up to three columns."""
     with data.folder("hospital") as folder:
         columns = ["sex", "age_group", "diagnosis"]
-        block = attacks.block_of(folder / "stays.parquet", columns, ways=3, where=WHERE)
+        block = block_of(folder / "stays.parquet", columns, ways=3, where=WHERE)
     plan = block.marginals
     for level in (None, *LEVELS):
         mechanism = private(plan.cells, len(plan.tables), level, Relation.ADD_REMOVE)
@@ -68,7 +70,7 @@ def rows() -> Iterator[str]:
         yield line(level, found.deviation, (found.fresh.share, found.without.share, found.ceiling))
 
 
-def private(cells: int, change: int, level: str | None, relation: Relation) -> attacks.VectorRelease | None:
+def private(cells: int, change: int, level: str | None, relation: Relation) -> VectorRelease | None:
     """Return the Gaussian mechanism for all counts together."""
     if level is None:
         return None

@@ -16,7 +16,8 @@ import numpy as np
 
 from discreet import data
 from discreet.lab import attacks
-from discreet.lab.attacks import Sticky, textbook_noise
+from discreet.lab.attacks import textbook_noise
+from discreet.lab.attacks.sticky_noise import Sticky
 from discreet.privacy.meaning import percent_up
 
 KNOWN = ["district", "sex", "birth_date", "nights"]

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.release import Published, publish, read_release_plan
+from discreet.release import publish, read_release_plan
+from discreet.release.published import Published
 
 DISTRICTS = ("Harbour", "Hill", "Mill")
 HEAD = """\

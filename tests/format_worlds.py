@@ -25,8 +25,10 @@ from discreet.lab.audit.self_audit.audit_run import Row
 from discreet.lab.audit.training_audit import TrainingAudit
 from discreet.learn.torch import PrivateTraining, make_private
 from discreet.learn.torch.layers.layer_report import Layer
-from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, StreamPlan, TrainingPlan
-from discreet.ledger import Account, Ledger, Quota, ReadClaim
+from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, TrainingPlan
+from discreet.learn.training.training_plan import StreamPlan
+from discreet.ledger import Account, Ledger, Quota
+from discreet.ledger.charge_record import ReadClaim
 from discreet.query import Session, Unit, between, boolean, categories, policy_schema, public, text
 from discreet.release import release_plan_schema
 from discreet.synth import Category, Domain, Images, Numeric

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from discreet.release import ReleasePlan, read_release_plan
+from discreet.release import read_release_plan
+from discreet.release.plan import ReleasePlan
 
 GOOD = """\
 name = "stays"

@@ -11,10 +11,11 @@ from recorded import replayed
 
 import discreet as dp
 from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.execute import exact_numbers
-from discreet.query.parse import read
-from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.parse.select import read
+from discreet.query.plan.draft import Spend
+from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
 
 __all__ = ["ROW", "Counted", "counted", "planned"]

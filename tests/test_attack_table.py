@@ -12,7 +12,7 @@ from benchmarks.attack_lab.contests import Contest, Outcome, Setting
 from benchmarks.attack_lab.listed import CONTESTS, ERROR, LEVELS
 from benchmarks.results import Results
 from benchmarks.write_docs import LAB, with_table
-from discreet.lab.attacks import Success
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import PureDP, epsilon
 
 FALSE_ALARM = 1e-11  # Of each comparison: all of them together stay below 1e-9.

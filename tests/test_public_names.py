@@ -8,6 +8,7 @@ import importlib.metadata
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -16,6 +17,7 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted(path.parent for path in FILES if path.name == "__init__.py")
+MOST_NAMES = 421  # lower it with every name that goes; the goal is about 300
 OPTIONAL = (
     "scipy", "flint", "pandas", "polars", "pyarrow", "altair", "vl_convert", "cryptography", "duckdb", "sqlglot",
     "sqlite3", "pydantic", "sklearn", "torch", "matplotlib", "numpy.random", "random",
@@ -63,6 +65,24 @@ def test_what_a_package_imports_by_name_is_what_it_publishes() -> None:
             for alias in node.names
         }
         assert imported <= set(declared(tree) or ()), package.name
+
+
+def published() -> dict[int, str]:
+    """Return what packages publish, each thing once however often it is published, without the packages themselves."""
+    found = {}
+    for package in PACKAGES:
+        module = importlib.import_module(module_name(package / "__init__.py"))
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if not isinstance(value, ModuleType):
+                found[id(value)] = f"{module.__name__}.{name}"
+    return found
+
+
+def test_few_names_are_public() -> None:
+    """What only comes back from calls, and what only this library uses, is imported from its module."""
+    names = published()
+    assert len(names) <= MOST_NAMES, sorted(names.values())
 
 
 def test_every_name_of_the_package_can_be_reached_and_listed() -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
-from discreet.lab.attacks import Success
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import Event, Relation, best_guess, best_tpr
 
 __all__ = ["DELTA", "Attack", "Contest", "Outcome", "Setting", "added"]

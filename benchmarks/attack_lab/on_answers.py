@@ -16,6 +16,9 @@ from discreet import noise
 from discreet.lab import attacks
 from discreet.lab.attacks import textbook_noise
 from discreet.lab.attacks.averaging import averaging as asked_again
+from discreet.lab.attacks.sticky_noise import Sticky
+from discreet.lab.attacks.success_rates import Success
+from discreet.lab.attacks.tracing import Tracing
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, PureDP, Relation
 
@@ -70,7 +73,7 @@ def tracing(epsilon: Fraction | None, setting: Setting) -> Outcome:
     )
 
 
-def _traced(mechanism: VectorGaussian | None) -> attacks.Tracing:
+def _traced(mechanism: VectorGaussian | None) -> Tracing:
     """Attack every member of a crowd once."""
     people, score = attacks.coins(_ATTRIBUTES), attacks.Score.LIKELIHOOD_RATIO
     members, strangers = people.draw(_MEMBERS), people.draw(4 * _MEMBERS)
@@ -84,7 +87,7 @@ def reconstruction(epsilon: Fraction | None, setting: Setting) -> Outcome:
     hits = [_rebuilt(mechanism) for _ in range(setting.times(800))]
     return Outcome(
         data=f"made up: {_SECRETS} secrets, {_QUERIES:,} subsets",
-        success=attacks.Success(sum(hits), len(hits)),
+        success=Success(sum(hits), len(hits)),
         without=None,
         event=None if epsilon is None else mechanism.event,
         relation=_REPLACE,
@@ -116,7 +119,7 @@ def exploiting(method: str) -> Attack:
 
 
 @cache
-def _stuck(epsilon: Fraction | None, setting: Setting) -> list[attacks.Sticky]:
+def _stuck(epsilon: Fraction | None, setting: Setting) -> list[Sticky]:
     """Attack everybody who is unique in several worlds, by all ways at once."""
     options: dict[str, Any] = {"known": worlds.KNOWN, "secret": "ill", "value": "yes", "victims": _PLANETS}
     rows = worlds.planets(_PLANETS)

@@ -14,6 +14,7 @@ from discreet import noise
 from discreet.lab import attacks
 from discreet.lab.attacks.lab_tables import Columns
 from discreet.lab.attacks.membership import Game, play, softmax
+from discreet.lab.attacks.success_rates import judge
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, Relation
 
@@ -32,7 +33,7 @@ def membership(epsilon: Fraction | None, setting: Setting) -> Outcome:
     train = attacks.softmax_regressions if mechanism is None else private_step(mechanism)
     targets = setting.times(2000)
     game = play(train, rows, labels, targets=targets, shadows=_SHADOWS, population=0.1, many=True)
-    found = attacks.judge(*_scored(game), rates=(_RATE,)).at(_RATE)
+    found = judge(*_scored(game), rates=(_RATE,)).at(_RATE)
     return Outcome(
         data=f"made up: models of {_PEOPLE * 9 // 20} of {_PEOPLE} people, {_COLUMNS} columns",
         success=found.members,

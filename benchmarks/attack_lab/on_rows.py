@@ -10,6 +10,8 @@ from benchmarks.attack_lab import worlds
 from benchmarks.attack_lab.contests import DELTA, Outcome, Setting, added
 from discreet import data
 from discreet.lab import attacks
+from discreet.lab.attacks.count_tables import noised
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import PureDP, Relation
 
 __all__ = ["differencing", "linkage", "marginals", "scoreboard", "uniqueness"]
@@ -54,7 +56,7 @@ def linkage(epsilon: Fraction | None, setting: Setting) -> Outcome:
             rows, names = folder / "stays.parquet", folder / "voters.parquet"
             found = attacks.linkage(rows, names, on=_KEY, name="name").value
         told = "hospital (bundled), stays"
-    return Outcome(data=told, success=found.named, without=attacks.Success(found.by_chance, found.named.of))
+    return Outcome(data=told, success=found.named, without=Success(found.by_chance, found.named.of))
 
 
 def _real(folder: Path, name: str) -> Path:
@@ -93,7 +95,7 @@ def differencing(epsilon: Fraction | None, setting: Setting) -> Outcome:
         if epsilon is None:
             found = attacks.differencing(rows, exact, attribute="diagnosis", person="patient").value
             return Outcome(data=told, success=found.named, without=found.without)
-        tables, event = attacks.noised(exact, epsilon=epsilon, delta=DELTA)
+        tables, event = noised(exact, epsilon=epsilon, delta=DELTA)
         found = attacks.differencing(
             rows,
             tables,

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import noise
-from discreet.lab.attacks import Marginals, PeopleBlock
+from discreet.lab.attacks.marginal_reconstruction import Marginals, PeopleBlock
 
 __all__ = ["ILLNESSES", "KNOWN", "block", "films", "planets", "town"]
 

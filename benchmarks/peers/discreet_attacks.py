@@ -12,7 +12,7 @@ from benchmarks.attack_lab.contests import DELTA, Contest, Outcome, Setting
 from benchmarks.attack_lab.listed import CONTESTS, ERROR, LEVELS
 from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.timing import once
-from discreet.lab.attacks import Success
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import epsilon
 
 

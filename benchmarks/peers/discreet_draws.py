@@ -17,8 +17,9 @@ import numpy as np
 from benchmarks.cells import FOLDER, Part
 from benchmarks.peers.arrays import Floats, exponential_maximum, values
 from discreet import noise
-from discreet.adaptive import NoAnswer, ProposeTestRelease, SmoothSensitivityMechanism, StableMode
+from discreet.adaptive import ProposeTestRelease, SmoothSensitivityMechanism, StableMode
 from discreet.adaptive.clipped_mean import ClippedMean
+from discreet.adaptive.no_answer import NoAnswer
 from discreet.adaptive.smooth_mechanisms import computed_beta, noise_scale
 from discreet.adaptive.smooth_noise_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
 from discreet.adaptive.stability import mode_distance

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.peers.protocol import emit, is_quick
-from discreet.release import ColumnProfile, Profile, profile
+from discreet.release import profile
+from discreet.release.profiling.profile_results import ColumnProfile, Profile
 
 ROWS, EPSILON, DELTA = 100_000, 1, 1e-6
 VALUES = np.array([f"value {place}" for place in range(300)], object)

@@ -26,9 +26,11 @@ from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.execute import exact_numbers
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.output_columns import columns_of
-from discreet.release import PricedRelease, PricedTable, PublishedTable, ReleasePlan
+from discreet.release.plan import ReleasePlan
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
+from discreet.release.published import PublishedTable
 from discreet.release.tidy.consistent_tables import estimate
-from discreet.release.tidy.tidying import family_layout, raw_column
+from discreet.release.tidy.tidying import family_layout, raw_column, tidy_tables
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -151,7 +153,7 @@ def main() -> None:
     few = 20 if is_quick() else 1
     draws = [[source.draw() for source in sources] for _ in range(RELEASES // few)]
     started = time.process_time()
-    tidied = [release.tidy_tables(plan, tables) for tables in draws[: TIDIED // few]]
+    tidied = [tidy_tables(plan, tables) for tables in draws[: TIDIED // few]]
     emit(job="tidy", tidied=len(tidied), seconds=(time.process_time() - started) / len(tidied),
          adding_up=sum(adds_up(tables, plan.levels) for tables in tidied), whole=sum(map(is_tidy, tidied)))  # fmt: skip
     report_errors(sources, misses(sources, draws, "raw"), misses(sources, tidied, "tidy"))

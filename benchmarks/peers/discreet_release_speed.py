@@ -15,6 +15,7 @@ from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.shopping import QUERIES, plan_text, purchases
 from benchmarks.timing import alternate, once
 from discreet import release
+from discreet.release.plan import ReleasePlan
 
 ROWS = 10_000_000
 
@@ -34,7 +35,7 @@ def calls(path: Path, folder: Path) -> Mapping[str, Callable[[], object]]:
     """Name the jobs; every release has a ledger of its own, since it would be given again for free otherwise."""
     turns = count()
 
-    def plan() -> release.ReleasePlan:
+    def plan() -> ReleasePlan:
         place = folder / str(next(turns))
         place.mkdir()
         (place / "plan.toml").write_text(plan_text(path), encoding="utf-8")

@@ -29,7 +29,6 @@ from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
 from discreet.robust import (
     Huber,
-    MEstimateFit,
     PrivateLocation,
     PrivateRegression,
     Psi,
@@ -40,6 +39,7 @@ from discreet.robust import (
     regression_fit,
 )
 from discreet.robust.locations import Newton
+from discreet.robust.m_estimates import MEstimateFit
 
 Floats = NDArray[np.float64]
 PSIS: dict[str, Psi] = {"Huber": Huber(), "median": Quantile(), "Tukey": Tukey()}

@@ -16,9 +16,10 @@ import discreet as dp
 from benchmarks.peers.protocol import emit, is_quick
 from discreet.query import Policy, Unit
 from discreet.query.session.policy_file import TablePolicy
-from discreet.release import Allowance, Every, Output, ReleasePlan, RunningPlan, Schedule, Wish, advance, price_running
+from discreet.release import advance, price_running
 from discreet.release.cumulative.series_price import measured_day, read_day
 from discreet.release.cumulative.strategies import errors_by_day, least_error, strategies
+from discreet.release.plan import Allowance, Every, Output, ReleasePlan, RunningPlan, Schedule, Wish
 
 DAYS, RUNS, UNITS = 365, 100, 1_000_000
 SHOWN = (1, 30, 182, DAYS)

@@ -22,9 +22,9 @@ from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.spread_names import ASKED, CONFIDENCE, DELTA, EPSILON, LIMITS, Z
 from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.execute import exact_numbers
-from discreet.query.plan import PricedQuery
 from discreet.query.plan.answers import ReleasedNumbers, predicted
 from discreet.query.plan.output_columns import columns_of
+from discreet.query.plan.planner import PricedQuery
 
 RUNS = 2_000
 

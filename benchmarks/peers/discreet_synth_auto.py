@@ -14,7 +14,9 @@ import discreet as dp
 from benchmarks.auto_domains import AUTO_DELTA, AUTO_EPSILON, AUTO_SETS, AutoSet
 from benchmarks.peers.protocol import emit
 from discreet import noise
-from discreet.synth.domain import Coder, Domain
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain
+from discreet.synth.fitted_models import SyntheticModel
 from discreet.synth.tables.table_shape import marginal_cliques, marginal_distances
 
 Codes = NDArray[np.int32]
@@ -26,7 +28,7 @@ def distances(made: Codes, real: Codes, sizes: tuple[int, ...]) -> list[float]:
     return [marginal_distances(made, real, sizes, listed).mean for listed in cliques]
 
 
-def fitted(one: AutoSet, file: Path, method: str, domain: Domain) -> dp.synth.SyntheticModel:
+def fitted(one: AutoSet, file: Path, method: str, domain: Domain) -> SyntheticModel:
     return dp.synthesize(
         file,
         method,
@@ -39,7 +41,7 @@ def fitted(one: AutoSet, file: Path, method: str, domain: Domain) -> dp.synth.Sy
     )
 
 
-def sampled(model: dp.synth.SyntheticModel) -> Codes:
+def sampled(model: SyntheticModel) -> Codes:
     table = model.sample()
     return Coder(model.domain).codes({name: table[name] for name in table.columns})
 

@@ -24,8 +24,8 @@ import pytest
 from threshold_worlds import ADD_REMOVE, Unreadable
 
 from discreet import seccomp_rules
-from discreet.adaptive import BlockLimits, BlockMode, Program, SubsampleAndAggregate, isolation
-from discreet.adaptive.isolation import FAILED, BlockRows, excerpt, probe, run_blocks, undefined
+from discreet.adaptive import BlockLimits, BlockMode, SubsampleAndAggregate, isolation
+from discreet.adaptive.isolation import FAILED, BlockRows, Program, excerpt, probe, run_blocks, undefined
 from discreet.adaptive.subsample_aggregate import _answer_here, rows_of
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused

@@ -26,7 +26,6 @@ from threshold_worlds import (
 
 from discreet.adaptive import (
     BlockMode,
-    BlockNumber,
     SubsampleAndAggregate,
     block_centre,
     block_median,
@@ -36,6 +35,7 @@ from discreet.adaptive import (
     laplace,
     polynomial,
 )
+from discreet.adaptive.aggregators import BlockNumber
 from discreet.adaptive.block_worker import unpacked
 from discreet.adaptive.isolation import FAILED
 from discreet.adaptive.no_answer import NO_ANSWER

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from threshold_worlds import REPLACE_ONE, assert_pays_first, assert_refuses
 
-from discreet.adaptive import CentreOfAttentionQuery, VectorSmoothSensitivityMechanism, gaussian, laplace, polynomial
-from discreet.adaptive.aggregators import Radii
+from discreet.adaptive import VectorSmoothSensitivityMechanism, gaussian, laplace, polynomial
+from discreet.adaptive.aggregators import CentreOfAttentionQuery, Radii
 from discreet.adaptive.noise_recipes import Norm
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from threshold_worlds import ADD_REMOVE, BOTH, LETTERS, REPLACE_ONE, enclosed, small
 
-from discreet.adaptive import BlockMode, SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
+from discreet.adaptive import BlockMode, SubsampleAndAggregate, release_if_subsampling_stable
 from discreet.adaptive.no_answer import NO_ANSWER
+from discreet.adaptive.subsample_aggregate import blocks_needed
 from discreet.errors import DiscreetError
 from discreet.lab import verify
 

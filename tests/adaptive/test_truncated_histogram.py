@@ -29,7 +29,8 @@ from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import ball, precision
 from discreet.lab import verify
 from discreet.lab.verify import worlds
-from discreet.mechanisms import GaussianNoise, LaplaceNoise, Sensitivity
+from discreet.mechanisms import GaussianNoise, LaplaceNoise
+from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.noise.laws import DiscreteLaplaceLaw, Law
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace

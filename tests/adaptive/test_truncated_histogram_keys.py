@@ -17,7 +17,7 @@ from statistical import fits, rejects
 
 from discreet.adaptive.bounded_memberships import Memberships, bounded_totals, identity, labels, selections, shown
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import Column
+from discreet.frames.column import Column
 
 KEYS = [
     False, True, -3, Fraction(1, 3), 0.5, 1, 2, 10**400, "A", "a", "é", b"x", date(2020, 1, 2),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_folder import POLICY, Ran
 
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 
 ESCAPES = Path(__file__).parents[1] / "query" / "parse" / "escapes.txt"
 STATEMENTS = [line for line in ESCAPES.read_text().splitlines() if line and not line.startswith("#")]

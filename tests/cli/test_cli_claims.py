@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cli_folder import ASK, Ran
 
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 
 BY_ANA = ("--principal", "ana", "--max-epsilon", "1")
 OF = ("--policy", "policy.toml")

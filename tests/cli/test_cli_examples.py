@@ -64,7 +64,7 @@ def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_
 def fail_a_read() -> None:
     """Let a read of ana's fail, under charge 40 if there is none of this number yet."""
     from discreet.cli.policies import open_ledger
-    from discreet.ledger import ReadClaim
+    from discreet.ledger.charge_record import ReadClaim
     from discreet.privacy import PureDP, Relation
 
     facts = {"relation": Relation.ADD_REMOVE, "purpose": "a failure", "principal": "ana"}

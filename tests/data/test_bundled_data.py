@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import data
+from discreet.data.sets import Bundled
 from discreet.errors import InvalidParameter
 
 ROOT = Path(__file__).parents[2]
@@ -62,7 +63,7 @@ def columns_and_rows(path: Path) -> tuple[tuple[str, ...], int]:
 
 
 @pytest.mark.parametrize("chosen", data.bundled(), ids=lambda chosen: chosen.name)
-def test_the_list_tells_what_is_in_the_files(chosen: data.Bundled) -> None:
+def test_the_list_tells_what_is_in_the_files(chosen: Bundled) -> None:
     with data.folder(chosen.name) as folder:
         for file in chosen.files:
             assert columns_and_rows(folder / file.name) == (file.columns, file.rows)

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.frames.column import reader_for
-from discreet.mechanisms import Column, Count, Grid, Histogram, LaplaceNoise, Sum
+from discreet.frames.column import Column, reader_for
+from discreet.mechanisms import Count, Grid, Histogram, LaplaceNoise, Sum
 from discreet.privacy.relation import Relation
 from discreet.statistics import as_column
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import discreet as dp
+from discreet.privacy.meaning import Meaning
 
 from .flow import Flow, Said
 from .made_up import RELATIONS
@@ -137,5 +138,5 @@ def _meant(leaves: dict[str, dp.privacy.Event]) -> Iterator[Flow]:
         yield Flow(f"meaning of {name}", lambda event=event: _told(_P.explain(event, delta="1e-6")))
 
 
-def _told(meaning: dp.privacy.Meaning) -> Said:
+def _told(meaning: Meaning) -> Said:
     return Said([meaning.epsilon, meaning.delta, meaning.success, meaning.found, meaning.beliefs], str(meaning))

@@ -8,6 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import discreet as dp
+from discreet.adaptive.bounded_memberships import Memberships
+from discreet.adaptive.local_sensitivity_bounds import LocalQuery
+from discreet.adaptive.subsample_aggregate import blocks_needed
 
 from .flow import Flow
 from .made_up import AGES, CITIES, RELATIONS
@@ -53,7 +56,7 @@ def _recipes() -> Iterator[Flow]:
         yield Flow(f"recipe {name}", lambda make=make: _recipe(make()), rounded=True)
         yield Flow(f"median by {name}", lambda make=make: _by(make()), rounded=True)
     yield Flow("best recipe", lambda: _recipe(_A.best_recipe(lambda beta: _A.student(1, beta=beta))), rounded=True)
-    yield Flow("blocks needed", lambda: [_A.blocks_needed(epsilon=e, delta="1e-6") for e in ("0.1", 1, 5)])
+    yield Flow("blocks needed", lambda: [blocks_needed(epsilon=e, delta="1e-6") for e in ("0.1", 1, 5)])
     yield Flow(
         "partition probability",
         lambda: [_A.partition_probability(n, epsilon="0.5", delta="1e-5") for n in (0, 1, 5, 20, 50)],
@@ -95,7 +98,7 @@ def _bounded_smooth(query: Any) -> Any:
 
 
 def _bounded_local() -> Any:
-    query = _A.LocalQuery(value=_number, local_sensitivity=lambda _: 3, change=1, grid=_GRID, relation=_REPLACE)
+    query = LocalQuery(value=_number, local_sensitivity=lambda _: 3, change=1, grid=_GRID, relation=_REPLACE)
     return _A.BoundedLocalSensitivity(query=query, epsilon=_ONE, delta=_DELTA).release(AGES)
 
 
@@ -168,7 +171,7 @@ def _keys(word: str, relation: dp.Relation) -> Iterator[Flow]:
     yield Flow(
         f"memberships, {word}",
         lambda: _A.TruncatedHistogram.laplace(1, "1e-6", bins_per_unit=2, **at).release(
-            _A.Memberships([place % 300 for place in range(801)], CITIES)
+            Memberships([place % 300 for place in range(801)], CITIES)
         ),
     )
 

@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 import discreet as dp
+from discreet.lab.attacks.count_tables import noised
+from discreet.lab.attacks.marginal_reconstruction import block_of
+from discreet.lab.attacks.success_rates import judge
 
 from .canonical import plain
 from .flow import Flow, Said
@@ -63,9 +66,9 @@ def _on_tables() -> Iterator[_Case]:
     yield "scoreboard", lambda: _A.scoreboard(_stays(), **_STAYS, known=[2], days=[3], targets=50)
     yield "item counts", lambda: _A.item_counts(_stays(), epsilon=1, **_STAYS, known=2, targets=50)
     yield "differencing", lambda: _differenced()
-    yield "noised", lambda: [[table.counts for table in _A.noised(_tabulated(), epsilon=1, delta="1e-6")[0]]]
+    yield "noised", lambda: [[table.counts for table in noised(_tabulated(), epsilon=1, delta="1e-6")[0]]]
     yield "marginals", lambda: _A.marginal_reconstruction(_people(), ["city", "member", "country"], where="age < 20")
-    yield "block", lambda: _A.block_of(_people(), ["city", "member"], ways=2, where="age < 22")
+    yield "block", lambda: block_of(_people(), ["city", "member"], ways=2, where="age < 22")
 
 
 def _named() -> pa.Table:
@@ -135,7 +138,7 @@ def _on_models() -> Iterator[_Case]:
         "attributes",
         lambda: _A.attributes_of_table(_people(), secret="country", known=["age", "city"], rows=40, people=8),
     )
-    yield "judge", lambda: _A.judge(rows[:, 0], classes.astype(bool), event=dp.privacy.PureDP(1))
+    yield "judge", lambda: judge(rows[:, 0], classes.astype(bool), event=dp.privacy.PureDP(1))
     yield "loss scores", lambda: _A.loss_scores(_chances(), classes[:50])
     yield "logit scores", lambda: _A.logit_scores(_chances(), classes[:50])
 

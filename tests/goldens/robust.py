@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import discreet as dp
+from discreet.robust.regression_design import RegressionColumns
 
 from .flow import Flow, Said
 from .made_up import AGES, RELATIONS, WAITS, matrix
@@ -78,7 +79,7 @@ def _mechanisms(word: str, relation: dp.Relation) -> Iterator[tuple[str, Any]]:
 
 def _fitted(mechanism: Any) -> Any:
     rows, y = _line()
-    return mechanism.release(_R.RegressionColumns([*rows.T, y]))
+    return mechanism.release(RegressionColumns([*rows.T, y]))
 
 
 def _smooth(query: Any) -> Any:

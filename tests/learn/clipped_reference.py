@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
-from discreet.learn.torch.clipping import ClippedSums, clipped_sums
-from discreet.learn.torch.clipping.clipped_sums import grouped
+from discreet.learn.torch.clipping import clipped_sums
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums, grouped
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, PerLayer
 
 GRID = Fraction(1, 1 << 30)

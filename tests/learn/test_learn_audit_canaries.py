@@ -14,8 +14,8 @@ from audited_runs import AlwaysIn, canaries, noisy_sums, run_on, without_clip
 from scipy import stats
 
 from discreet import noise
-from discreet.lab.audit import TrainingAudit, audit_one_run, audit_steps
-from discreet.lab.audit.training_audit import errors_of, mu_from_errors
+from discreet.lab.audit import audit_one_run, audit_steps
+from discreet.lab.audit.training_audit import TrainingAudit, errors_of, mu_from_errors
 from discreet.privacy import gdp_mu
 
 # The plan whose claim is audited: a rate of 1/20 and 200 steps at noise 1.181, which is epsilon 4 at delta 1e-6.

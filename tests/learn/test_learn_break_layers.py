@@ -15,7 +15,7 @@ from torch.nn.utils import parametrizations, parametrize
 from torch.utils.checkpoint import checkpoint
 
 from discreet.errors import Refused
-from discreet.learn.torch.clipping import ClippedSums
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers import prepare, probe
 
 torch.set_num_threads(1)

@@ -11,7 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from discreet.learn.torch.clipping import ClippedSums, gradient_forms
+from discreet.learn.torch.clipping import gradient_forms
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.clipping.gradient_forms import (
     Form,
     Outer,

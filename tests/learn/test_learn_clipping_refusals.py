@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.clipping import ClippedSums, has_rule
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
+from discreet.learn.torch.clipping.layer_rules import has_rule
 from discreet.learn.training.clip_rules import AdaptiveClip
 
 GRID = Fraction(1, 1 << 24)

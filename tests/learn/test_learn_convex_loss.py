@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.learn.convex import LogisticCurvature, LogisticScores, ObjectivePerturbation
 from discreet.learn.convex.logistic_gradient import (
     FINE,
     PIECE,
@@ -17,10 +16,12 @@ from discreet.learn.convex.logistic_gradient import (
     TOP,
     VALUES,
     Labelled,
+    LogisticCurvature,
+    LogisticScores,
     gradient,
     gradient_slowly,
 )
-from discreet.learn.convex.objective_perturbation import UNIT, LogisticProblem, minimum
+from discreet.learn.convex.objective_perturbation import UNIT, LogisticProblem, ObjectivePerturbation, minimum
 from discreet.privacy.relation import Relation
 
 BOTH = [Relation.ADD_REMOVE, Relation.REPLACE_ONE]

@@ -12,9 +12,9 @@ from convex_worlds import POINTS, Minimum, PlaneMinimum, added, hockey, replaced
 
 from discreet.balls import bounds
 from discreet.errors import InvalidParameter
-from discreet.learn.convex import Calibration, delta_bound
+from discreet.learn.convex import delta_bound
 from discreet.learn.convex.logistic_gradient import STEEPEST
-from discreet.learn.convex.objective_perturbation import ridge_for
+from discreet.learn.convex.objective_perturbation import Calibration, ridge_for
 from discreet.privacy.gaussian import gaussian_sigma, profile
 from discreet.privacy.relation import Relation
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from discreet.errors import Refused
-from discreet.learn.torch.layers import Attention, prepare
+from discreet.learn.torch.layers import prepare
+from discreet.learn.torch.layers.attention import Attention
 
 torch.set_num_threads(1)
 

@@ -9,7 +9,7 @@ import torch
 from learn_zoo import SIGNAL, WORDS, LastOf, Transformer, cross_entropy
 from torch import Tensor, nn
 
-from discreet.learn.torch.clipping import ClippedSums
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers import Constant, prepare
 
 torch.set_num_threads(1)

@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn.utils import parametrizations, spectral_norm, weight_norm
 
 from discreet.errors import Refused
-from discreet.learn.torch.layers import LayerReport, SecretDropout, fix, prepare
+from discreet.learn.torch.layers import LayerReport, fix, prepare
+from discreet.learn.torch.layers.secret_draws import SecretDropout
 
 torch.set_num_threads(1)
 

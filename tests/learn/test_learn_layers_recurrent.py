@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence
 
 from discreet.errors import Refused
-from discreet.learn.torch.layers import Recurrent, RecurrentCell
+from discreet.learn.torch.layers.recurrent import Recurrent, RecurrentCell
 
 torch.set_num_threads(1)
 

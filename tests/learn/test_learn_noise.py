@@ -15,14 +15,9 @@ import pytest
 from statistical import fits
 
 from discreet.errors import InvalidParameter, NoiseOverflow
-from discreet.learn.training import (
-    AdaptiveClip,
-    FollowedClip,
-    NoiseAhead,
-    TrainingPlan,
-    plan_training,
-    prefetched_noise,
-)
+from discreet.learn.training import AdaptiveClip, TrainingPlan, plan_training, prefetched_noise
+from discreet.learn.training.adaptive_clip import FollowedClip
+from discreet.learn.training.prefetched_noise import NoiseAhead
 from discreet.noise.laws import RoundedGaussianLaw
 
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, TrainingPlan, grid_for, plan_training
-from discreet.learn.training.training_plan import root_up
+from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, TrainingPlan, plan_training
+from discreet.learn.training.training_plan import grid_for, root_up
 from discreet.privacy import Gaussian, PoissonSampled, PureDP, Relation, Repeated, epsilon
 
 CLIPS = [Flat("0.1"), Automatic(1), PerLayer(2), AdaptiveClip("0.3"), AdaptiveClip(1, count_noise=7)]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet import noise
-from discreet.learn.torch.clipping import ClippedSums
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers import prepare
 from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, TrainingPlan, plan_training
 from discreet.learn.training.sampling import cut

@@ -14,8 +14,8 @@ from scipy import stats
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.learn.training import NOBODY, PoissonSampler, TrainingPlan, plan_training
-from discreet.learn.training.sampling import cut
+from discreet.learn.training import TrainingPlan, plan_training
+from discreet.learn.training.sampling import NOBODY, PoissonSampler, cut
 
 RATE, COUNT, STEPS = 0.1, 20, 4000
 

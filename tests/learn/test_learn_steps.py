@@ -11,8 +11,7 @@ from torch import nn
 
 from discreet.errors import Refused
 from discreet.learn.torch import make_private
-from discreet.learn.torch.clipping import ClippedSums
-from discreet.learn.torch.clipping.clipped_sums import check_arithmetic
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums, check_arithmetic
 from discreet.learn.torch.progress import StepsSpent
 from discreet.privacy import PureDP
 

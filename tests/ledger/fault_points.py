@@ -22,7 +22,8 @@ from functools import partial
 from pathlib import Path
 
 from discreet.errors import AnswerFailed, DiscreetError
-from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, sqlite_store
+from discreet.ledger import Account, Budget, Ledger, sqlite_store
+from discreet.ledger.charge_record import ReadClaim, StoredAnswer
 from discreet.ledger.sqlite_store import FileStore, SqliteRows
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidParameter, LedgerDamaged, Refused
-from discreet.ledger import Account, Budget, Charge, Ledger, restore
+from discreet.ledger import Account, Budget, Ledger, restore
+from discreet.ledger.charge_record import Charge
 from discreet.privacy import Event, Gaussian, PureDP
 from discreet.privacy.relation import Relation
 

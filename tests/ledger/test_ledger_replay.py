@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.ledger import Account, Budget, Charge, Ledger
+from discreet.ledger import Account, Budget, Ledger
+from discreet.ledger.charge_record import Charge
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 

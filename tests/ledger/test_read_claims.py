@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from discreet.errors import AnswerFailed, BudgetExceeded, InvalidParameter, LedgerDamaged, Refused
-from discreet.ledger import Account, Budget, Ledger, ReadClaim, StoredAnswer, look, restore, transactions
+from discreet.ledger import Account, Budget, Ledger, look, restore, transactions
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.charge_record import Head
+from discreet.ledger.charge_record import Head, ReadClaim, StoredAnswer
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 

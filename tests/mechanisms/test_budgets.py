@@ -12,18 +12,9 @@ from subjects import ADD_REMOVE, REPLACE_ONE, laplace
 
 from discreet import privacy
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import (
-    BoundedQuery,
-    Count,
-    GaussianNoise,
-    Grid,
-    LaplaceNoise,
-    Mean,
-    Measurement,
-    Sensitivity,
-    Sum,
-    Variance,
-)
+from discreet.mechanisms import Count, GaussianNoise, Grid, LaplaceNoise, Mean, Sum, Variance
+from discreet.mechanisms.additive_noise import Sensitivity
+from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import pure_epsilon
 from discreet.privacy.event_tree import leaves

@@ -3,7 +3,9 @@
 from fractions import Fraction
 
 from discreet import Relation
-from discreet.mechanisms import BoundedQuery, LaplaceNoise, Measurement, Sensitivity
+from discreet.mechanisms import LaplaceNoise
+from discreet.mechanisms.additive_noise import Sensitivity
+from discreet.mechanisms.measurement import BoundedQuery, Measurement
 
 
 def _measurement(sensitivity: int) -> Measurement:

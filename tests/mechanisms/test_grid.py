@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.mechanisms import Column, Grid
+from discreet.frames.column import Column
+from discreet.mechanisms import Grid
 from discreet.mechanisms.grid import exact_square_sum, exact_sum
 
 CENTS = Grid(low=Fraction(-3), high=Fraction(10), step=Fraction(1, 100), default=Fraction(1))

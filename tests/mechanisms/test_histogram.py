@@ -13,9 +13,9 @@ from subjects import ADD_REMOVE, BOTH, REPLACE_ONE, laplace
 
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
-from discreet.frames.column import column_of
+from discreet.frames.column import Column, column_of
 from discreet.lab.verify import check, worlds
-from discreet.mechanisms import Column, GaussianNoise, Histogram
+from discreet.mechanisms import GaussianNoise, Histogram
 from discreet.mechanisms.histogram import bin_counts
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import DiscreteLaplace, Gaussian

@@ -27,10 +27,10 @@ from discreet.privacy import (
     SampledWithoutReplacement,
     epsilon,
     epsilon_bounds,
-    pld,
 )
 from discreet.privacy.event_tree import spent
 from discreet.privacy.guarantee import curve
+from discreet.privacy.pld.loss_profile import profile
 from discreet.privacy.renyi_bounds import renyi_curve
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -57,7 +57,7 @@ SINGLE: list[tuple[Event, Relation | None]] = [
 def test_closed_forms_and_loss_distributions_agree(event: Event, relation: Relation | None, target: str) -> None:
     lower, upper = epsilon_bounds(event, target, relation=relation)
     assert upper - lower <= 1e-10  # A closed form was used.
-    numerical = pld.profile(spent(event, relation).events, relation)
+    numerical = profile(spent(event, relation).events, relation)
     below, above = numerical.epsilon_lower(Fraction(target)), numerical.epsilon_upper(Fraction(target))
     assert below <= upper + 1e-9
     assert above >= lower - 1e-9

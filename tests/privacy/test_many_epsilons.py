@@ -24,7 +24,8 @@ from discreet.privacy import (
 )
 from discreet.privacy.curves import deltas
 from discreet.privacy.guarantee import curve
-from discreet.privacy.pld import loss_profile, profile
+from discreet.privacy.pld import loss_profile
+from discreet.privacy.pld.loss_profile import profile
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 

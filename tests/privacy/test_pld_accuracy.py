@@ -27,7 +27,7 @@ from discreet.privacy.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import profile
+from discreet.privacy.pld.loss_profile import profile
 from discreet.privacy.relation import Relation
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE

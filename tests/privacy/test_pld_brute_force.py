@@ -34,7 +34,7 @@ from discreet.privacy.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import LossProfile, profile
+from discreet.privacy.pld.loss_profile import LossProfile, profile
 from discreet.privacy.relation import Relation
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE

@@ -30,8 +30,8 @@ from discreet.privacy.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import LossProfile, profile
 from discreet.privacy.pld.convolution import Aim, CompositionPlan, compose
+from discreet.privacy.pld.loss_profile import LossProfile, profile
 from discreet.privacy.pld.losses import GridLoss
 from discreet.privacy.relation import Relation
 

@@ -26,9 +26,10 @@ from discreet.privacy.events import (
     PureDP,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import convolution, divergence, loss_profile, losses, profile, sampled_pairs
+from discreet.privacy.pld import convolution, divergence, loss_profile, losses, sampled_pairs
 from discreet.privacy.pld import pairs as pair
 from discreet.privacy.pld.convolution import Aim
+from discreet.privacy.pld.loss_profile import profile
 from discreet.privacy.relation import Relation
 
 Patch = pytest.MonkeyPatch

@@ -25,7 +25,7 @@ from discreet.privacy.events import (
     Repeated,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import profile
+from discreet.privacy.pld.loss_profile import profile
 from discreet.privacy.pld.losses import all_on_grid, multiples, on_grid
 from discreet.privacy.pld.pairs import DominatingPair, _split, dominating_pair, few, gaussian, laplace_pairs
 from discreet.privacy.pld.sampled_pairs import Rate, fixed_size, poisson, poisson_reversed, poisson_ticks

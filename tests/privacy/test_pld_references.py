@@ -13,8 +13,8 @@ import pytest
 from pld_oracles import event, sampled_gaussian_delta
 
 from discreet.privacy.events import Gaussian, Laplace, PoissonSampled
-from discreet.privacy.pld import profile
 from discreet.privacy.pld.convolution import Aim
+from discreet.privacy.pld.loss_profile import profile
 from discreet.privacy.relation import Relation
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "pld.json").read_text())

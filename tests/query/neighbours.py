@@ -26,12 +26,12 @@ from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
 from discreet.query.bounding import secret
 from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.execute import exact_numbers
-from discreet.query.parse import read
-from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.parse.select import read
 from discreet.query.plan.choices import mode_scores, quantile_of
-from discreet.query.plan.draft import ModePick
+from discreet.query.plan.draft import ModePick, Spend
+from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
 
 __all__ = ["SPENDS", "Loss", "NeighbourWorld", "exceeded", "loss_between", "price_of"]

@@ -10,7 +10,8 @@ from neighbour_grammar import Grammar
 from neighbours import SPENDS, NeighbourWorld, exceeded, price_of
 
 import discreet as dp
-from discreet.query.plan import PricedQuery, Spend
+from discreet.query.plan.draft import Spend
+from discreet.query.plan.planner import PricedQuery
 
 
 def survey(seed: str, queries: int) -> tuple[int, int, int]:

@@ -10,8 +10,7 @@ import pytest
 from review_sql import planned
 
 import discreet as dp
-from discreet.query.plan import Spend
-from discreet.query.plan.draft import NumberNoise
+from discreet.query.plan.draft import NumberNoise, Spend
 
 MOST = 10**12 + 1
 SQL = "SELECT SUM(CASE WHEN a = 1 THEN x END) AS p, SUM(CASE WHEN a = 2 THEN x END) AS q FROM t"

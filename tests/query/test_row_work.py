@@ -17,7 +17,7 @@ from row_work_bombs import ALICE, BOMBS, LARGEST, concat, copied, likes, replace
 
 import discreet as dp
 from discreet.query.engine import Deadline
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.sql_queries import write_stage
 from discreet.query.engines.sql_writer import Writer
 

@@ -14,9 +14,10 @@ import pytest
 import discreet as dp
 from discreet.balls import bounds, precision
 from discreet.query.engine import Deadline, ExactCounts
-from discreet.query.engines import DuckDBEngine
-from discreet.query.parse import read
-from discreet.query.plan import PricedQuery, Spend, plan
+from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.parse.select import read
+from discreet.query.plan.draft import Spend
+from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.catalogue_builder import build_catalogue
 

@@ -17,9 +17,9 @@ from typing import Any
 from publishing_world import JANUARY, SMALLER, world
 
 from discreet.ledger import Ledger
-from discreet.query.plan import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 from discreet.query.session.requests import BatchRequest
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release import price, read_release_plan, release_order
 from discreet.release.bundle import bundle_writer
 

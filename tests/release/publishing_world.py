@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 from plan_texts import plan_in
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger import Entry, LedgerView, look
-from discreet.release import Period, ReleasePlan
+from discreet.ledger import look
+from discreet.ledger.charge_record import Entry
+from discreet.ledger.inspect import LedgerView
+from discreet.release.plan import Period, ReleasePlan
 
 DISTRICTS = ("Harbour", "Hill", "Mill")
 PATIENTS = 600

@@ -15,9 +15,10 @@ from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of,
 import discreet as dp
 from discreet.cli import ledger_support
 from discreet.ledger import Ledger
-from discreet.query.plan import PricedQuery
-from discreet.query.workers import WorkerEngine
-from discreet.release import Period, price, publish, release_order, verify_bundle
+from discreet.query.plan.planner import PricedQuery
+from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.release import price, publish, release_order, verify_bundle
+from discreet.release.plan import Period
 from discreet.release.release_order import STEPS
 
 FEBRUARY = Period(label="2026-02", first=date(2026, 2, 1), end=date(2026, 3, 1))

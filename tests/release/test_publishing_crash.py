@@ -19,7 +19,8 @@ from publishing_world import JANUARY, SMALLER, answers, entries, files_of, world
 from discreet.errors import AnswerFailed
 from discreet.ledger import Account, Ledger
 from discreet.privacy import Relation
-from discreet.release import ReleasePlan, publish, verify_bundle
+from discreet.release import publish, verify_bundle
+from discreet.release.plan import ReleasePlan
 
 FOLDER = Path(__file__).parent
 

@@ -15,7 +15,8 @@ from plan_texts import plan_in
 
 import discreet as dp
 from discreet.ledger import look
-from discreet.release import Period, ReleasePlan, publish
+from discreet.release import publish
+from discreet.release.plan import Period, ReleasePlan
 
 CANARY = "SECRET-123"
 MARKUP = "<img src=x onerror=alert(1)>"

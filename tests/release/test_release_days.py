@@ -16,7 +16,8 @@ from discreet import Budget, Session
 from discreet.ledger import look
 from discreet.privacy import Composed, Relation, epsilon
 from discreet.privacy.events import from_json
-from discreet.release import Period, ReleasePlan, publish
+from discreet.release import publish
+from discreet.release.plan import Period, ReleasePlan
 
 JANUARY = Period(label="2026-01", first=date(2026, 1, 1), end=date(2026, 2, 1))
 FEBRUARY = Period(label="2026-02", first=date(2026, 2, 1), end=date(2026, 3, 1))

@@ -12,8 +12,9 @@ from plan_texts import plan_in
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger import look
-from discreet.release import Period, ReleasePlan, check, next_charge, price, publish, read_release_plan
-from discreet.release.cumulative.advance import opened_state, state_of
+from discreet.release import check, price, publish, read_release_plan
+from discreet.release.cumulative.advance import next_charge, opened_state, state_of
+from discreet.release.plan import Period, ReleasePlan
 
 JANUARY = Period(label="2026-01", first=date(2026, 1, 1), end=date(2026, 2, 1))
 WARDS = """\

@@ -15,7 +15,7 @@ from discreet.ledger import Account, Budget, Ledger, Quota
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 from discreet.query import Policy, Unit
-from discreet.release import Allowance, Every, Output, Period, ReleasePlan, Schedule
+from discreet.release.plan import Allowance, Every, Output, Period, ReleasePlan, Schedule
 from discreet.release.schedule_status import key_of, series
 
 ADD = Relation.ADD_REMOVE

@@ -16,8 +16,8 @@ from discreet.errors import InvalidParameter
 from discreet.lab import verify
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
-from discreet.robust import HuberQuery, huber_query, location_fit, propose_huber
-from discreet.robust.huber_query import ScoreSum
+from discreet.robust import huber_query, location_fit, propose_huber
+from discreet.robust.huber_query import HuberQuery, ScoreSum
 
 SMALL = [world for size in range(6) for world in combinations_with_replacement(range(6), size)]
 

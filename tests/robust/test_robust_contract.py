@@ -18,7 +18,8 @@ from discreet.mechanisms.grid import Grid
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust import GradientDescent, Huber, HuberQuery, PrivateLocation, PrivateRegression, RegressionNewton
+from discreet.robust import GradientDescent, Huber, PrivateLocation, PrivateRegression, RegressionNewton
+from discreet.robust.huber_query import HuberQuery
 
 DRAWS = 500
 

@@ -16,7 +16,8 @@ from scipy.stats import chisquare
 from statistical import fits, rejects
 
 import discreet as dp
-from discreet.adaptive import NO_ANSWER, ProposeTestRelease
+from discreet.adaptive import ProposeTestRelease
+from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.lab import verify

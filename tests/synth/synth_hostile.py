@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from synth_toys import CANARY
 
 from discreet.errors import InvalidParameter
-from discreet.synth.domain import Category, Numeric
-from discreet.synth.domain.category import OTHER
+from discreet.synth.domain.category import OTHER, Category
+from discreet.synth.domain.numeric import Numeric
 
 hostile = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=3),

@@ -14,7 +14,8 @@ import discreet as dp
 from discreet import noise
 from discreet.frames.column import Column
 from discreet.privacy import DiscreteLaplace, Event, Relation
-from discreet.synth.domain import Coder, Domain, TableRows
+from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms
 
 CANARY = "canary-7f3a"

@@ -13,7 +13,10 @@ import pytest
 from pyarrow import csv
 
 from discreet.frames.column import Column
-from discreet.synth.domain import Category, Coder, Domain, Numeric
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.numeric import Numeric
 
 
 def test_truth_values_are_not_taken_for_the_numbers_they_equal() -> None:

@@ -14,8 +14,9 @@ import torch
 
 import discreet as dp
 from discreet.privacy import Relation
-from discreet.synth.diffusion import Convolutional, Ddim, Diffusion, DiffusionModel, Heun, Linear, WarmUp
+from discreet.synth.diffusion import Convolutional, Ddim, Diffusion, Heun, Linear, WarmUp
 from discreet.synth.diffusion.denoiser import DiffusionRowLosses, build
+from discreet.synth.diffusion.diffusion_model import DiffusionModel
 from discreet.synth.diffusion.sampling import follow, guided
 from discreet.synth.diffusion.warm_up import CentralRelease, PictureCoordinates, shortened
 from discreet.synth.domain.images import Images

@@ -12,12 +12,14 @@ import torch
 from torch import Tensor
 
 from discreet.errors import Refused
-from discreet.lab.audit import TrainingAudit, audit_steps
-from discreet.learn.torch.clipping import ClippedSums
+from discreet.lab.audit import audit_steps
+from discreet.lab.audit.training_audit import TrainingAudit
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.training.sampling import cut
 from discreet.privacy import Composed, Gaussian, PoissonSampled, Relation, Repeated, epsilon
-from discreet.synth.diffusion import Diffusion, DiffusionPlan, Linear, WarmUp, denoiser_training
+from discreet.synth.diffusion import Diffusion, Linear, WarmUp, denoiser_training
 from discreet.synth.diffusion.denoiser import DiffusionRowLosses, build
+from discreet.synth.diffusion.diffusion_plan import DiffusionPlan
 from discreet.synth.diffusion.warm_up import CentralRelease, FrameRelease, PictureCoordinates, noisy_products
 from discreet.synth.domain.images import Images
 from discreet.synth.method import Terms

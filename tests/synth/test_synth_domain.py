@@ -21,9 +21,12 @@ from synth_toys import CANARY
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.frames.column import Column
-from discreet.synth.domain import Category, Coder, Domain, Images, Numeric, TableRows
-from discreet.synth.domain.coding import kept_rows
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.coding import Coder, TableRows, kept_rows
+from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.domain_file import domain_document, domain_restored
+from discreet.synth.domain.images import Images
+from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.source_tables import session_table, table_of
 from discreet.synth.fitted_models import are_impossible
 

@@ -21,8 +21,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy import ApproxDP, Relation, epsilon
 from discreet.synth import Category, Domain, Numeric
-from discreet.synth.domain import Coder, TableRows
-from discreet.synth.domain.coding import CellSearch, QuantileBins
+from discreet.synth.domain.coding import CellSearch, Coder, QuantileBins, TableRows
 from discreet.synth.domain.source_tables import table_of
 from discreet.synth.method import Terms
 

@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.synth.tables.graphical import Clique, Graphical, NoisyMarginal, fit, junction_cells
-from discreet.synth.tables.graphical.belief_propagation import FactorNetwork, junction_tree, plan
-from discreet.synth.tables.graphical.effects import Cells, Effects
-from discreet.synth.tables.graphical.entropy_fit import _length
-from discreet.synth.tables.graphical.graphical_model import rounded
+from discreet.synth.tables.graphical.belief_propagation import (
+    Clique,
+    FactorNetwork,
+    junction_cells,
+    junction_tree,
+    plan,
+)
+from discreet.synth.tables.graphical.effects import Cells, Effects, NoisyMarginal
+from discreet.synth.tables.graphical.entropy_fit import _length, fit
+from discreet.synth.tables.graphical.graphical_model import Graphical, rounded
 
 Floats = NDArray[np.float64]
 LOOP = (3, 2, 4, 2, 3)  # Cells of five columns, in a ring, with a chord, and one alone.

@@ -21,9 +21,9 @@ from synth_toys import CANARY, Columns, ColumnsModel, ColumnsPlan, Guarded, Purs
 
 import discreet as dp
 from discreet.privacy import GDP, ApproxDP, Event, PureDP, Relation, epsilon
-from discreet.synth import Category, Domain, Images, Numeric, SyntheticModel
-from discreet.synth.domain import Coder, TableRows
-from discreet.synth.fitted_models import are_impossible
+from discreet.synth import Category, Domain, Images, Numeric
+from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.fitted_models import SyntheticModel, are_impossible
 from discreet.synth.method import Terms
 from discreet.synth.promise import Promise
 from discreet.synth.synthesis_plan import choose_for_images, choose_for_table, paid

@@ -13,8 +13,10 @@ from synth_toys import CANARY
 
 from discreet.cli.command_runner import run
 from discreet.cli.exits import Code
-from discreet.synth.domain import Category, Domain, Numeric
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.domain_file import domain_text, read_domain
+from discreet.synth.domain.numeric import Numeric
 
 DOMAIN = """\
 [columns.age]

@@ -14,9 +14,9 @@ from safetensors.numpy import save
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import Gaussian, Relation
-from discreet.synth.diffusion import Diffusion, DiffusionModel, Heun, Linear
+from discreet.synth.diffusion import Diffusion, Heun, Linear
 from discreet.synth.diffusion.denoiser import build
-from discreet.synth.diffusion.diffusion_model import Start
+from discreet.synth.diffusion.diffusion_model import DiffusionModel, Start
 from discreet.synth.diffusion.warm_up import PictureCoordinates
 from discreet.synth.domain.domain_file import domain_document
 from discreet.synth.domain.images import Images

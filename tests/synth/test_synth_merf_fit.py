@@ -20,11 +20,15 @@ import discreet as dp
 from discreet import privacy
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.privacy.relation import Relation
-from discreet.synth.domain import Category, Domain, ImageRows, Images, Numeric
-from discreet.synth.merf import HermiteImages, MerfImageModel, MerfImages, MerfTables
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.images import ImageRows, Images
+from discreet.synth.domain.numeric import Numeric
+from discreet.synth.merf import HermiteImages, MerfImages, MerfTables
 from discreet.synth.merf.features import CellEmbedding, PictureEmbedding, cell_waves, picture_waves
 from discreet.synth.merf.matching import CellMatching, PictureMatching
 from discreet.synth.merf.merf_images import MerfImagePlan
+from discreet.synth.merf.merf_models import MerfImageModel
 from discreet.synth.merf.sensitivity import NoisySums, SumPrice, summed
 from discreet.synth.method import Terms
 
@@ -199,7 +203,7 @@ def test_waves_over_columns_see_two_or_three_of_them() -> None:
 
 
 def table_rows(count: int) -> Any:
-    from discreet.synth.domain import Coder, TableRows
+    from discreet.synth.domain.coding import Coder, TableRows
     from discreet.synth.domain.source_tables import table_of
 
     places = np.arange(count)

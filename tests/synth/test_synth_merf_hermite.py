@@ -13,7 +13,7 @@ import discreet as dp
 from discreet import privacy
 from discreet.errors import InvalidParameter
 from discreet.privacy.relation import Relation
-from discreet.synth.domain import Images
+from discreet.synth.domain.images import Images
 from discreet.synth.merf import HermiteImages
 from discreet.synth.merf.hermite import HermiteEmbedding, hermite_functions, hermite_table
 from discreet.synth.merf.matching import HermiteMatching

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.synth.tables.graphical import NoisyMarginal, fit
+from discreet.synth.tables.graphical.effects import NoisyMarginal
+from discreet.synth.tables.graphical.entropy_fit import fit
 
 BROKEN = np.zeros((3, 2), bool)
 BROKEN[0, 0] = True  # The rule: never both at once.

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from discreet import privacy
 from discreet.errors import InvalidParameter
 from discreet.privacy import Relation
-from discreet.synth.domain import Category, Coder, Domain, Numeric
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.numeric import Numeric
 from discreet.synth.fitted_models import are_impossible
 from discreet.synth.method import Terms
 from discreet.synth.tables.aim import AIM

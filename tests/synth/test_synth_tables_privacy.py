@@ -15,6 +15,7 @@ from statistical import fits, rejects
 from discreet import privacy
 from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.lab import verify
+from discreet.lab.verify.claim import Verification
 from discreet.noise import RoundedGaussianLaw
 from discreet.privacy import GDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes
@@ -110,7 +111,7 @@ class Round:
         return outcomes.map(outcomes.from_law(law, int(rows._counts((place,))[0])), lambda count: (place, count))
 
 
-def verified(subject: Round, sizes: Sequence[int] = (0, 1, 2)) -> verify.Verification:
+def verified(subject: Round, sizes: Sequence[int] = (0, 1, 2)) -> Verification:
     return verify.check(
         subject, verify.worlds(ROWS, sizes), relation=subject.relation, claim=subject.event, epsilons=["0.5", 1, 3]
     )

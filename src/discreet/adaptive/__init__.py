@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from discreet.adaptive.aggregators import (
-    Aggregator,
-    BlockCentre,
     BlockMode,
-    BlockNumber,
-    CentreOfAttentionQuery,
     block_centre,
     block_median,
     block_trimmed_mean,
     block_winsorised_mean,
 )
-from discreet.adaptive.bounded_memberships import Memberships
-from discreet.adaptive.choosing_mechanism import Choosing, PointFunction, PointFunctionLearner
+from discreet.adaptive.choosing_mechanism import Choosing, PointFunctionLearner
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.eigenvalue_bound import EigenvalueBound
 from discreet.adaptive.graph_queries import Graph, StarQuery, TriangleQuery
 from discreet.adaptive.graph_releases import DegreeHistogram, degree_histogram, stars, triangles
-from discreet.adaptive.isolation import BlockLimits, Program
+from discreet.adaptive.isolation import BlockLimits
 from discreet.adaptive.local_sensitivity_bounds import (
     BoundedLocalSensitivity,
     BoundedSmoothSensitivity,
@@ -41,10 +36,8 @@ from discreet.adaptive.noise_recipes import (
     student,
 )
 from discreet.adaptive.order_queries import (
-    AddRemoveQuantileQuery,
     CentralMeanQuery,
     LowerMedianQuery,
-    WinsorisedMeanQuery,
     median_query,
     quantile_query,
     trimmed_mean_query,
@@ -52,7 +45,6 @@ from discreet.adaptive.order_queries import (
 )
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.adaptive.propose_test_release import (
-    Proposed,
     ProposeTestRelease,
     propose_interquartile_range,
     propose_median,
@@ -64,50 +56,36 @@ from discreet.adaptive.smooth_mechanisms import (
     SmoothSensitivityMechanism,
     VectorSmoothSensitivityMechanism,
 )
-from discreet.adaptive.smooth_query import Bound, DistanceQuery, SmoothlyBoundedQuery, SmoothQuery
-from discreet.adaptive.smoothness_check import Enclosed, Smoothness, check_smoothness, largest_loss
-from discreet.adaptive.stability import DistanceTest, ReleaseIfStable, StableMode, StableQuery, StableSelection
-from discreet.adaptive.subsample_aggregate import SubsampleAndAggregate, blocks_needed, release_if_subsampling_stable
+from discreet.adaptive.smooth_query import DistanceQuery, SmoothlyBoundedQuery
+from discreet.adaptive.smoothness_check import check_smoothness
+from discreet.adaptive.stability import ReleaseIfStable, StableMode, StableQuery, StableSelection
+from discreet.adaptive.subsample_aggregate import SubsampleAndAggregate, release_if_subsampling_stable
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 
 __all__ = [
     "NO_ANSWER",
-    "AddRemoveQuantileQuery",
-    "Aggregator",
-    "BlockCentre",
     "BlockLimits",
     "BlockMode",
-    "BlockNumber",
-    "Bound",
     "BoundedLocalSensitivity",
     "BoundedSmoothSensitivity",
     "CentralMeanQuery",
-    "CentreOfAttentionQuery",
     "Choosing",
     "ClippedMean",
     "DegreeHistogram",
     "DistanceQuery",
-    "DistanceTest",
     "EigenvalueBound",
-    "Enclosed",
     "Graph",
     "LocalQuery",
     "LowerMedianQuery",
-    "Memberships",
     "NoAnswer",
     "OptimalPartitionSelection",
-    "PointFunction",
     "PointFunctionLearner",
-    "Program",
     "ProposeTestRelease",
-    "Proposed",
     "Recipe",
     "ReleaseIfStable",
-    "SmoothQuery",
     "SmoothSensitivityMechanism",
     "SmoothlyBoundedQuery",
     "SmoothlyBoundedVectorQuery",
-    "Smoothness",
     "StableMode",
     "StableQuery",
     "StableSelection",
@@ -116,13 +94,11 @@ __all__ = [
     "TriangleQuery",
     "TruncatedHistogram",
     "VectorSmoothSensitivityMechanism",
-    "WinsorisedMeanQuery",
     "best_recipe",
     "block_centre",
     "block_median",
     "block_trimmed_mean",
     "block_winsorised_mean",
-    "blocks_needed",
     "check_smoothness",
     "classical_gaussian",
     "classical_laplace",
@@ -130,7 +106,6 @@ __all__ = [
     "gaussian",
     "laplace",
     "laplace_log_normal",
-    "largest_loss",
     "local_sensitivity",
     "median_query",
     "partition_probability",

@@ -14,8 +14,9 @@ from discreet.errors import InvalidParameter
 from discreet.formatting import shortened
 
 if TYPE_CHECKING:
-    from discreet.lab.audit import Audit
-    from discreet.lab.audit.self_audit import Row, SelfAudit, Subject
+    from discreet.lab.audit.black_box import Audit
+    from discreet.lab.audit.self_audit.audit_run import Row, SelfAudit
+    from discreet.lab.audit.self_audit.subjects import Subject
 
 __all__ = ["AuditAnswer", "AuditedRow", "SelfAuditAnswer", "audited_mechanism", "audited_self"]
 

@@ -14,7 +14,8 @@ from discreet.exact import down, exact_or_none, up
 from discreet.ledger import Budget
 
 if TYPE_CHECKING:
-    from discreet.ledger import Ledger, Left
+    from discreet.ledger import Ledger
+    from discreet.ledger.spending import Left
 
 __all__ = ["Amount", "BudgetNow", "QuotaNow", "raised"]
 

@@ -14,10 +14,11 @@ from discreet.cli.output import Block, TextTable
 from discreet.cli.policies import read_any_policy
 from discreet.errors import InvalidParameter
 from discreet.formatting import shortened
-from discreet.ledger import Ledger, ReadClaim, look
+from discreet.ledger import Ledger, look
+from discreet.ledger.charge_record import ReadClaim
 
 if TYPE_CHECKING:
-    from discreet.ledger import Entry
+    from discreet.ledger.charge_record import Entry
     from discreet.query import Policy
 
 __all__ = [

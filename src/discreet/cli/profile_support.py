@@ -18,7 +18,7 @@ from discreet.query import Session, Unit
 from discreet.release import plan_profile
 
 if TYPE_CHECKING:
-    from discreet.release import Profile
+    from discreet.release.profiling.profile_results import Profile
 
 __all__ = ["ProfileAnswer", "ProfileRequest", "profiled"]
 

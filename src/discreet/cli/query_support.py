@@ -15,8 +15,9 @@ from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from discreet.query import Cell, Plan, ReleaseTable, Session
-    from discreet.query.plan import Explanation
+    from discreet.query import Plan, ReleaseTable, Session
+    from discreet.query.plan.explain import Explanation
+    from discreet.query.release_table import Cell
 
 __all__ = ["ColumnFacts", "Explained", "TableAnswer", "TypedOffer", "ask", "explained", "planned"]
 

@@ -17,11 +17,14 @@ from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
 from discreet.formatting import significant_up
-from discreet.release import Period, ReleasePlan, Series, next_charge, price, publish, read_release_plan, series
-from discreet.release.cumulative.advance import NextCharge
+from discreet.release import price, publish, read_release_plan, series
+from discreet.release.cumulative.advance import NextCharge, next_charge
+from discreet.release.plan import Period, ReleasePlan
+from discreet.release.schedule_status import Series
 
 if TYPE_CHECKING:
-    from discreet.release import Checked, PricedRelease
+    from discreet.release.pricing.plan_check import Checked
+    from discreet.release.pricing.priced_release import PricedRelease
 
 __all__ = [
     "CheckedPlan",

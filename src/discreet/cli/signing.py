@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, NotAuthorised
-from discreet.release import PublicKey, ReleasePlan, SigningKey, read_public_key, read_signing_key
+from discreet.release import read_public_key, read_signing_key
+from discreet.release.plan import ReleasePlan
+from discreet.release.signatures import PublicKey, SigningKey
 
 __all__ = ["PASSPHRASE", "new_passphrase", "public_half", "signing_key"]
 

@@ -18,13 +18,14 @@ from discreet.formatting import significant_up
 from discreet.ledger import Budget
 from discreet.ledger.private_files import place
 from discreet.query import Session, Unit
-from discreet.synth import Category, SyntheticImageModel, SyntheticModel, load, plan
+from discreet.synth import Category, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
 from discreet.synth.domain.source_tables import domain_of_session, table_of
+from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
 from discreet.synth.synthesis import refitting
 
 if TYPE_CHECKING:
-    from discreet.lab.evaluation import Evaluation
+    from discreet.lab.evaluation.evaluation import Evaluation
 
 __all__ = [
     "DraftedDomain",

@@ -1,5 +1,5 @@
 """Data sets that come with the package, to try things on. Everybody in them is made up."""
 
-from discreet.data.sets import Bundled, BundledFile, bundled, copy, folder
+from discreet.data.sets import bundled, copy, folder
 
-__all__ = ["Bundled", "BundledFile", "bundled", "copy", "folder"]
+__all__ = ["bundled", "copy", "folder"]

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from discreet.ledger.budget import Budget, Quota
-from discreet.ledger.charge_record import Account, Charge, Entry, ReadClaim, StoredAnswer
-from discreet.ledger.inspect import LedgerView, look
+from discreet.ledger.charge_record import Account
+from discreet.ledger.inspect import look
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.restoration import restore
-from discreet.ledger.spending import Left, Spending, TightTotal, left_after
-from discreet.ledger.store import LedgerRows, Store
+from discreet.ledger.spending import left_after
+from discreet.ledger.store import Store
 
 __all__ = [
     "Account",
     "Budget",
-    "Charge",
-    "Entry",
     "Ledger",
-    "LedgerRows",
-    "LedgerView",
-    "Left",
     "Quota",
-    "ReadClaim",
-    "Spending",
     "Store",
-    "StoredAnswer",
-    "TightTotal",
     "left_after",
     "look",
     "restore",

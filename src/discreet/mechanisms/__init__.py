@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.frames.column import Column
-from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Sensitivity
 from discreet.mechanisms.correlated_gaussian import CorrelatedGaussian
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Exponential
@@ -13,13 +12,12 @@ from discreet.mechanisms.histogram import Histogram
 from discreet.mechanisms.laplace import Laplace, VectorLaplace
 from discreet.mechanisms.local_protocol import Respondent, estimate
 from discreet.mechanisms.mean import Mean
-from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.mechanisms.noisy_max import PermuteAndFlip, ReportNoisyMax
 from discreet.mechanisms.proportion import Proportion
 from discreet.mechanisms.quantile import Quantile, QuantileAmong
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
-from discreet.mechanisms.sparse_vector import AboveThreshold, Asking
+from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.variance import Variance
@@ -27,9 +25,6 @@ from discreet.mechanisms.vector_mean import VectorMean
 
 __all__ = [
     "AboveThreshold",
-    "Asking",
-    "BoundedQuery",
-    "Column",
     "CorrelatedGaussian",
     "Count",
     "DiscreteGaussian",
@@ -41,8 +36,6 @@ __all__ = [
     "Laplace",
     "LaplaceNoise",
     "Mean",
-    "Measurement",
-    "Noise",
     "PermuteAndFlip",
     "Proportion",
     "Quantile",

@@ -26,16 +26,7 @@ from discreet.privacy.events import (
 )
 from discreet.privacy.gaussian import gaussian_sigma
 from discreet.privacy.guarantee import delta, epsilon, epsilon_bounds, renyi
-from discreet.privacy.meaning import (
-    Belief,
-    Deployment,
-    FoundShare,
-    Meaning,
-    best_guess,
-    deployments,
-    explain,
-    explain_epsilon,
-)
+from discreet.privacy.meaning import best_guess, deployments, explain, explain_epsilon
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -45,18 +36,14 @@ __all__ = [
     "GDP",
     "ZCDP",
     "ApproxDP",
-    "Belief",
     "BoundedRange",
     "Composed",
-    "Deployment",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Event",
-    "FoundShare",
     "Gaussian",
     "Grouped",
     "Laplace",
-    "Meaning",
     "NotPrivate",
     "Parallel",
     "Payer",

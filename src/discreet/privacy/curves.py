@@ -21,7 +21,7 @@ from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, Repeated
 if TYPE_CHECKING:
     from flint import arb
 
-    from discreet.privacy.pld import LossProfile
+    from discreet.privacy.pld.loss_profile import LossProfile
 
 __all__ = [
     "Best",

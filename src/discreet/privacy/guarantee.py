@@ -29,6 +29,7 @@ from discreet.privacy.curves import (
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.event_tree import Choice, Spent, example, spent
 from discreet.privacy.events import ApproxDP, Composed, Event, Grouped, PureDP, Repeated
+from discreet.privacy.pld.loss_profile import profile
 from discreet.privacy.relation import Relation, read_relation_if_any
 from discreet.privacy.renyi_bounds import LARGEST_ORDER, log_moment_of, renyi_curve
 
@@ -240,14 +241,13 @@ def _fixed(total: Spent, relation: Relation | None) -> PrivacyCurve:
 
 
 def _composed(total: Spent, relation: Relation | None) -> PrivacyCurve:
-    from discreet.privacy import pld  # It brings FFTs along, which a closed form does not need.
 
     simple, divergences = basic(total), renyi_curve(total)
     known: list[PrivacyCurve] = [simple] if simple is not None else []
     if simple is not None and simple.epsilon > _LARGEST:
         return Best([*known, divergences])
     try:
-        return Best([*known, Numerical(pld.profile(total.events, relation), divergences)])
+        return Best([*known, Numerical(profile(total.events, relation), divergences)])
     except UnsupportedEvent:
         return Best([*known, divergences])
 

@@ -13,15 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.query.ast import Query
-    from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-    from discreet.query.column_types import ExpressionFacts, Kind
-    from discreet.query.engine import Deadline, Engine, ExactCounts, Stage
-    from discreet.query.policy import Declared, PublicTable, Resources, Unit, between, boolean, categories, public, text
-    from discreet.query.release_table import AnswerColumn, Cell, ReleaseTable
+    from discreet.query.policy import Resources, Unit, between, boolean, categories, public, text
+    from discreet.query.release_table import ReleaseTable
     from discreet.query.session.builder import (
-        Expr,
-        QueryBuilder,
         col,
         count,
         count_distinct,
@@ -35,67 +29,41 @@ if TYPE_CHECKING:
         sum,
         variance,
     )
-    from discreet.query.session.plans import JointPlan, JointRelease, Plan
+    from discreet.query.session.plans import Plan
     from discreet.query.session.policy_file import Policy, policy_schema, read_policy
-    from discreet.query.session.private_bounds_and_keys import (
-        PrivateBounds,
-        PrivateKeys,
-        PrivateLimit,
-        private_bounds,
-        private_keys,
-        private_limit,
-    )
+    from discreet.query.session.private_bounds_and_keys import private_bounds, private_keys, private_limit
     from discreet.query.session.session import Session
 
 _HOMES = {
-    "catalogue": ("Catalogue", "CatalogueColumn", "CatalogueTable"),
-    "engine": ("Deadline", "Engine", "ExactCounts", "Stage"),
-    "column_types": ("ExpressionFacts", "Kind"),
-    "policy": (
-        "Declared", "PublicTable", "Resources", "Unit", "between", "boolean", "categories", "public", "text",
-    ),
-    "ast": ("Query",),
-    "release_table": ("AnswerColumn", "Cell", "ReleaseTable"),
+    "policy": ("Resources", "Unit", "between", "boolean", "categories", "public", "text"),
+    "release_table": ("ReleaseTable",),
     "session.builder": (
-        "Expr", "QueryBuilder", "col", "count", "count_distinct", "deviation", "maximum", "mean", "median", "minimum",
-        "mode", "quantile", "sum", "variance",
+        "col",
+        "count",
+        "count_distinct",
+        "deviation",
+        "maximum",
+        "mean",
+        "median",
+        "minimum",
+        "mode",
+        "quantile",
+        "sum",
+        "variance",
     ),
-    "session.plans": ("JointPlan", "JointRelease", "Plan"),
+    "session.plans": ("Plan",),
     "session.policy_file": ("Policy", "policy_schema", "read_policy"),
-    "session.private_bounds_and_keys": (
-        "PrivateBounds", "PrivateKeys", "PrivateLimit", "private_bounds", "private_keys", "private_limit",
-    ),
+    "session.private_bounds_and_keys": ("private_bounds", "private_keys", "private_limit"),
     "session.session": ("Session",),
-}  # fmt: skip
+}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "AnswerColumn",
-    "Catalogue",
-    "CatalogueColumn",
-    "CatalogueTable",
-    "Cell",
-    "Deadline",
-    "Declared",
-    "Engine",
-    "ExactCounts",
-    "Expr",
-    "ExpressionFacts",
-    "JointPlan",
-    "JointRelease",
-    "Kind",
     "Plan",
     "Policy",
-    "PrivateBounds",
-    "PrivateKeys",
-    "PrivateLimit",
-    "PublicTable",
-    "Query",
-    "QueryBuilder",
     "ReleaseTable",
     "Resources",
     "Session",
-    "Stage",
     "Unit",
     "between",
     "boolean",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Source
-from discreet.query.bounding import Tally
+from discreet.query.bounding.aggregation import Tally
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import Kind
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
-from discreet.release.bundle import write_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.cumulative.advance import dummy_running
 from discreet.release.plan import Period, ReleasePlan, catalogue_in, catalogue_of
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.release_price import price
 from discreet.release.published import Published, PublishedTable, RunningRelease
-from discreet.release.tidy import tidy_tables
+from discreet.release.tidy.tidying import tidy_tables
 
 __all__ = ["dummy"]
 
@@ -55,7 +55,7 @@ def _series(plan: ReleasePlan, period: Period) -> tuple[RunningRelease, ...]:
 
 
 def _drawn(release: PricedRelease, catalogue: Catalogue) -> Iterator[PublishedTable]:
-    from discreet.query.engines import dummy_engine
+    from discreet.query.engines.made_up_rows import dummy_engine
 
     engine = dummy_engine(catalogue)
     try:

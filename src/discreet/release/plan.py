@@ -217,7 +217,7 @@ def _public_engine(sources: Mapping[str, Any], opened: ExitStack) -> Engine | No
     known = {name: table for name, table in sources.items() if isinstance(table, PublicTable)}
     if not known:
         return None
-    from discreet.query.engines import DuckDBEngine
+    from discreet.query.engines.duckdb import DuckDBEngine
 
     engine = DuckDBEngine(known)
     opened.callback(engine.close)

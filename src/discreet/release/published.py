@@ -8,7 +8,8 @@ from datetime import datetime
 from fractions import Fraction
 from typing import final
 
-from discreet.ledger import Charge, Left
+from discreet.ledger.charge_record import Charge
+from discreet.ledger.spending import Left
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable

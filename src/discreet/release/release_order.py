@@ -20,10 +20,11 @@ from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
 from discreet.formatting import significant_up
 from discreet.ledger import left_after
-from discreet.query import JointPlan, JointRelease, Session
-from discreet.query.plan import joint_event
+from discreet.query import Session
+from discreet.query.plan.planner import joint_event
+from discreet.query.session.plans import JointPlan, JointRelease
 from discreet.query.session.private_bounds_and_keys import column_of
-from discreet.release.bundle import write_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.cumulative.advance import NextCharge, advance, next_charge
 from discreet.release.plan import Every, Period, ReleasePlan
 from discreet.release.pricing.priced_release import PricedRelease
@@ -31,7 +32,8 @@ from discreet.release.pricing.release_price import price
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
 from discreet.release.schedule_status import key_of
 from discreet.release.signatures import SigningKey, read_signing_key
-from discreet.release.tidy import check_tidy, tidy_tables
+from discreet.release.tidy.tidy_check import check_tidy
+from discreet.release.tidy.tidying import tidy_tables
 
 __all__ = ["STEPS", "publish"]
 

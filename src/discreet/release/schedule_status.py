@@ -14,7 +14,8 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.formatting import significant_up
-from discreet.ledger import Account, Entry, Ledger
+from discreet.ledger import Account, Ledger
+from discreet.ledger.charge_record import Entry
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import Session

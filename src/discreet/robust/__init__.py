@@ -16,7 +16,7 @@ from discreet.robust.functionals import (
     TrimmedMean,
     WinsorisedMean,
 )
-from discreet.robust.huber_query import HuberQuery, huber_query, propose_huber
+from discreet.robust.huber_query import huber_query, propose_huber
 from discreet.robust.influence_functions import (
     Expectation,
     asymptotic_noise,
@@ -28,19 +28,13 @@ from discreet.robust.influence_functions import (
 from discreet.robust.least_squares import NoisyStatistics, predict
 from discreet.robust.locations import GradientDescent, Newton, PrivateLocation, location
 from discreet.robust.loss_functions import Huber, Logistic, Psi, Quantile, Tukey
-from discreet.robust.m_estimates import (
-    MEstimateFit,
-    location_fit,
-    median_absolute_deviation_of,
-    proposal_2,
-    regression_fit,
-)
+from discreet.robust.m_estimates import location_fit, median_absolute_deviation_of, proposal_2, regression_fit
 from discreet.robust.means_without_bounds import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
 from discreet.robust.refined_regression import RefinedRegression
-from discreet.robust.regression_design import Design, RegressionColumns
+from discreet.robust.regression_design import Design
 from discreet.robust.regression_queries import RegressionGradientDescent, RegressionNewton
 from discreet.robust.regressions import PrivateRegression, regression
-from discreet.robust.robustness_report import RobustnessReport, robustness_report
+from discreet.robust.robustness_report import robustness_report
 from discreet.robust.tukey_em import DeepPoint, TukeyRegression
 
 __all__ = [
@@ -53,10 +47,8 @@ __all__ = [
     "GradientDescent",
     "HodgesLehmann",
     "Huber",
-    "HuberQuery",
     "LocationAndScale",
     "Logistic",
-    "MEstimateFit",
     "MLocation",
     "Mean",
     "MedianAbsoluteDeviation",
@@ -67,10 +59,8 @@ __all__ = [
     "Psi",
     "Quantile",
     "RefinedRegression",
-    "RegressionColumns",
     "RegressionGradientDescent",
     "RegressionNewton",
-    "RobustnessReport",
     "TrimmedMean",
     "Tukey",
     "TukeyRegression",

@@ -14,27 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.synth import diffusion, domain, merf, tables
-    from discreet.synth.domain import Category, Domain, Images, Numeric
+    from discreet.synth.domain.category import Category
+    from discreet.synth.domain.domain import Domain
     from discreet.synth.domain.domain_file import read_domain
+    from discreet.synth.domain.images import Images
+    from discreet.synth.domain.numeric import Numeric
     from discreet.synth.domain.source_tables import domain_of_session
-    from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
     from discreet.synth.model_files import load
-    from discreet.synth.promise import Promise
     from discreet.synth.synthesis import plan, synthesize
-    from discreet.synth.synthesis_plan import SynthesisPlan
-    from discreet.synth.synthetic_table import SyntheticImages, SyntheticTable
 
 __all__ = [
     "Category",
     "Domain",
     "Images",
     "Numeric",
-    "Promise",
-    "SynthesisPlan",
-    "SyntheticImageModel",
-    "SyntheticImages",
-    "SyntheticModel",
-    "SyntheticTable",
     "diffusion",
     "domain",
     "domain_of_session",
@@ -48,16 +41,10 @@ __all__ = [
 
 _PARTS = ("diffusion", "domain", "merf", "tables")
 _HOMES = {
-    "Category": "domain",
-    "Domain": "domain",
-    "Images": "domain",
-    "Numeric": "domain",
-    "Promise": "promise",
-    "SynthesisPlan": "synthesis_plan",
-    "SyntheticImageModel": "fitted_models",
-    "SyntheticImages": "synthetic_table",
-    "SyntheticModel": "fitted_models",
-    "SyntheticTable": "synthetic_table",
+    "Category": "domain.category",
+    "Domain": "domain.domain",
+    "Images": "domain.images",
+    "Numeric": "domain.numeric",
     "domain_of_session": "domain.source_tables",
     "load": "model_files",
     "plan": "synthesis",

@@ -255,16 +255,16 @@ def choose_for_images(terms: Terms[Images]) -> ImageMethod:
 # --- methods: The methods by name; each is loaded when it is asked for. ---
 
 
-# name: (module, method, fitted model)
+# name: (method, fitted model), each by its module
 TABLE_METHODS = {
-    "aim": ("discreet.synth.tables", "AIM", "TableModel"),
-    "mst": ("discreet.synth.tables", "MST", "TableModel"),
-    "independent": ("discreet.synth.tables", "Independent", "TableModel"),
-    "merf": ("discreet.synth.merf", "MerfTables", "MerfTableModel"),
+    "aim": ("tables.aim:AIM", "tables.table_model:TableModel"),
+    "mst": ("tables.mst:MST", "tables.table_model:TableModel"),
+    "independent": ("tables.mst:Independent", "tables.table_model:TableModel"),
+    "merf": ("merf.merf_tables:MerfTables", "merf.merf_models:MerfTableModel"),
 }
 IMAGE_METHODS = {
-    "merf": ("discreet.synth.merf", "MerfImages", "MerfImageModel"),
-    "diffusion": ("discreet.synth.diffusion", "Diffusion", "DiffusionModel"),
+    "merf": ("merf.merf_images:MerfImages", "merf.merf_models:MerfImageModel"),
+    "diffusion": ("diffusion.diffusion_method:Diffusion", "diffusion.diffusion_model:DiffusionModel"),
 }
 
 
@@ -280,11 +280,11 @@ def image_method(name: str) -> ImageMethod:
 
 def model_class(name: str, *, images: bool) -> Any:
     """Return the class of what a method fits."""
-    return _load(name, IMAGE_METHODS if images else TABLE_METHODS, "pictures" if images else "tables", part=2)
+    return _load(name, IMAGE_METHODS if images else TABLE_METHODS, "pictures" if images else "tables", part=1)
 
 
-def _load(name: str, methods: dict[str, tuple[str, str, str]], what: str, *, part: int = 1) -> Any:
+def _load(name: str, methods: dict[str, tuple[str, str]], what: str, *, part: int = 0) -> Any:
     if name not in methods:
         raise InvalidParameter(f'there is no method {name!r} for {what}. There are: "auto", {", ".join(methods)}')
-    module = methods[name][0]
-    return getattr(import_module(module), methods[name][part])
+    module, found = methods[name][part].split(":")
+    return getattr(import_module(f"discreet.synth.{module}"), found)

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.lab.attacks import CountNoise, differencing, linkage, noised, tabulate
+from discreet.lab.attacks import differencing, linkage, tabulate
+from discreet.lab.attacks.count_tables import CountNoise, noised
 from discreet.privacy import Relation, epsilon, gaussian_sigma
 
 ROWS = {

@@ -14,8 +14,6 @@ from small_models import NoisySteps
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.lab.attacks import (
-    Attributes,
-    Success,
     attributes,
     attributes_of_table,
     read_columns,
@@ -23,7 +21,9 @@ from discreet.lab.attacks import (
     through_model,
     through_table,
 )
+from discreet.lab.attacks.attribute_inference import Attributes
 from discreet.lab.attacks.lab_tables import Columns, encoder
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import DiscreteLaplace, NotPrivate, PureDP
 
 ILL = np.array([f"illness {i:02}" for i in range(16)])

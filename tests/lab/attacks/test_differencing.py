@@ -13,7 +13,10 @@ import pytest
 from scipy.stats import binom
 
 from discreet import data, noise
-from discreet.lab.attacks import CountNoise, CountTable, Differencing, Success, differencing, tabulate
+from discreet.lab.attacks import differencing, tabulate
+from discreet.lab.attacks.count_tables import CountNoise, CountTable
+from discreet.lab.attacks.differencing import Differencing
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import Composed, Gaussian, NotPrivate, epsilon
 
 FALSE_ALARM = 1e-9

@@ -10,7 +10,9 @@ import pytest
 
 from discreet import data
 from discreet.errors import InvalidParameter, Refused
-from discreet.lab.attacks import Linkage, Success, linkage
+from discreet.lab.attacks import linkage
+from discreet.lab.attacks.linkage import Linkage
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import NotPrivate
 
 RECORDS = {

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.lab.attacks import LoneCells, lone_cells
-from discreet.lab.attacks.uniqueness_search import _seen
+from discreet.lab.attacks import lone_cells
+from discreet.lab.attacks.uniqueness_search import LoneCells, _seen
 from discreet.privacy import PureDP, Relation, best_tpr
 
 FALSE_ALARM = 1e-9

@@ -11,9 +11,6 @@ from small_models import NoisySteps, network, people
 
 from discreet.errors import InvalidParameter
 from discreet.lab.attacks import (
-    Membership,
-    Success,
-    judge,
     lira_scores,
     logit_scores,
     loss_scores,
@@ -24,6 +21,8 @@ from discreet.lab.attacks import (
     rmia_scores,
     softmax_regressions,
 )
+from discreet.lab.attacks.membership import Membership
+from discreet.lab.attacks.success_rates import Success, judge
 from discreet.privacy import Gaussian, NotPrivate, PureDP
 
 RATES = (0.001, 0.01, 0.1)

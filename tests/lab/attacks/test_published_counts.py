@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.lab.attacks import CountNoise, published_counts
+from discreet.lab.attacks import published_counts
+from discreet.lab.attacks.count_tables import CountNoise
 
 TABLE = pa.table({"sex": ["f", "m"], "n": [7, None], "n_noise_sd": [2.5, 3.0]})
 

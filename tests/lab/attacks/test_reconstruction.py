@@ -14,18 +14,17 @@ import pytest
 
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
-from discreet.lab.attacks import (
-    Decoder,
+from discreet.lab.attacks import Decoder, gaussian_counts, guessing_ceiling, marginal_reconstruction, reconstruction
+from discreet.lab.attacks.marginal_reconstruction import (
     Marginals,
     PeopleBlock,
-    Success,
     block_of,
-    gaussian_counts,
-    guessing_ceiling,
-    marginal_reconstruction,
-    reconstruction,
+    certain,
+    fitted,
+    marginals,
+    nearest,
 )
-from discreet.lab.attacks.marginal_reconstruction import certain, fitted, marginals, nearest
+from discreet.lab.attacks.success_rates import Success
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Event, NotPrivate, PureDP, Relation
 

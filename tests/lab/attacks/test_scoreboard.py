@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.lab.attacks import ItemCounts, Rule, Scoreboard, Success, item_counts, scoreboard
-from discreet.lab.attacks.scoreboard import _said
+from discreet.lab.attacks import Rule, item_counts, scoreboard
+from discreet.lab.attacks.scoreboard import ItemCounts, Scoreboard, _said
+from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import NotPrivate, PureDP, Relation, best_tpr
 
 COLUMNS = {"person": "who", "item": "film", "value": "stars", "when": "day"}

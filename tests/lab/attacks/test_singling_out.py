@@ -10,7 +10,8 @@ import pytest
 
 from discreet import data
 from discreet.errors import InvalidParameter
-from discreet.lab.attacks import SingledOut, singling_out
+from discreet.lab.attacks import singling_out
+from discreet.lab.attacks.uniqueness_search import SingledOut
 
 ROWS = {
     "who": [1, 2, 3, 4, 4],

@@ -12,7 +12,7 @@ import pytest
 from discreet import plots
 from discreet.errors import InvalidParameter, Refused
 from discreet.lab import attacks
-from discreet.lab.attacks.sticky_noise import METHODS, guess, pairs_of, read_rows, singled_out
+from discreet.lab.attacks.sticky_noise import METHODS, Sticky, guess, pairs_of, read_rows, singled_out
 from discreet.lab.attacks.sticky_systems import (
     SECRET,
     CodedPeople,
@@ -47,11 +47,11 @@ def world() -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def fallen(world) -> attacks.Sticky:
+def fallen(world) -> Sticky:
     return attacks.sticky(world, known=KNOWN, secret="ill", value="yes", victims=60).value
 
 
-def by_name(found: attacks.Sticky) -> dict[str, Success]:
+def by_name(found: Sticky) -> dict[str, Success]:
     return {one.method: one.right for one in found.guessed}
 
 

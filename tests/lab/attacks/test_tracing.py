@@ -14,7 +14,6 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.lab.attacks import (
-    Population,
     Score,
     coins,
     gaussian_counts,
@@ -26,6 +25,7 @@ from discreet.lab.attacks import (
     tracing,
     tracing_power,
 )
+from discreet.lab.attacks.populations import Population
 from discreet.lab.attacks.tracing import points, score_all
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Gaussian, NotPrivate, Relation, epsilon, gdp_mu

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from discreet import data
 from discreet.errors import InvalidParameter, Refused
-from discreet.lab.attacks import Success, Uniqueness, uniqueness
+from discreet.lab.attacks import uniqueness
 from discreet.lab.attacks.lab_tables import Encoded
-from discreet.lab.attacks.uniqueness_search import CROWDS, crowds
+from discreet.lab.attacks.success_rates import Success
+from discreet.lab.attacks.uniqueness_search import CROWDS, Uniqueness, crowds
 from discreet.privacy import NotPrivate
 
 PEOPLE = {

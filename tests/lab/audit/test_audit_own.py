@@ -10,8 +10,17 @@ import pytest
 
 from discreet import adaptive, mechanisms
 from discreet.lab.audit.output_features import outputs_of
-from discreet.lab.audit.self_audit import BlackBox, ListedSubject, SelfAudit, self_audit
-from discreet.lab.audit.self_audit.subjects import catalogue, of_adaptive, of_mechanisms, of_sessions, of_statistics
+from discreet.lab.audit.self_audit import self_audit
+from discreet.lab.audit.self_audit.audit_run import SelfAudit
+from discreet.lab.audit.self_audit.subjects import (
+    BlackBox,
+    ListedSubject,
+    catalogue,
+    of_adaptive,
+    of_mechanisms,
+    of_sessions,
+    of_statistics,
+)
 from discreet.privacy.events import PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation

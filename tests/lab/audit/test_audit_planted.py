@@ -9,7 +9,8 @@ import pytest
 from planted import PLANTED
 from planted_tools import Planted, Run
 
-from discreet.lab.audit import Audit, audit
+from discreet.lab.audit import audit
+from discreet.lab.audit.black_box import Audit
 
 _MOST = 150_000  # runs
 

@@ -11,7 +11,8 @@ from small_models import NoisySteps, people, watched
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.lab.audit import TrainingAudit, audit_one_run, audit_steps
+from discreet.lab.audit import audit_one_run, audit_steps
+from discreet.lab.audit.training_audit import TrainingAudit
 from discreet.privacy import ZCDP, Gaussian, Relation, epsilon, gdp_mu
 
 NOBODY = np.zeros((0, 1))

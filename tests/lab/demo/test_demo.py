@@ -14,8 +14,9 @@ from system_parts import CHROMIUM, needs_chromium
 
 from discreet import data
 from discreet.errors import Refused
-from discreet.lab import demo
-from discreet.lab.demo.demo_run import attack_page
+from discreet.lab.demo import demo_run
+from discreet.lab.demo.demo_run import attack_page, main
+from discreet.lab.demo.narration import DemoResult
 from discreet.ledger import look
 from discreet.release import verify_bundle
 
@@ -25,14 +26,14 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 @dataclass(frozen=True)
 class Ran:
-    result: demo.DemoResult
+    result: DemoResult
     text: str
     files: dict[str, bytes]
 
 
 def ran(folder: Path) -> Ran:
     console = Console(file=io.StringIO(), width=100, highlight=False)
-    result = demo.run(folder, console=console)
+    result = demo_run.run(folder, console=console)
     files = {
         path.relative_to(result.bundle).as_posix(): path.read_bytes()
         for path in result.bundle.rglob("*")
@@ -161,16 +162,16 @@ def test_everybody_who_is_given_away_is_in_the_difference_of_two_shown_numbers(f
 def test_files_of_somebody_else_are_left_alone(tmp_path, capsys):
     (tmp_path / "plan.toml").write_text("mine")
     with pytest.raises(Refused, match=r"plan\.toml already"):
-        demo.run(tmp_path)
+        demo_run.run(tmp_path)
     assert (tmp_path / "plan.toml").read_text() == "mine"
     (tmp_path / "file").write_text("mine")
-    assert demo.main([str(tmp_path / "file")]) == 3
+    assert main([str(tmp_path / "file")]) == 3
     assert "way out" in capsys.readouterr().err
 
 
 def test_the_command_line_takes_one_folder(capsys):
-    assert demo.main(["a", "b"]) == 2
-    assert demo.main(["--help"]) == 2
+    assert main(["a", "b"]) == 2
+    assert main(["--help"]) == 2
     assert "usage" in capsys.readouterr().err
 
 

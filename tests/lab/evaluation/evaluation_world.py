@@ -9,7 +9,10 @@ import numpy as np
 
 from discreet import noise
 from discreet.privacy import Relation, events, gaussian_sigma
-from discreet.synth.domain import Category, Coder, Domain, Numeric
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.numeric import Numeric
 from discreet.synth.promise import Promise
 
 DOMAIN = Domain(

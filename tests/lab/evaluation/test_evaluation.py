@@ -133,7 +133,8 @@ def test_the_page_loads_nothing_runs_nothing_and_says_whose_it_is(honest, leaky)
 
 
 def test_names_of_columns_are_text_and_nothing_else():
-    from discreet.synth.domain import Category, Domain
+    from discreet.synth.domain.category import Category
+    from discreet.synth.domain.domain import Domain
 
     name = '<img src=x onerror="alert(1)">'
     domain = Domain({name: Category(["<b>", "&"]), "other": Category(["x", "y"])})

@@ -21,7 +21,11 @@ from discreet.lab.evaluation.table_rows import layout_of, read_rows
 from discreet.lab.evaluation.usefulness import direct_error, downstream, workload
 from discreet.pages.svg import heatmap, overlaid_bars, overlaid_steps, page_lines
 from discreet.privacy import Relation, best_tpr, events, gaussian_sigma
-from discreet.synth.domain import Category, Coder, Domain, Images, Numeric
+from discreet.synth.domain.category import Category
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.images import Images
+from discreet.synth.domain.numeric import Numeric
 from discreet.synth.promise import Promise
 
 LAYOUT = layout_of(DOMAIN)

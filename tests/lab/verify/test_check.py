@@ -15,7 +15,9 @@ from mutants import Exponential, Noisy, counts
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.lab import verify
-from discreet.lab.verify import DivergenceMeasure, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.checking import SLACK
+from discreet.lab.verify.claim import DivergenceMeasure
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import PureDP
 from discreet.privacy.outcomes import Outcomes
@@ -218,7 +220,7 @@ def test_counts_of_worlds_and_pairs_are_reported() -> None:
     mechanism = Exponential("ab", Fraction(1, 2), PureDP(1), REPLACE_ONE)
     result = verify.check(mechanism, worlds("ab", [2]), claim=1)
     assert (result.worlds, result.pairs) == (3, 4)
-    assert result.slack == verify.SLACK
+    assert result.slack == SLACK
 
 
 @settings(deadline=None, max_examples=25)

@@ -11,8 +11,8 @@ from mutants import Noisy, counts
 from discreet import privacy
 from discreet.errors import DiscreetError, InvalidParameter, UnsupportedEvent
 from discreet.lab import verify
-from discreet.lab.verify import DivergenceMeasure, worlds
-from discreet.lab.verify.claim import Claim, claims, renyi_claims
+from discreet.lab.verify import worlds
+from discreet.lab.verify.claim import Claim, DivergenceMeasure, claims, renyi_claims
 from discreet.noise.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import (
     GDP,

@@ -8,7 +8,8 @@ import pytest
 from mechanisms.subjects import SUBJECTS, Subject
 
 from discreet.lab.verify import Worlds, l1, sensitivity, squared_l2, worlds
-from discreet.mechanisms import Measurement, VectorMean
+from discreet.mechanisms import VectorMean
+from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation
 
 CASES = [

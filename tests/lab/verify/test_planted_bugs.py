@@ -24,7 +24,8 @@ from mutants import (
 
 from discreet.balls import precision
 from discreet.lab import verify
-from discreet.lab.verify import Verification, Worlds, worlds
+from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify.claim import Verification
 from discreet.noise.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import (
     ZCDP,

@@ -17,7 +17,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from recorded import replayed
 
 from discreet.noise.source import read
-from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, Tally, tally
+from discreet.query.bounding.aggregation import Tally, tally
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.rows import RowChunk
 
 # A row: unit, group, index of each measure (None for NULL).
 Row = tuple[Any, ...]

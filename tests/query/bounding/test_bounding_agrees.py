@@ -16,7 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import replayed
 
-from discreet.query.bounding import ContributionBounds, RowChunk, packed_columns, row_store, sorted_blocks, tally
+from discreet.query.bounding import packed_columns, row_store, sorted_blocks
+from discreet.query.bounding.aggregation import tally
+from discreet.query.bounding.contribution_bounds import ContributionBounds
+from discreet.query.bounding.rows import RowChunk
 
 SMALL = (everything(-3, 4, centre=1), everything(0, 9))
 WIDE = (everything(-(2**52), 2**52, centre=5), everything(-(2**51), 2**51))

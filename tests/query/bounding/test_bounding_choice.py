@@ -13,7 +13,10 @@ import pytest
 from recorded import replayed
 from statistical import fits, rejects
 
-from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, packed_columns, selection, tally
+from discreet.query.bounding import packed_columns, selection
+from discreet.query.bounding.aggregation import tally
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.rows import RowChunk
 from discreet.query.bounding.secret import Secret
 
 NAMES = np.zeros((1, 2), np.uint64)

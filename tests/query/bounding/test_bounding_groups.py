@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import GroupKeys, KeyColumn, group_codes
+from discreet.query.bounding import group_codes
+from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
 
 KEY = st.none() | st.sampled_from(["", "a", "b", "é", "é"])
 NUMBER = st.none() | st.sampled_from([0.0, -0.0, 1.5, -2.0, float("nan"), float("inf")])

@@ -12,7 +12,10 @@ import pytest
 from bounding_reference import Plain, Row, everything, ours, plain
 from recorded import replayed
 
-from discreet.query.bounding import ContributionBounds, RowChunk, aggregation, selection, tally, unit_codes
+from discreet.query.bounding import aggregation, selection, unit_codes
+from discreet.query.bounding.aggregation import tally
+from discreet.query.bounding.contribution_bounds import ContributionBounds
+from discreet.query.bounding.rows import RowChunk
 
 GROUPS = 2
 VALUES = (-2, 0, 3)

@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, tally
+from discreet.query.bounding.aggregation import tally
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.rows import RowChunk
 
 ONE = ContributionBounds(max_groups=1, max_rows=1)
 UNITS = pa.array([1, 2])

@@ -15,15 +15,10 @@ from hypothesis import strategies as st
 from recorded import replayed
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import (
-    BoundedColumn,
-    ContributionBounds,
-    RowChunk,
-    SharedCount,
-    packed_columns,
-    sorted_blocks,
-    tally_all,
-)
+from discreet.query.bounding import packed_columns, sorted_blocks
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.rows import RowChunk
+from discreet.query.bounding.shared_counts import SharedCount, tally_all
 
 CITIES, SEXES = 5, 2
 SMALL = (everything(-3, 4, centre=1), everything(0, 9))

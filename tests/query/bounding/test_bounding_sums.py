@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import BoundedColumn, ContributionBounds, Values
-from discreet.query.bounding.aggregation import GroupSums, KeptValues, SquareSums
+from discreet.query.bounding.aggregation import GroupSums, KeptValues, SquareSums, Values
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
 
 GROUPS = 3
 EDGES = (0, 1, 2**27 - 1, 2**27, 2**27 + 1, 2**52, 2**53, 2**53 + 1, 2**54 - 1)

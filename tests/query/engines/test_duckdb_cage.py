@@ -24,7 +24,7 @@ from discreet.errors import AnswerFailed
 from discreet.query.ast import Field, Join, JoinKind, Named, Operator, Project
 from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, StageColumn, Wants
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.sandbox import Sandbox
 from discreet.query.engines.sql_queries import write_stage
 from discreet.query.engines.sql_writer import Writer

@@ -15,11 +15,11 @@ from review_sql import counted
 
 import discreet as dp
 from discreet.query.engine import Deadline
-from discreet.query.engines import DuckDBEngine
-from discreet.query.engines.duckdb import is_unique
+from discreet.query.engines.duckdb import DuckDBEngine, is_unique
 from discreet.query.engines.sandbox import Sandbox
-from discreet.query.parse import read
-from discreet.query.plan import Spend, plan
+from discreet.query.parse.select import read
+from discreet.query.plan.draft import Spend
+from discreet.query.plan.planner import plan
 from discreet.query.session.catalogue_builder import build_catalogue
 from discreet.release.draft.custodian_look import looking
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from engine_contract import EngineContract
 
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 
 
 class TestDuckDB(EngineContract):

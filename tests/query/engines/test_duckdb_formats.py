@@ -21,7 +21,7 @@ from engine_trees import column, computed, field, plain, run, stage, table
 
 from discreet.errors import InvalidParameter
 from discreet.query.column_types import Kind
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.policy import public, time_number
 
 WHO = field("who", Kind.INTEGER)

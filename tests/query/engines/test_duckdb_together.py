@@ -10,7 +10,7 @@ from engine_together import TogetherContract, family, together
 
 from discreet.query.ast import Filter
 from discreet.query.engine import StageKey
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.shared_scans import share
 
 

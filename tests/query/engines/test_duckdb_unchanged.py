@@ -18,8 +18,8 @@ import pytest
 import discreet as dp
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
-from discreet.query.engines import DuckDBEngine
 from discreet.query.engines import tables as unchanged
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.tables import Schemas
 
 PEOPLE, EACH = 20, 100

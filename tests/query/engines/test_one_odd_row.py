@@ -12,7 +12,7 @@ from engine_trees import computed, field, table
 
 from discreet.frames.tables import arrow_table
 from discreet.query.column_types import LONGEST_TEXT, Kind
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 
 ROWS = 100_000
 BAD = b"\xff\xfe"

@@ -17,12 +17,12 @@ from engine_trees import column, plain, run, stage
 from recorded import replayed
 
 from discreet.errors import InvalidParameter
-from discreet.query.bounding import MeasureTally, Tally
+from discreet.query.bounding.aggregation import MeasureTally, Tally
 from discreet.query.engine import Engine, ExactCounts, RowEngine
-from discreet.query.engines import DuckDBEngine
+from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.tables import Csv, Database, Parquet
-from discreet.query.workers import WorkerEngine
 from discreet.query.workers.messages import ByteBlocks, decoded, encoded, read_tallied, write_tallied
+from discreet.query.workers.worker_engine import WorkerEngine
 
 
 class TestWorkers(EngineContract):

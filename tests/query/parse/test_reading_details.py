@@ -14,7 +14,8 @@ from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.query.ast import Operator, Statistic
 from discreet.query.catalogue import Catalogue
 from discreet.query.functions.expressions import compute
-from discreet.query.parse import PrivacyOptions, read
+from discreet.query.parse.privacy_options import PrivacyOptions
+from discreet.query.parse.select import read
 from discreet.query.policy import Unit
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY"

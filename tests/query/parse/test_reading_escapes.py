@@ -11,7 +11,7 @@ from reading_worlds import BY_ROW, BY_UNIT
 
 from discreet.errors import Refused
 from discreet.query.catalogue import Catalogue
-from discreet.query.parse import read
+from discreet.query.parse.select import read
 
 LINES = (Path(__file__).parent / "escapes.txt").read_text(encoding="utf-8").splitlines()
 STATEMENTS = [line for line in LINES if line and not line.startswith("#")]

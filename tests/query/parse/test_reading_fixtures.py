@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from reading_worlds import BY_UNIT, written
 
-from discreet.query.parse import read
+from discreet.query.parse.select import read
 
 FILE = Path(__file__).parents[2] / "fixtures" / "sql" / "reading.sql"
 

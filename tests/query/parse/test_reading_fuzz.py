@@ -20,7 +20,7 @@ from reading_worlds import BY_ROW, BY_UNIT
 from discreet.errors import InvalidParameter, Refused
 from discreet.query import ast
 from discreet.query.column_types import ExpressionFacts
-from discreet.query.parse import read
+from discreet.query.parse.select import read
 
 HERE = Path(__file__).parent
 CLOSED = {getattr(module, name) for module in (ast, ast, ast) for name in module.__all__ if name[0].isupper()}

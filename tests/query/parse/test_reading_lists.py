@@ -23,7 +23,7 @@ from discreet.query.ast import (
     is_private,
     unit_of,
 )
-from discreet.query.parse import read
+from discreet.query.parse.select import read
 
 HERE = Path(__file__).parent
 

@@ -36,10 +36,9 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.plan import PricedQuery, Spend, plan
-from discreet.query.plan.draft import Added, TallySpec
+from discreet.query.plan.draft import Added, Spend, TallySpec
 from discreet.query.plan.measurements import grid_of
-from discreet.query.plan.planner import PASSES
+from discreet.query.plan.planner import PASSES, PricedQuery, plan
 
 ONE = Fraction(1)
 TRUE = Apply(Operator.IS_NULL, (X,), ExpressionFacts(kind=Kind.BOOLEAN))

@@ -10,9 +10,8 @@ from planning_worlds import EVERY, X, priced
 
 from discreet.errors import Refused
 from discreet.query.ast import Measure, Statistic
-from discreet.query.plan import PricedQuery
 from discreet.query.plan.answers import predicted
-from discreet.query.plan.planner import errors_of, relative_errors_of
+from discreet.query.plan.planner import PricedQuery, errors_of, relative_errors_of
 
 
 def worst(made: PricedQuery, rows: int | None = None) -> Fraction:

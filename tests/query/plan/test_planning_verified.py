@@ -13,7 +13,7 @@ from discreet.balls import ball, precision
 from discreet.lab.verify import check
 from discreet.privacy.events import DiscreteLaplace
 from discreet.query.ast import Measure, Statistic
-from discreet.query.plan import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 
 BIG = Fraction(8)
 DELTA = Fraction(1, 20)

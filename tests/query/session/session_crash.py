@@ -14,9 +14,9 @@ from pathlib import Path
 from session_data import opened
 
 from discreet.ledger import Ledger
-from discreet.query.plan import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 from discreet.query.release_table import ReleaseTable
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 STEPS = {

@@ -16,10 +16,10 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger, look
-from discreet.query.plan import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 from discreet.query.session.executor import Executor
 from discreet.query.session.requests import Request
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 TINY = "1e-5"  # The least price: what a failure costs whoever wants to learn from it.

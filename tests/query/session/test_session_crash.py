@@ -13,7 +13,7 @@ from session_crash import QUERY, STEPS
 from session_data import charges, opened
 
 import discreet as dp
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 
 FOLDER = Path(__file__).parent
 CHARGED = [step for step in STEPS if step not in ("before looking", "before the charge")]

@@ -80,7 +80,7 @@ def never(*given, **named):
 
 
 def test_opening_a_session_reads_no_rows(tmp_path, monkeypatch):
-    from discreet.query.workers import WorkerEngine
+    from discreet.query.workers.worker_engine import WorkerEngine
 
     monkeypatch.setattr(WorkerEngine, "run_all", never)
     opened(tmp_path).close()

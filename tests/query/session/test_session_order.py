@@ -9,8 +9,8 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.ledger import Ledger
-from discreet.query.plan import PricedQuery
-from discreet.query.workers import WorkerEngine
+from discreet.query.plan.planner import PricedQuery
+from discreet.query.workers.worker_engine import WorkerEngine
 
 QUERY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 CANARY = "CANARY-4711"

@@ -82,7 +82,7 @@ def test_a_key_is_refused_for_another_question_or_asker(tmp_path):
 
 
 def test_a_key_that_was_read_without_an_answer_is_read_again_only_when_a_custodian_says_so(tmp_path, monkeypatch):
-    from discreet.query.workers import WorkerEngine
+    from discreet.query.workers.worker_engine import WorkerEngine
 
     def fails(*given, **named):
         raise RuntimeError

@@ -11,7 +11,7 @@ from session_data import charges, opened
 
 import discreet as dp
 from discreet.query.engine import ExactCounts
-from discreet.query.plan import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 
 # Ways to say the same: how the count is written, what is added to the condition, how names and blanks are written.
 COUNTS = ["COUNT(*)", "count(*)", "COUNT(1)", "SUM(1)", "COUNT( * )"]

@@ -8,7 +8,7 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.budget import Budget
-from discreet.query.parse import PrivacyOptions
+from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.session.requests import Offer
 
 PURE, BOTH, RHO = Budget(epsilon=2), Budget(epsilon=2, delta="1e-6"), Budget(rho="0.5")

@@ -10,8 +10,9 @@ from session_data import CUSTOMERS, charges, opened, shop
 import discreet as dp
 from discreet.ledger import Ledger
 from discreet.privacy import ApproxDP, Composed, Gaussian, Repeated, epsilon, events
-from discreet.query.plan import PricedQuery, joint_event
-from discreet.query.workers import WorkerEngine
+from discreet.query.plan.planner import PricedQuery, joint_event
+from discreet.query.session.plans import JointRelease
+from discreet.query.workers.worker_engine import WorkerEngine
 
 BY_CITY = "SELECT city, COUNT(*) AS n FROM orders GROUP BY city"
 TOTAL = "SELECT COUNT(*) AS n, SUM(age) AS age FROM orders"
@@ -23,7 +24,7 @@ def plans(session: dp.Session, *, total: str = TOTAL, rho: str = "0.1") -> dict[
     return {"by_city": session.sql(BY_CITY, rho=rho), "total": session.sql(total, rho="0.02")}
 
 
-def written(released: dp.query.JointRelease) -> dict[str, str]:
+def written(released: JointRelease) -> dict[str, str]:
     return {name: table.to_json() for name, table in released.tables.items()}
 
 

@@ -29,8 +29,8 @@ import discreet as dp
 from discreet import seccomp_rules
 from discreet.query import Resources
 from discreet.query.engine import Deadline
-from discreet.query.workers import WorkerEngine, lockdown, messages, worker_engine
-from discreet.query.workers.worker_engine import Worker
+from discreet.query.workers import lockdown, messages, worker_engine
+from discreet.query.workers.worker_engine import Worker, WorkerEngine
 
 QUERY = "SELECT COUNT(*) AS n FROM orders"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux counts and forbids")

@@ -8,7 +8,8 @@ from pathlib import Path
 import bundle_worlds as worlds
 import pytest
 
-from discreet.release import Published, write_bundle
+from discreet.release import write_bundle
+from discreet.release.published import Published
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,9 @@ from discreet.ledger import look
 from discreet.ledger.prices import concentrated_price
 from discreet.privacy import Event, Relation, epsilon
 from discreet.privacy.events import from_json
-from discreet.release import SigningKey, new_key, publish, read_release_plan, read_signing_key, verify_bundle
+from discreet.release import new_key, publish, read_release_plan, read_signing_key, verify_bundle
 from discreet.release.bundle.manifest import json_bytes, sha256, signature_file
+from discreet.release.signatures import SigningKey
 
 
 class World:

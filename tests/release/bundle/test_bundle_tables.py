@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 from discreet.formatting import decimal_text
 from discreet.privacy import Laplace, Relation
-from discreet.query import AnswerColumn, Kind, ReleaseTable
+from discreet.query import ReleaseTable
+from discreet.query.column_types import Kind
+from discreet.query.release_table import AnswerColumn
 from discreet.release.bundle.dictionary import Role, fields_of
 from discreet.release.bundle.table_files import arrow_table, csv_bytes, parquet_bytes
 

@@ -18,7 +18,6 @@ from discreet.formatting import percent_up
 from discreet.ledger import Budget, Quota
 from discreet.privacy import ApproxDP, Composed, DiscreteLaplace, Gaussian, PureDP, Relation, best_tpr
 from discreet.query import Unit
-from discreet.release import Period, Published, Schedule
 from discreet.release.bundle.bundle_files import readme_text
 from discreet.release.bundle.claims import best_guess, best_tests, claim_of, mechanisms_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page, meanings_of
@@ -26,6 +25,8 @@ from discreet.release.bundle.guarantee_page import checklist_page, guarantee_pag
 from discreet.release.bundle.manifest import json_bytes
 from discreet.release.bundle.registry_entry import registry_entry
 from discreet.release.bundle.wording import code, line
+from discreet.release.plan import Period, Schedule
+from discreet.release.published import Published
 
 ADD = Relation.ADD_REMOVE
 

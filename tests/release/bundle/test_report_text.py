@@ -15,8 +15,9 @@ from discreet.formatting import percent_up
 from discreet.pages.kit import BUNDLE_STYLE, content_policy
 from discreet.privacy import explain_epsilon
 from discreet.query import ReleaseTable, Unit
-from discreet.release import Invariant, Published
 from discreet.release.bundle.claims import claim_of
+from discreet.release.plan import Invariant
+from discreet.release.published import Published
 from discreet.release.report import report_page
 
 PAYLOADS = [

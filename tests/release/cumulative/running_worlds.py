@@ -13,7 +13,7 @@ import pyarrow as pa
 from discreet import Budget, Session
 from discreet.query import Policy, Unit
 from discreet.query.session.policy_file import TablePolicy
-from discreet.release import Allowance, Every, Output, ReleasePlan, RunningPlan, Schedule, Wish
+from discreet.release.plan import Allowance, Every, Output, ReleasePlan, RunningPlan, Schedule, Wish
 
 FIRST = date(2026, 1, 1)
 RHO = Wish(rho=Fraction(1, 2))

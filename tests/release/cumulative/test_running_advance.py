@@ -17,8 +17,9 @@ from discreet import Budget
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.ledger import Account, Ledger
 from discreet.privacy.relation import Relation
-from discreet.release import ReleasePlan, Wish, advance
+from discreet.release import advance
 from discreet.release.cumulative.advance import key_of_running, opened_state, state_of
+from discreet.release.plan import ReleasePlan, Wish
 from discreet.release.published import RunningRelease
 
 ROWS: list[tuple[object, int]] = [(1, 0), (1, 0), (1, 2), (2, 1), (2, 4), (3, 0), (None, 0), (4, 5)]

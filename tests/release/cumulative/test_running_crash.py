@@ -15,9 +15,10 @@ from discreet import noise
 from discreet.errors import AnswerFailed
 from discreet.ledger import Ledger
 from discreet.query.session.row_streams import DailyRows
-from discreet.release import ReleasePlan, advance
+from discreet.release import advance
 from discreet.release.cumulative import advance as advancing
 from discreet.release.cumulative.advance import State, opened_state, running_ledger, state_of
+from discreet.release.plan import ReleasePlan
 
 ROWS: list[tuple[object, int]] = [(unit, (unit + later) % 5) for unit in range(40) for later in range(3)]
 COUNTS = [24, 24, 16, 16, 0]  # Everybody is there on three days, and counted on the first two.

@@ -13,10 +13,10 @@ from statistical import fits, rejects
 from discreet import noise
 from discreet.ledger.sqlite_store import connect
 from discreet.noise.laws import RoundedGaussianLaw
-from discreet.release import RunningPlan
 from discreet.release.cumulative.advance import State
 from discreet.release.cumulative.series_price import PricedRunning, measured_day, read_day
 from discreet.release.cumulative.strategies import DayTree, Strategy, scaled_root, square_root
+from discreet.release.plan import RunningPlan
 
 Days = frozenset[int]
 History = tuple[Days, ...]  # what a unit's rows were on each day that somebody looked

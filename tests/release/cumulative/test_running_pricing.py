@@ -15,7 +15,9 @@ from running_worlds import day, plan_of, running_of, session_of
 from discreet import Budget, Relation
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import epsilon
-from discreet.release import Allowance, Period, Wish, advance, dummy_running, next_charge, price_running
+from discreet.release import advance, price_running
+from discreet.release.cumulative.advance import dummy_running, next_charge
+from discreet.release.plan import Allowance, Period, Wish
 
 ADD = Relation.ADD_REMOVE
 

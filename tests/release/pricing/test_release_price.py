@@ -11,8 +11,9 @@ from plan_texts import plan_in
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
-from discreet.query.plan import joint_event
-from discreet.release import catalogue_of, price, to_reach
+from discreet.query.plan.planner import joint_event
+from discreet.release import price, to_reach
+from discreet.release.plan import catalogue_of
 
 ALLOWANCE = "epsilon = 1\ndelta = 1e-7"
 PURE = (ALLOWANCE, "epsilon = 1")

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_texts import GOOD, written
 
-from discreet.release import PricedRelease, price, read_release_plan
+from discreet.release import price, read_release_plan
 from discreet.release.pricing.budget_split import SplitPart, amounts, weights
-from discreet.release.pricing.priced_release import advice
+from discreet.release.pricing.priced_release import PricedRelease, advice
 
 HEAD = GOOD.partition("[[levels]]")[0]
 EXPECTED = {"sex": 5000, "district": 800, "urgent": 90}

@@ -16,11 +16,12 @@ from profile_worlds import CANARIES, people, session
 import discreet as dp
 from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.privacy.events import ApproxDP, Composed, Gaussian, Repeated
-from discreet.query.workers import WorkerEngine
-from discreet.release import Profile, plan_profile, profile
+from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.release import plan_profile, profile
 from discreet.release.profiling import profile_plan as planning
 from discreet.release.profiling.cells import ListedCells, Partition, ladder
 from discreet.release.profiling.profile_queries import ColumnSearch, ProfiledColumn, count_cells, find_values, share_of
+from discreet.release.profiling.profile_results import Profile
 
 SURE = 1e-18  # The delta where no value of one person may be named in a test: there are thousands of them.
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.query import Kind
+from discreet.query.column_types import Kind
 from discreet.release.profiling.cells import (
     ListedCells,
     Presence,

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from profile_worlds import people, session
 
-from discreet.release import Profile, plan_profile
+from discreet.release import plan_profile
+from discreet.release.profiling.profile_results import Profile
 
 HOSTILE = '<script>alert("x")</script>'
 

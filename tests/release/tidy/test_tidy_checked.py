@@ -15,10 +15,12 @@ from statistical import FALSE_ALARM
 import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.query.engine import Deadline
-from discreet.query.plan import PricedQuery
-from discreet.release import Invariant, ReleasePlan, check_tidy, price
+from discreet.query.plan.planner import PricedQuery
+from discreet.release import price
+from discreet.release.plan import Invariant, ReleasePlan
 from discreet.release.published import PublishedTable
 from discreet.release.tidy import cell_layout
+from discreet.release.tidy.tidy_check import check_tidy
 
 
 def priced_tables(plan: ReleasePlan) -> dict[str, PricedQuery]:

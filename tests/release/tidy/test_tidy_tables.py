@@ -24,8 +24,10 @@ from tidy_worlds import (
 )
 
 from discreet.errors import InvalidParameter
-from discreet.release import Invariant, Level, tidy_tables
+from discreet.release import Level
+from discreet.release.plan import Invariant
 from discreet.release.tidy import cell_layout, consistent_tables
+from discreet.release.tidy.tidying import tidy_tables
 
 HARBOURS = Level(name="region", of="district", members={"coast": ("harbour",), "inland": ("hill", "mill")})
 COUNTY = World(

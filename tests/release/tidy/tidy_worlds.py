@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 
 import discreet as dp
 from discreet.privacy import PureDP
-from discreet.query import AnswerColumn, Kind, Policy, ReleaseTable
-from discreet.query.release_table import ExactNumbers
-from discreet.release import Allowance, Invariant, Level, Output, PublishedTable, ReleasePlan, Schedule, TablePlan
+from discreet.query import Policy, ReleaseTable
+from discreet.query.column_types import Kind
+from discreet.query.release_table import AnswerColumn, ExactNumbers
+from discreet.release import Level
+from discreet.release.plan import Allowance, Invariant, Output, ReleasePlan, Schedule, TablePlan
+from discreet.release.published import PublishedTable
 
 Values = tuple[Hashable, ...]
 

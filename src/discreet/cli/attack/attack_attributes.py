@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Attributes
+    from discreet.lab.attacks.attribute_inference import Attributes
     from discreet.privacy import NotPrivate
 
 __all__ = ["AttributesAnswer", "add_to"]

@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Differencing
+    from discreet.lab.attacks.differencing import Differencing
     from discreet.privacy import NotPrivate
 
 __all__ = ["DifferencingAnswer", "add_to"]

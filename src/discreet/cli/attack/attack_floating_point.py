@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import FloatingPoint
+    from discreet.lab.attacks.floating_point_attack import FloatingPoint
 
 __all__ = ["FloatingPointAnswer", "add_to"]
 

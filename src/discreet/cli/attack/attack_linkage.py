@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Linkage
+    from discreet.lab.attacks.linkage import Linkage
     from discreet.privacy import NotPrivate
 
 __all__ = ["LinkageAnswer", "add_to"]

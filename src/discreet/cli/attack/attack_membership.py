@@ -14,7 +14,8 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Attacker, Membership
+    from discreet.lab.attacks.membership import Membership
+    from discreet.lab.attacks.success_rates import Attacker
     from discreet.privacy import NotPrivate
 
 __all__ = ["MembershipAnswer", "add_to"]

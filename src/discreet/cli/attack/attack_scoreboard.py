@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import ItemCounts, Scoreboard, ScoreboardTrial
+    from discreet.lab.attacks.scoreboard import ItemCounts, Scoreboard, ScoreboardTrial
     from discreet.privacy import NotPrivate
 
 __all__ = ["ItemCountsAnswer", "ScoreboardAnswer", "TrialAnswer", "add_to"]

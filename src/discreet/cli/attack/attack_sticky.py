@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Sticky, StickyResult
+    from discreet.lab.attacks.sticky_noise import Sticky, StickyResult
     from discreet.privacy import NotPrivate
 
 __all__ = ["MethodAnswer", "StickyAnswer", "add_to"]

@@ -11,7 +11,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import exact
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import FloatingPoint, Success
+    from discreet.lab.attacks.floating_point_attack import FloatingPoint
+    from discreet.lab.attacks.success_rates import Success
     from discreet.privacy import NotPrivate
 
 __all__ = ["Drawable", "Share", "draw", "listed", "tested_noise"]

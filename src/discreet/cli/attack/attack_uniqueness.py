@@ -13,7 +13,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import SingledOut, Uniqueness
+    from discreet.lab.attacks.uniqueness_search import SingledOut, Uniqueness
     from discreet.privacy import NotPrivate
 
 __all__ = ["CombinationAnswer", "SingledOutAnswer", "UniquenessAnswer", "add_to"]

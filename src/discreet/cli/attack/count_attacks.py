@@ -15,7 +15,11 @@ from discreet.exact import exact
 from discreet.privacy import NotPrivate, Relation
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import AveragingCurve, MarginalReconstruction, Reconstruction, Tracing, VectorRelease
+    from discreet.lab.attacks.averaging import AveragingCurve
+    from discreet.lab.attacks.marginal_reconstruction import MarginalReconstruction
+    from discreet.lab.attacks.populations import VectorRelease
+    from discreet.lab.attacks.subset_reconstruction import Reconstruction
+    from discreet.lab.attacks.tracing import Tracing
 
 __all__ = [
     "AveragingAnswer",
@@ -65,7 +69,8 @@ def rebuilt_rows(
     table: Path, columns: Sequence[str], *, where: str, ways: int, trials: int | None, epsilon: str | None, delta: str
 ) -> NotPrivate[MarginalReconstruction]:
     """Rebuild the rows of a block from all its small tables."""
-    from discreet.lab.attacks import block_of, marginal_reconstruction
+    from discreet.lab.attacks import marginal_reconstruction
+    from discreet.lab.attacks.marginal_reconstruction import block_of
 
     block = block_of(table, listed(columns), ways=ways, where=where)
     plan = block.marginals

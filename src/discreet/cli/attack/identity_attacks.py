@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, final
 
 from discreet.cli.attack.attack_support import listed
 from discreet.errors import InvalidParameter
+from discreet.lab.attacks.count_tables import CountTable, noised
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Differencing, ItemCounts, Scoreboard
+    from discreet.lab.attacks.differencing import Differencing
+    from discreet.lab.attacks.scoreboard import ItemCounts, Scoreboard
     from discreet.privacy import NotPrivate
 
 __all__ = ["Diary", "calculations", "differenced", "numbers", "pairs", "scored"]
@@ -71,7 +73,7 @@ def differenced(
     """Subtract exact tables, or private ones of the same groups, in which nothing needs to be hidden."""
     from discreet.lab import attacks
 
-    def tables(hide: int) -> list[attacks.CountTable]:
+    def tables(hide: int) -> list[CountTable]:
         names = ["all rows", *conditions[1:]]
         return [
             attacks.tabulate(table, by, where=where, name=name, hide_below=hide).value
@@ -81,7 +83,7 @@ def differenced(
     exact = tables(hide_below)
     if epsilon is None:
         return attacks.differencing(table, exact, attribute=attribute, person=person)
-    private, event = attacks.noised(tables(0), epsilon=epsilon, delta=delta)
+    private, event = noised(tables(0), epsilon=epsilon, delta=delta)
     return attacks.differencing(table, private, attribute=attribute, person=person, isolating=exact, event=event)
 
 

@@ -14,7 +14,7 @@ from discreet.cli.options import AsJson, command, group
 from discreet.cli.output import Block, TextTable, show
 
 if TYPE_CHECKING:
-    from discreet.release import Verified
+    from discreet.release.bundle.verification import Verified
 
 __all__ = ["BundleCheck", "VerifiedBundle", "add_to"]
 

@@ -13,7 +13,7 @@ from discreet.cli.options import AsJson, command, group
 from discreet.cli.output import Block, TextTable, show
 
 if TYPE_CHECKING:
-    from discreet.data import Bundled
+    from discreet.data.sets import Bundled
 
 __all__ = ["Copied", "SetFacts", "SetFile", "Sets", "add_to"]
 

@@ -13,7 +13,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.lab.demo import DemoResult
+    from discreet.lab.demo.narration import DemoResult
 
 __all__ = ["DemoAnswer", "add_to"]
 
@@ -30,7 +30,7 @@ def demo(
     """Attack a made-up hospital's tables, published exactly and published privately, and see the difference."""
     from rich.console import Console
 
-    from discreet.lab.demo import run
+    from discreet.lab.demo.demo_run import run
 
     show(DemoAnswer.of(run(folder, console=Console(quiet=as_json))), as_json=as_json)
 

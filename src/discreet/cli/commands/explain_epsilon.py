@@ -13,7 +13,7 @@ from discreet.cli.options import AsJson, command
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.privacy import Meaning
+    from discreet.privacy.meaning import Meaning
 
 __all__ = ["BeliefAnswer", "DeploymentAnswer", "FoundShareAnswer", "MeaningAnswer", "add_to"]
 

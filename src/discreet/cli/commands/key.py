@@ -13,7 +13,7 @@ from discreet.cli.options import AsJson, command, group
 from discreet.cli.output import Block, show
 
 if TYPE_CHECKING:
-    from discreet.release import PublicKey
+    from discreet.release.signatures import PublicKey
 
 __all__ = ["KeyAnswer", "add_to"]
 

@@ -4,7 +4,6 @@ Every result is about real people: it is `NotPrivate`, for whoever holds the dat
 """
 
 from discreet.lab.attacks.attribute_inference import (
-    Attributes,
     attributes,
     attributes_of_table,
     membership_of_scores,
@@ -12,21 +11,14 @@ from discreet.lab.attacks.attribute_inference import (
     through_model,
     through_table,
 )
-from discreet.lab.attacks.averaging import Averaging, AveragingCurve, averaging, averaging_curve
-from discreet.lab.attacks.count_tables import AxisLevel, CountNoise, CountTable, noised, published_counts, tabulate
-from discreet.lab.attacks.differencing import Differencing, Isolation, differencing
-from discreet.lab.attacks.floating_point_attack import FloatingPoint, floating_point
+from discreet.lab.attacks.averaging import averaging, averaging_curve
+from discreet.lab.attacks.count_tables import AxisLevel, published_counts, tabulate
+from discreet.lab.attacks.differencing import differencing
+from discreet.lab.attacks.floating_point_attack import floating_point
 from discreet.lab.attacks.lab_tables import read_columns
-from discreet.lab.attacks.linkage import Linkage, linkage
-from discreet.lab.attacks.marginal_reconstruction import (
-    MarginalReconstruction,
-    Marginals,
-    PeopleBlock,
-    block_of,
-    marginal_reconstruction,
-)
+from discreet.lab.attacks.linkage import linkage
+from discreet.lab.attacks.marginal_reconstruction import marginal_reconstruction
 from discreet.lab.attacks.membership import (
-    Membership,
     lira_scores,
     logit_scores,
     loss_scores,
@@ -36,80 +28,22 @@ from discreet.lab.attacks.membership import (
     softmax_regression,
     softmax_regressions,
 )
-from discreet.lab.attacks.populations import (
-    Indicators,
-    Population,
-    VectorRelease,
-    coins,
-    gaussian_counts,
-    genome,
-    halves,
-    indicators,
-)
-from discreet.lab.attacks.scoreboard import ItemCounts, Rule, Scoreboard, ScoreboardTrial, item_counts, scoreboard
-from discreet.lab.attacks.sticky_noise import Sticky, StickyResult, sticky
-from discreet.lab.attacks.subset_reconstruction import Decoder, Reconstruction, guessing_ceiling, reconstruction
-from discreet.lab.attacks.success_rates import Attacker, FoundRate, Success, judge
-from discreet.lab.attacks.tracing import (
-    Score,
-    Tracing,
-    TracingPower,
-    least_deviation,
-    plot_power,
-    tracing,
-    tracing_power,
-)
-from discreet.lab.attacks.uniqueness_search import (
-    Combination,
-    LoneCells,
-    SingledOut,
-    Uniqueness,
-    lone_cells,
-    singling_out,
-    uniqueness,
-)
+from discreet.lab.attacks.populations import coins, gaussian_counts, genome, halves, indicators
+from discreet.lab.attacks.scoreboard import Rule, item_counts, scoreboard
+from discreet.lab.attacks.sticky_noise import sticky
+from discreet.lab.attacks.subset_reconstruction import Decoder, guessing_ceiling, reconstruction
+from discreet.lab.attacks.tracing import Score, least_deviation, plot_power, tracing, tracing_power
+from discreet.lab.attacks.uniqueness_search import lone_cells, singling_out, uniqueness
 
 __all__ = [
-    "Attacker",
-    "Attributes",
-    "Averaging",
-    "AveragingCurve",
     "AxisLevel",
-    "Combination",
-    "CountNoise",
-    "CountTable",
     "Decoder",
-    "Differencing",
-    "FloatingPoint",
-    "FoundRate",
-    "Indicators",
-    "Isolation",
-    "ItemCounts",
-    "Linkage",
-    "LoneCells",
-    "MarginalReconstruction",
-    "Marginals",
-    "Membership",
-    "PeopleBlock",
-    "Population",
-    "Reconstruction",
     "Rule",
     "Score",
-    "Scoreboard",
-    "ScoreboardTrial",
-    "SingledOut",
-    "Sticky",
-    "StickyResult",
-    "Success",
-    "Tracing",
-    "TracingPower",
-    "Uniqueness",
-    "VectorRelease",
     "attributes",
     "attributes_of_table",
     "averaging",
     "averaging_curve",
-    "block_of",
     "coins",
     "differencing",
     "floating_point",
@@ -119,7 +53,6 @@ __all__ = [
     "halves",
     "indicators",
     "item_counts",
-    "judge",
     "least_deviation",
     "linkage",
     "lira_scores",
@@ -131,7 +64,6 @@ __all__ = [
     "membership_by_scores",
     "membership_of_scores",
     "membership_of_table",
-    "noised",
     "plot_power",
     "published_counts",
     "read_columns",

@@ -1,11 +1,10 @@
 """The auditor: it tries to prove a claim wrong, ours or anybody's, from nothing but outputs."""
 
-from discreet.lab.audit.black_box import Audit, AuditFinding, Mechanism, audit
-from discreet.lab.audit.confidence_limits import Claimed, hockey_stick_at_least, renyi_at_least
+from discreet.lab.audit.black_box import audit
+from discreet.lab.audit.confidence_limits import hockey_stick_at_least, renyi_at_least
 from discreet.lab.audit.training_audit import (
     Errors,
     Guesses,
-    TrainingAudit,
     audit_one_run,
     audit_steps,
     epsilon_from_errors,
@@ -18,13 +17,8 @@ from discreet.lab.audit.training_audit import (
 )
 
 __all__ = [
-    "Audit",
-    "AuditFinding",
-    "Claimed",
     "Errors",
     "Guesses",
-    "Mechanism",
-    "TrainingAudit",
     "audit",
     "audit_one_run",
     "audit_steps",

@@ -4,8 +4,3 @@
 
 Everybody in it is made up, so it may show what a release must never show.
 """
-
-from discreet.lab.demo.demo_run import main, run
-from discreet.lab.demo.narration import DemoResult
-
-__all__ = ["DemoResult", "main", "run"]

@@ -13,18 +13,21 @@ from discreet import data
 from discreet.errors import DiscreetError, Refused
 from discreet.formatting import percent
 from discreet.lab import attacks
-from discreet.lab.attacks import CountTable, Differencing, Isolation, Linkage, Success
+from discreet.lab.attacks.count_tables import CountTable
+from discreet.lab.attacks.differencing import Differencing, Isolation
+from discreet.lab.attacks.linkage import Linkage
+from discreet.lab.attacks.success_rates import Success
 from discreet.lab.demo.narration import DemoResult, Person, Teller, count_words, difference_words, guess_words
 from discreet.ledger import look
 from discreet.pages.kit import PAGE_STYLE, bar_table, cards, document, opening, paragraph, section, table
 from discreet.pages.svg import Scale, strip, words
 from discreet.privacy import Event
-from discreet.release import ReleasePlan
+from discreet.release.plan import ReleasePlan
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from discreet.release import PricedRelease
+    from discreet.release.pricing.priced_release import PricedRelease
 
 __all__ = [
     "attack_page",

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.formatting import percent, significant_up
-from discreet.lab.attacks import Differencing, Linkage, Success
-from discreet.release import PricedRelease
+from discreet.lab.attacks.differencing import Differencing
+from discreet.lab.attacks.linkage import Linkage
+from discreet.lab.attacks.success_rates import Success
+from discreet.release.pricing.priced_release import PricedRelease
 
 if TYPE_CHECKING:
     from rich.console import Console

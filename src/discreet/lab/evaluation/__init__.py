@@ -1,15 +1,10 @@
 """How good a synthetic table is, and what it gives away: the custodian's report and the publishable ones."""
 
-from discreet.lab.evaluation.evaluation import Attacked, Evaluation, Likeness, Verdict
 from discreet.lab.evaluation.exact_report import evaluate
 from discreet.lab.evaluation.image_report import evaluate_images, evaluate_images_publicly
 from discreet.lab.evaluation.private_report import evaluate_for_a_price, evaluate_publicly
 
 __all__ = [
-    "Attacked",
-    "Evaluation",
-    "Likeness",
-    "Verdict",
     "evaluate",
     "evaluate_for_a_price",
     "evaluate_images",

@@ -9,7 +9,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.lab.attacks import Success
+from discreet.lab.attacks.success_rates import Success
 from discreet.lab.evaluation.table_rows import CURVE, PEOPLE, TWINS, Codes, ColumnLayout, EvaluatedRows, Places
 
 __all__ = ["Closeness", "ClosestDistances", "closeness", "closest", "secrets_of_closest", "spread_of"]

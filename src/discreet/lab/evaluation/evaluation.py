@@ -18,7 +18,7 @@ from discreet.privacy.not_private import HEADING
 from discreet.synth.promise import Promise
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Attacker, Success
+    from discreet.lab.attacks.success_rates import Attacker, Success
 
 __all__ = ["About", "Attacked", "Evaluation", "Kind", "Likeness", "Standing", "Verdict", "document", "verdicts"]
 

@@ -37,7 +37,7 @@ from discreet.lab.evaluation.usefulness import Downstream, downstream
 from discreet.lab.evaluation.usefulness import workload as ask
 from discreet.privacy import Relation
 from discreet.privacy.not_private import NotPrivate
-from discreet.synth.domain import Domain
+from discreet.synth.domain.domain import Domain
 from discreet.synth.promise import Promise
 
 __all__ = ["custodian_notes", "evaluate", "likeness", "picture_notes", "priced_notes", "public_notes"]

@@ -19,7 +19,7 @@ from discreet.lab.evaluation.table_rows import PEOPLE
 from discreet.lab.evaluation.usefulness import Downstream, Trained
 from discreet.learn.extras import require
 from discreet.privacy.not_private import NotPrivate
-from discreet.synth.domain import Images
+from discreet.synth.domain.images import Images
 from discreet.synth.fitted_models import SyntheticImageModel
 from discreet.synth.promise import Promise
 from discreet.synth.synthetic_table import SyntheticImages

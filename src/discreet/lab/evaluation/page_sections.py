@@ -26,7 +26,7 @@ from discreet.privacy.events import Grouped
 from discreet.release.bundle.claims import best_tests
 
 if TYPE_CHECKING:
-    from discreet.lab.attacks import Attacker, Success
+    from discreet.lab.attacks.success_rates import Attacker, Success
     from discreet.lab.evaluation.evaluation import Evaluation
 
 __all__ = ["attacks_part", "columns_part", "likeness_part", "links_part"]

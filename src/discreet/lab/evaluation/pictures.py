@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.synth.domain import Images
+from discreet.synth.domain.images import Images
 from discreet.synth.synthesis import asked_images
 
 __all__ = ["Pictures", "Sheets", "closest_pictures", "nearest_places", "pictures_of", "sheet"]

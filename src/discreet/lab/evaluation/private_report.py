@@ -18,7 +18,8 @@ from discreet.mechanisms.parameters import small_delta
 from discreet.privacy import Relation
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import read_relation
-from discreet.synth.domain import Coder, Domain, TableRows
+from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.source_tables import UnreadTable
 from discreet.synth.promise import Promise
 from discreet.synth.synthesis import asked_table, read_unit

@@ -15,9 +15,10 @@ from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.frames.cells import is_missing
 from discreet.frames.column import Column
-from discreet.synth.domain import Category, Coder, Domain, Numeric, TableRows
-from discreet.synth.domain.category import text_of
-from discreet.synth.domain.numeric import STEPS
+from discreet.synth.domain.category import Category, text_of
+from discreet.synth.domain.coding import Coder, TableRows
+from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.numeric import STEPS, Numeric
 from discreet.synth.domain.source_tables import table_of
 from discreet.synth.fitted_models import SyntheticModel
 from discreet.synth.promise import Promise

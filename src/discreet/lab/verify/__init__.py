@@ -5,19 +5,12 @@ A verification can refute a claim; it cannot prove one. It says "no violation in
 
 from __future__ import annotations
 
-from discreet.lab.verify.checking import SLACK, check, check_renyi
-from discreet.lab.verify.claim import Claim, DivergenceMeasure, Finding, Verification
-from discreet.lab.verify.small_worlds import ExhaustiveSensitivity, Worlds, l1, sensitivity, squared_l2, worlds
+from discreet.lab.verify.checking import check, check_renyi
+from discreet.lab.verify.small_worlds import Worlds, l1, sensitivity, squared_l2, worlds
 from discreet.privacy.outcomes import Outcomes
 
 __all__ = [
-    "SLACK",
-    "Claim",
-    "DivergenceMeasure",
-    "ExhaustiveSensitivity",
-    "Finding",
     "Outcomes",
-    "Verification",
     "Worlds",
     "check",
     "check_renyi",

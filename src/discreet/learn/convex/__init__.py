@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from discreet.learn.convex.logistic_gradient import LogisticCurvature, LogisticScores
-from discreet.learn.convex.objective_perturbation import Calibration, ObjectivePerturbation, delta_bound
+from discreet.learn.convex.objective_perturbation import delta_bound
 
-__all__ = ["Calibration", "LogisticCurvature", "LogisticScores", "ObjectivePerturbation", "delta_bound"]
+__all__ = ["delta_bound"]

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import discreet.learn.needs_torch  # noqa: F401 - says what to install, if that is missing
-from discreet.learn.torch.export import WeightsPromise, load_weights
+from discreet.learn.torch.export import load_weights
 from discreet.learn.torch.noisy_step import Box, DPAdamBC, L2Ball
-from discreet.learn.torch.poisoning import PoisonEffect, PoisoningReport, poisoning_check
+from discreet.learn.torch.poisoning import poisoning_check
 from discreet.learn.torch.private_training import make_private, make_private_stream
-from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport
 from discreet.learn.torch.training_run import PrivateTraining
 
 __all__ = [
     "Box",
     "DPAdamBC",
     "L2Ball",
-    "PoisonEffect",
-    "PoisoningReport",
     "PrivateTraining",
-    "StepDone",
-    "StepsSpent",
-    "TrainingReport",
-    "WeightsPromise",
     "load_weights",
     "make_private",
     "make_private_stream",

@@ -17,8 +17,9 @@ from torch import Tensor
 from discreet import noise
 from discreet.errors import Refused
 from discreet.file_locks import refuse_without_locks, try_to_lock
-from discreet.ledger import Charge, Entry, Ledger
+from discreet.ledger import Ledger
 from discreet.ledger.budget import canonical
+from discreet.ledger.charge_record import Charge, Entry
 from discreet.ledger.private_files import place, private, refuse_network
 
 __all__ = ["LedgerClaims", "RunFolder", "StepClaim", "new_token", "pack", "unpack"]

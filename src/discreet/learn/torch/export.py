@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
 from discreet.formatting import significant_up
-from discreet.learn.training import RunPlan
+from discreet.learn.training.sampling import RunPlan
 from discreet.ledger.private_files import place
 from discreet.privacy import Composed, Event, Relation
 from discreet.privacy import epsilon as privacy_epsilon

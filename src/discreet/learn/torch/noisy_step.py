@@ -12,8 +12,9 @@ from torch.optim import Optimizer
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
-from discreet.learn.torch.clipping import ClippedSums
-from discreet.learn.training import FollowedClip, RunNoise, RunPlan
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
+from discreet.learn.training.adaptive_clip import FollowedClip
+from discreet.learn.training.sampling import RunNoise, RunPlan
 
 __all__ = ["Box", "DPAdamBC", "L2Ball", "NoisyStep", "Projection", "Scheduler", "WeightAverage", "gradient_noise"]
 

@@ -16,7 +16,7 @@ from discreet.errors import LedgerDamaged, Refused
 from discreet.exact import Number, positive_integer
 from discreet.learn.torch.batches import Collate, TrainingRows, Tree, leaves, mapped, read_rows
 from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
-from discreet.learn.torch.clipping import ClippedSums
+from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers.model_preparation import prepare
 from discreet.learn.torch.layers.row_separation_probe import Probed, probe
 from discreet.learn.torch.noisy_step import NoisyStep, Projection, Scheduler, WeightAverage
@@ -24,20 +24,12 @@ from discreet.learn.torch.progress import TrainingReport
 from discreet.learn.torch.row_losses import Augment, Loss, RowLosses, as_pair, count_views
 from discreet.learn.torch.run_guard import check_optimizer, check_scheduler
 from discreet.learn.torch.training_run import Callback, PrivateTraining
-from discreet.learn.training import (
-    AdaptiveClip,
-    Clip,
-    FollowedClip,
-    NoiseAhead,
-    PoissonSampler,
-    RunPlan,
-    Stream,
-    TrainingPlan,
-    grid_for,
-    plan_stream,
-    plan_training,
-    read_clip,
-)
+from discreet.learn.training import AdaptiveClip, TrainingPlan, plan_stream, plan_training
+from discreet.learn.training.adaptive_clip import FollowedClip
+from discreet.learn.training.clip_rules import Clip, read_clip
+from discreet.learn.training.prefetched_noise import NoiseAhead
+from discreet.learn.training.sampling import PoissonSampler, RunPlan, Stream
+from discreet.learn.training.training_plan import grid_for
 from discreet.ledger import Ledger
 from discreet.privacy.payer import Payer, Price, pay
 from discreet.privacy.relation import Relation

@@ -10,7 +10,7 @@ from typing import final
 
 from discreet.formatting import significant_up
 from discreet.learn.torch.layers.model_preparation import PreparedModel
-from discreet.learn.training import RunPlan
+from discreet.learn.training.sampling import RunPlan
 from discreet.privacy.events import Event
 
 __all__ = ["StepDone", "StepsSpent", "TrainingReport", "progress_line"]

@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 from discreet.errors import Refused
 from discreet.learn.torch.checkpoints import pack, unpack
 from discreet.learn.torch.noisy_step import NoisyStep
-from discreet.learn.training import RunPlan
+from discreet.learn.training.sampling import RunPlan
 from discreet.privacy import Event
 
 __all__ = ["Guard", "RunState", "check_optimizer", "check_scheduler", "earlier_runs", "remember_steps"]

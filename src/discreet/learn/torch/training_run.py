@@ -26,7 +26,7 @@ from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport, 
 from discreet.learn.torch.row_losses import RowLosses, as_pair, check_losses
 from discreet.learn.torch.run_guard import Guard, RunState, earlier_runs, remember_steps
 from discreet.learn.torch.secret_chance import renew_torch_generator
-from discreet.learn.training import RunSampler
+from discreet.learn.training.sampling import RunSampler
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
 

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from discreet.learn.training.adaptive_clip import FollowedClip
-from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
-from discreet.learn.training.prefetched_noise import NoiseAhead
-from discreet.learn.training.sampling import (
-    NOBODY,
-    PhysicalBatch,
-    PoissonSampler,
-    RunNoise,
-    RunPlan,
-    RunSampler,
-    Stream,
-)
-from discreet.learn.training.training_plan import StreamPlan, TrainingPlan, grid_for, plan_stream, plan_training
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Flat, PerLayer
+from discreet.learn.training.training_plan import TrainingPlan, plan_stream, plan_training
 
 __all__ = [
-    "NOBODY",
     "AdaptiveClip",
     "Automatic",
-    "Clip",
     "Flat",
-    "FollowedClip",
-    "NoiseAhead",
     "PerLayer",
-    "PhysicalBatch",
-    "PoissonSampler",
-    "RunNoise",
-    "RunPlan",
-    "RunSampler",
-    "Stream",
-    "StreamPlan",
     "TrainingPlan",
-    "grid_for",
     "plan_stream",
     "plan_training",
-    "read_clip",
 ]

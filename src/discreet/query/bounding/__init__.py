@@ -13,23 +13,3 @@ measure how many are not NULL, sums, sums of squares, distinct values and the ke
 3. The same secret keeps the same rows in any order, chunks, threads and memory.
 4. All numbers are exact.
 """
-
-from discreet.query.bounding.aggregation import MeasureTally, Tally, Values, tally
-from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
-from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
-from discreet.query.bounding.rows import RowChunk
-from discreet.query.bounding.shared_counts import SharedCount, tally_all
-
-__all__ = [
-    "BoundedColumn",
-    "ContributionBounds",
-    "GroupKeys",
-    "KeyColumn",
-    "MeasureTally",
-    "RowChunk",
-    "SharedCount",
-    "Tally",
-    "Values",
-    "tally",
-    "tally_all",
-]

@@ -24,7 +24,9 @@ from discreet.query.ast import (
     TableColumn,
     UnionAll,
 )
-from discreet.query.bounding import BoundedColumn, ContributionBounds, RowChunk, SharedCount, tally_all
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.rows import RowChunk
+from discreet.query.bounding.shared_counts import SharedCount, tally_all
 from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
 from discreet.query.engines.sql_expressions import Lookup

@@ -10,18 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import AnswerFailed
-from discreet.query.bounding import (
-    BoundedColumn,
-    ContributionBounds,
-    GroupKeys,
-    KeyColumn,
-    MeasureTally,
-    RowChunk,
-    Tally,
-    Values,
-    tally,
-)
-from discreet.query.bounding.aggregation import KeptValues
+from discreet.query.bounding.aggregation import KeptValues, MeasureTally, Tally, Values, tally
+from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
+from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
+from discreet.query.bounding.rows import RowChunk
 from discreet.query.bounding.secret import Secret
 from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, known_keys
 from discreet.query.engines.sql_expressions import stored

@@ -14,7 +14,7 @@ from discreet.mechanisms.exponential import worst_case_shortfall
 from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.relation import Relation
-from discreet.query.bounding import Values as Kept
+from discreet.query.bounding.aggregation import Values as Kept
 from discreet.query.plan.draft import Chooser, ModePick, Number, PlanDraft, QuantilePick, TallySpec
 from discreet.query.release_table import ExactNumbers, Values
 

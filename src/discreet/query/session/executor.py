@@ -15,7 +15,8 @@ from threading import Event as Closing
 from typing import TypeVar, final
 
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
-from discreet.ledger import Ledger, ReadClaim, StoredAnswer
+from discreet.ledger import Ledger
+from discreet.ledger.charge_record import ReadClaim, StoredAnswer
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine

@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.ledger import Charge
+from discreet.ledger.charge_record import Charge
 from discreet.privacy.events import Event
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
-from discreet.query.plan import Explanation
+from discreet.query.plan.explain import Explanation
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.executor import Executor
 from discreet.query.session.requests import BatchRequest, Request
@@ -100,7 +100,7 @@ class Plan:
 
     def dummy(self) -> ReleaseTable:
         """Answer the same question from made-up rows that fit the schema, to see what an answer looks like. Free."""
-        from discreet.query.engines import dummy_engine
+        from discreet.query.engines.made_up_rows import dummy_engine
 
         engine = dummy_engine(self._catalogue)
         try:

@@ -15,9 +15,9 @@ from discreet.ledger.budget import Budget
 from discreet.privacy.events import Event
 from discreet.query.engine import ExactCounts, Stage
 from discreet.query.parse.privacy_options import PrivacyOptions
-from discreet.query.plan import PricedQuery, joint_event
 from discreet.query.plan.draft import Spend
 from discreet.query.plan.fingerprint import fingerprint
+from discreet.query.plan.planner import PricedQuery, joint_event
 from discreet.query.policy import Declared
 from discreet.query.release_table import ReleaseTable
 

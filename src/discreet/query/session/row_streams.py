@@ -12,7 +12,7 @@ from discreet.query.ast import unit_of
 from discreet.query.catalogue import CatalogueTable
 from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, Engine, RowEngine, Stage, StageKey
-from discreet.query.parse import read
+from discreet.query.parse.select import read
 from discreet.query.session.builder import name
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.private_bounds_and_keys import private_table

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
-from discreet.ledger import Account, Budget, Entry, Ledger, Left, Quota, Spending
+from discreet.ledger import Account, Budget, Ledger, Quota
+from discreet.ledger.charge_record import Entry
+from discreet.ledger.spending import Left, Spending
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
-from discreet.query.parse import Reading, read
-from discreet.query.plan import plan as plan_question
+from discreet.query.parse.select import Reading, read
+from discreet.query.plan.planner import plan as plan_question
 from discreet.query.policy import ONLY_ADD_REMOVE, Resources, Unit
 from discreet.query.session.builder import QueryBuilder
 from discreet.query.session.catalogue_builder import (
@@ -429,7 +431,7 @@ def _check_public_groups(reading: Reading) -> None:
 
 
 def _open_tables(tables: dict[str, Any], resources: Resources, opened: ExitStack) -> Engine:
-    from discreet.query.workers import WorkerEngine
+    from discreet.query.workers.worker_engine import WorkerEngine
 
     engine = WorkerEngine(tables, memory=resources.memory, threads=resources.threads, on_progress=resources.on_progress)
     opened.callback(engine.close)

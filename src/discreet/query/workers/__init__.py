@@ -7,9 +7,3 @@ A worker has no ledger, no network, no environment and no randomness of its own.
 tallies; noise is drawn by whoever asked. One that overruns its memory or its time is ended by the kernel or by us, and
 the next question gets another one.
 """
-
-from __future__ import annotations
-
-from discreet.query.workers.worker_engine import WorkerEngine
-
-__all__ = ["WorkerEngine"]

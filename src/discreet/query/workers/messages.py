@@ -40,7 +40,8 @@ from discreet.query.ast import (
     UnitStatistic,
     UnitTotal,
 )
-from discreet.query.bounding import GroupKeys, KeyColumn, MeasureTally, Tally, Values
+from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
+from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys

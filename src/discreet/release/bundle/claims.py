@@ -13,11 +13,12 @@ from typing import final
 
 from discreet.exact import up
 from discreet.formatting import significant_up
-from discreet.ledger import Account, Budget, Left
+from discreet.ledger import Account, Budget
 from discreet.ledger.accounts import declare
 from discreet.ledger.budget import Sums
 from discreet.ledger.filters import held
 from discreet.ledger.restoration import whole
+from discreet.ledger.spending import Left
 from discreet.privacy import Relation, delta, epsilon
 from discreet.privacy.curves import deltas
 from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated, event_name

@@ -15,7 +15,9 @@ from typing import Any, TypeAlias, final
 from discreet.errors import InvalidParameter, LedgerDamaged, UnsupportedEvent
 from discreet.exact import ratio
 from discreet.formatting import percent_up, significant_up
-from discreet.ledger import Budget, Entry, LedgerView, left_after
+from discreet.ledger import Budget, left_after
+from discreet.ledger.charge_record import Entry
+from discreet.ledger.inspect import LedgerView
 from discreet.ledger.prices import concentrated_price
 from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, epsilon

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DiscreetError
 from discreet.exact import ratio
-from discreet.ledger import Charge, LedgerView, left_after
+from discreet.ledger import left_after
+from discreet.ledger.charge_record import Charge
+from discreet.ledger.inspect import LedgerView
 from discreet.privacy import Relation
 from discreet.query import ReleaseTable
 from discreet.release.bundle.ledger_comparison import ROUNDING
@@ -162,7 +164,7 @@ def _published(
     manifest: Mapping[str, Any],
     book: LedgerView,
 ) -> Published:
-    from discreet.release.tidy import tidy_tables
+    from discreet.release.tidy.tidying import tidy_tables
 
     raw = {table.name: table.raw for table in tables}
     made = tuple(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.errors import InvalidParameter
 from discreet.exact import ratio
 from discreet.formatting import decimal_text
-from discreet.query import Kind, ReleaseTable
-from discreet.query.column_types import arrow_type
+from discreet.query import ReleaseTable
+from discreet.query.column_types import Kind, arrow_type
 from discreet.query.release_table import arrow_value
 from discreet.release.bundle.dictionary import Deviations, FileColumn, Role, fields_of
 from discreet.release.bundle.manifest import DUMMY, table_file

@@ -17,14 +17,15 @@ from typing import TYPE_CHECKING, Any, final
 from discreet import noise
 from discreet.custodian_debug import ConstantFailure
 from discreet.errors import BudgetExceeded, LedgerUnavailable, Refused
-from discreet.ledger import Account, Budget, Charge, Entry, Ledger, look
+from discreet.ledger import Account, Budget, Ledger, look
+from discreet.ledger.charge_record import Charge, Entry
 from discreet.ledger.private_files import create_private
 from discreet.ledger.sqlite_store import begun, connect
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import Policy, Session
-from discreet.query.plan import joint_event
+from discreet.query.plan.planner import joint_event
 from discreet.query.session.row_streams import DailyRows
 from discreet.release.cumulative.series_price import PricedRunning, measured_day, price_running, read_day, table_of
 from discreet.release.cumulative.strategies import strategies

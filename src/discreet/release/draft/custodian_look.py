@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
-from discreet.query import Kind
+from discreet.query.column_types import Kind
 from discreet.release.round_numbers import outwards
 
 __all__ = [

@@ -17,7 +17,7 @@ from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import printable
 from discreet.ledger.budget import readable
 from discreet.privacy.not_private import NotPrivate
-from discreet.query import Kind
+from discreet.query.column_types import Kind
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.draft.custodian_look import (
     FileLook,

@@ -15,9 +15,8 @@ from discreet.privacy import delta, epsilon
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import ApproxDP, Event, Repeated
 from discreet.privacy.relation import Relation
-from discreet.query.plan import PricedQuery, joint_event
 from discreet.query.plan.draft import MOST_EPSILON, MOST_RHO
-from discreet.query.plan.planner import errors_of, relative_errors_of
+from discreet.query.plan.planner import PricedQuery, errors_of, joint_event, relative_errors_of
 from discreet.release.plan import Allowance, ReleasePlan, located, place_of, told_at
 from discreet.release.pricing.quotes import Quote
 

@@ -11,7 +11,7 @@ from discreet.ledger import Account, Ledger
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Key, Query, ReleasedMeasure, Statistic
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.parse import read
+from discreet.query.parse.select import read
 from discreet.query.policy import public
 from discreet.query.session.catalogue_builder import check_apart, nearest
 from discreet.query.session.policy_file import TablePolicy
@@ -140,7 +140,7 @@ def _raise(problems: list[_Problem]) -> None:
 
 
 def _check_tidy(plan: ReleasePlan, priced: PricedRelease) -> None:
-    from discreet.release.tidy import check_tidy
+    from discreet.release.tidy.tidy_check import check_tidy
 
     check_tidy(plan, {table.name: table.priced for table in priced.tables})
 

@@ -13,7 +13,7 @@ from discreet.formatting import significant_up
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation
-from discreet.query.plan import PricedQuery
+from discreet.query.plan.planner import PricedQuery
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.cumulative.series_price import PricedRunning
 from discreet.release.plan import Every, Period, ReleasePlan, TablePlan, Wish

@@ -11,8 +11,7 @@ from discreet.ledger import Account, Ledger
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.plan import PricedQuery, joint_event
-from discreet.query.plan.planner import errors_of, relative_errors_of
+from discreet.query.plan.planner import PricedQuery, errors_of, joint_event, relative_errors_of
 from discreet.release.cumulative.series_price import PricedRunning, price_running
 from discreet.release.plan import Period, ReleasePlan, catalogue_of, located, told_at
 from discreet.release.pricing.budget_split import divide

@@ -12,7 +12,8 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
 from discreet.ledger import Budget
 from discreet.privacy.events import Event
-from discreet.query import CatalogueTable, Plan, ReleaseTable, Resources, Session, Unit
+from discreet.query import Plan, ReleaseTable, Resources, Session, Unit
+from discreet.query.catalogue import CatalogueTable
 from discreet.query.session.catalogue_builder import Columns
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.release.profiling.cells import (

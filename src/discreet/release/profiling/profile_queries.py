@@ -15,8 +15,9 @@ from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy import epsilon as tight_epsilon
 from discreet.privacy.events import ApproxDP, Composed, Event, Gaussian, PureDP, Repeated
 from discreet.privacy.relation import Relation
-from discreet.query import CatalogueColumn, CatalogueTable, ExpressionFacts, Kind, Plan, ReleaseTable, Session, Unit
-from discreet.query.column_types import INFERRED
+from discreet.query import Plan, ReleaseTable, Session, Unit
+from discreet.query.catalogue import CatalogueColumn, CatalogueTable
+from discreet.query.column_types import INFERRED, ExpressionFacts, Kind
 from discreet.query.plan.measurements import plain_value
 from discreet.query.session.builder import name
 from discreet.query.session.catalogue_builder import nearest

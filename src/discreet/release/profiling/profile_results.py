@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.formatting import printable, significant_up
-from discreet.query import Kind, Unit
+from discreet.query import Unit
+from discreet.query.column_types import Kind
 from discreet.release.profiling.cells import Bound, written
 from discreet.release.profiling.estimates import CONFIDENCE, Estimate, ProfileQuantile
 from discreet.release.profiling.profile_queries import ColumnSearch, Division, ProfiledColumn

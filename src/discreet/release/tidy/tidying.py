@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.query import AnswerColumn, ReleaseTable
-from discreet.query.release_table import ExactNumbers
+from discreet.query import ReleaseTable
+from discreet.query.release_table import AnswerColumn, ExactNumbers
 from discreet.release.plan import Invariant, Level, ReleasePlan, TablePlan
 from discreet.release.published import PublishedTable
 from discreet.release.tidy.cell_layout import CellLayout, lay_out

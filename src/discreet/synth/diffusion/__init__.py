@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 from discreet.synth.diffusion.diffusion_method import Convolutional, Ddim, Diffusion, Heun, Linear, WarmUp
-from discreet.synth.diffusion.diffusion_model import DiffusionModel
-from discreet.synth.diffusion.diffusion_plan import DiffusionPlan
 
-__all__ = ["Convolutional", "Ddim", "Diffusion", "DiffusionModel", "DiffusionPlan", "Heun", "Linear", "WarmUp"]
+__all__ = ["Convolutional", "Ddim", "Diffusion", "Heun", "Linear", "WarmUp"]

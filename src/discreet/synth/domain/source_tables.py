@@ -16,7 +16,7 @@ from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.row_streams import StoredRows
-from discreet.query.workers import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.synth.domain.category import Category
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric

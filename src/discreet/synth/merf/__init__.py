@@ -6,7 +6,6 @@ Fitting needs the extra `torch`; a fitted model is plain arrays and draws withou
 from __future__ import annotations
 
 from discreet.synth.merf.merf_images import HermiteImages, MerfImages
-from discreet.synth.merf.merf_models import MerfImageModel, MerfTableModel
 from discreet.synth.merf.merf_tables import MerfTables
 
-__all__ = ["HermiteImages", "MerfImageModel", "MerfImages", "MerfTableModel", "MerfTables"]
+__all__ = ["HermiteImages", "MerfImages", "MerfTables"]

@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from discreet.synth.tables.aim import AIM
 from discreet.synth.tables.mst import MST, Independent
-from discreet.synth.tables.table_model import TableModel
 
-__all__ = ["AIM", "MST", "Independent", "TableModel"]
+__all__ = ["AIM", "MST", "Independent"]

@@ -12,9 +12,12 @@ import numpy as np
 
 from discreet.exact import positive, positive_integer
 from discreet.mechanisms.parameters import read_share, settle
-from discreet.synth.domain import Domain
+from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms
-from discreet.synth.tables.graphical import Graphical, NoisyMarginal, fit, junction_cells
+from discreet.synth.tables.graphical.belief_propagation import junction_cells
+from discreet.synth.tables.graphical.effects import NoisyMarginal
+from discreet.synth.tables.graphical.entropy_fit import fit
+from discreet.synth.tables.graphical.graphical_model import Graphical
 from discreet.synth.tables.mst import columns_alone
 from discreet.synth.tables.private_table import Candidate, PrivateTable
 from discreet.synth.tables.table_plan import (

@@ -26,7 +26,7 @@ from discreet.privacy import Relation, gdp_mu
 from discreet.privacy.events import GDP, BoundedRange
 from discreet.privacy.gaussian import largest_mu_squared
 from discreet.privacy.relation import read_relation
-from discreet.synth.tables.graphical import NoisyMarginal
+from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.table_shape import Clique, marginal
 
 __all__ = [

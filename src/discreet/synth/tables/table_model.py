@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.frames.column import Column
-from discreet.synth.domain import Coder, Domain
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.value_forms import fractions
-from discreet.synth.tables.graphical import Graphical
+from discreet.synth.tables.graphical.graphical_model import Graphical
 
 __all__ = ["Grouping", "TableModel", "group_cells", "likely_counts", "spread_evenly"]
 

@@ -12,9 +12,11 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import GDP
-from discreet.synth.domain import Domain, TableRows
+from discreet.synth.domain.coding import TableRows
+from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms, progress_line
-from discreet.synth.tables.graphical import Graphical, NoisyMarginal
+from discreet.synth.tables.graphical.effects import NoisyMarginal
+from discreet.synth.tables.graphical.graphical_model import Graphical
 from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount, mu_squared_for
 from discreet.synth.tables.table_model import Grouping, TableModel, group_cells
 from discreet.synth.tables.table_shape import TableShape, Zeros

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.frames.column import Column
 from discreet.mechanisms.parameters import settle
-from discreet.synth.domain import Coder, Domain, Impossible, Numeric
-from discreet.synth.tables.graphical import fit, junction_cells
+from discreet.synth.domain.coding import Coder
+from discreet.synth.domain.domain import Domain, Impossible
+from discreet.synth.domain.numeric import Numeric
+from discreet.synth.tables.graphical.belief_propagation import junction_cells
+from discreet.synth.tables.graphical.entropy_fit import fit
 from discreet.synth.tables.table_model import Grouping
 
 __all__ = [

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from discreet.learn.torch.layers.attention import Attention, Constant
-from discreet.learn.torch.layers.layer_report import Layer, LayerReport
-from discreet.learn.torch.layers.model_preparation import PreparedModel, fix, prepare
-from discreet.learn.torch.layers.recurrent import Recurrent, RecurrentCell
-from discreet.learn.torch.layers.row_separation_probe import Probed, probe
-from discreet.learn.torch.layers.secret_draws import SecretDropout, SecretNormal
+from discreet.learn.torch.layers.attention import Constant
+from discreet.learn.torch.layers.layer_report import LayerReport
+from discreet.learn.torch.layers.model_preparation import fix, prepare
+from discreet.learn.torch.layers.row_separation_probe import probe
+from discreet.learn.torch.layers.secret_draws import SecretNormal
 
 __all__ = [
-    "Attention",
     "Constant",
-    "Layer",
     "LayerReport",
-    "PreparedModel",
-    "Probed",
-    "Recurrent",
-    "RecurrentCell",
-    "SecretDropout",
     "SecretNormal",
     "fix",
     "prepare",
