@@ -119,6 +119,7 @@ class PrivateTraining:
         every: After how many steps one is written.
         watch: Public rows, whose loss may be shown.
         callback: Called after every noisy step.
+        is_paid: Whether a payer was charged for the run; then every failure of a step reads the same.
 
     Examples:
         >>> import torch
