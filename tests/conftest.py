@@ -6,7 +6,9 @@ Whatever is skipped is named at the end; with `--nothing-skipped`, as in continu
 from __future__ import annotations
 
 import os
+import traceback
 from collections import Counter
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -26,6 +28,18 @@ settings.load_profile("search" if "DISCREET_SEARCH" in os.environ else "same exa
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("discreet")
     group.addoption("--nothing-skipped", action="store_true", help="fail if a test was skipped")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Generator[None, Any, Any]:
+    """End a copy that a test forked and an error brought here: it would go on with the tests, and be waited for."""
+    process = os.getpid()
+    try:
+        return (yield)
+    finally:
+        if os.getpid() != process:
+            traceback.print_exc()
+            os._exit(99)
 
 
 @pytest.hookimpl(trylast=True)
