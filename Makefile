@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo test test-oldest check slow goldens house bench docs format clean
+.PHONY: demo quick test slow test-oldest soak check goldens house bench docs format clean
 
 # What the package needs, so that the demo starts soon; then what its tests and docs need.
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -24,15 +24,21 @@ $(OLDEST)/.ready: pyproject.toml constraints-oldest.txt
 demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.
 	$(BIN)/python -m discreet.lab.demo $(FOLDER)
 
-test: $(VENV)/.ready  ## The tests, on two cores; what could not be run is named. FULL=1: nothing may be skipped.
-	$(BIN)/python -m pytest -q -n 2 -m "not slow" $(if $(FULL),--nothing-skipped)
+quick: $(VENV)/.ready  ## Under a minute: the first case of every test that is not long. FLOOR=query: three cases of those in tests/query.
+	$(BIN)/python -m pytest -q -n 2 $(if $(FLOOR),--quick 3 tests/$(FLOOR),--quick 1)
+
+test: $(VENV)/.ready  ## The tests, on two cores; what could not be run is named. FULL=1: the slow ones as well, and nothing may be skipped.
+	$(BIN)/python -m pytest -q -n 2 $(if $(FULL),-m "not soak" --nothing-skipped,-m "not slow and not soak")
+
+slow: $(VENV)/.ready  ## Only the slow tests, which FULL=1 adds.
+	$(BIN)/python -m pytest -q -n 2 -m slow
+
+soak: $(VENV)/.ready  ## Kills, races and fuzz at other moments and with other inputs in every round, for MINUTES=60. ONLY=… names files or folders.
+	$(BIN)/python scripts/soak.py --minutes $(or $(MINUTES),60) $(ONLY)
 
 # Outputs under recorded bytes and measured figures are compared with the pinned versions only.
 test-oldest: $(OLDEST)/.ready  ## The tests that draw no samples, with every dependency at its floor.
 	$(OLDEST)/bin/python -m pytest -q -n 2 -m "not slow and not statistical" --ignore tests/goldens
-
-slow: $(VENV)/.ready  ## The nightly sizes.
-	$(BIN)/python -m pytest -q -n 2 -m "slow" -s
 
 goldens: $(VENV)/.ready  ## Outputs under recorded bytes are what they were. DO=record writes them anew, ONLY=… names families.
 	$(BIN)/python scripts/goldens.py $(or $(DO),compare) $(ONLY)

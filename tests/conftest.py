@@ -1,6 +1,7 @@
-"""What all tests share: no deadlines, one thread for each process that runs tests, and a word on what was skipped.
+"""What all tests share: how many of them are run, what is said of those that are not, and one thread for each process.
 
-Whatever is skipped is named at the end; with `--nothing-skipped`, as in continuous integration, it fails the run.
+`--quick CASES` takes so many cases of every test and none that is marked long, slow or soak. Whatever is skipped is
+named at the end; with `--nothing-skipped`, as in continuous integration, it fails the run.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # No example of a property is too slow on a busy machine: time is printed, it never fails a test. Examples are the same
-# in every run, so that none refuses a change by chance; where DISCREET_SEARCH is set, they are others each time.
+# in every run, so that none refuses a change by chance; `make soak` searches for others.
 settings.register_profile("same examples", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None, print_blob=True)
+settings.register_profile("search", deadline=None, database=None, print_blob=True)
 settings.load_profile("search" if "DISCREET_SEARCH" in os.environ else "same examples")
+
+NOT_QUICK = ("long", "slow", "soak")
+LONG = 2.0  # Seconds; a test that takes more is named after a quick run, so that somebody marks it.
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("discreet")
+    group.addoption("--quick", type=int, metavar="CASES", help="so many cases of every test, and none that is long")
     group.addoption("--nothing-skipped", action="store_true", help="fail if a test was skipped")
 
 
@@ -42,13 +47,32 @@ def pytest_pyfunc_call() -> Generator[None, Any, Any]:
             os._exit(99)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    cases = config.getoption("quick")
+    if cases is None:
+        return
+    seen, kept, left = Counter[str](), list[pytest.Item](), list[pytest.Item]()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        quick = not any(item.get_closest_marker(mark) for mark in NOT_QUICK)
+        seen[test] += quick
+        (kept if quick and seen[test] <= cases else left).append(item)
+    config.hook.pytest_deselected(items=left)
+    items[:] = kept
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    skipped = Counter(reason(report) for report in terminalreporter.stats.get("skipped", []))
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    stats = terminalreporter.stats
+    skipped = Counter(reason(report) for report in stats.get("skipped", []))
     if skipped:
         terminalreporter.section("NOT RUN", sep="!", red=True)
     for why, tests in sorted(skipped.items()):
         terminalreporter.line(f"{tests} skipped: {why}", red=True)
+    if config.getoption("quick") is not None:
+        for report in stats.get("passed", []):
+            if report.when == "call" and report.duration > LONG:
+                terminalreporter.line(f"{report.duration:.1f} s, perhaps to be marked long: {report.nodeid}")
 
 
 def reason(report: Any) -> str:

@@ -49,6 +49,7 @@ def test_the_figures_are_those_of_the_script(name):
     assert all(f">{curve}<" in drawn for curve in curves), "the picture on file has these lines"
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_the_measured_errors_of_regressions_follow_what_is_quoted():
     """Of fifteen releases eight would have to be five times better or worse; and another method is surely rejected."""

@@ -44,11 +44,13 @@ def test_no_folder_has_more_files_than_one_can_look_through() -> None:
     assert {name: files for name, files in folders.items() if files > MOST_FILES} == {}
 
 
+@pytest.mark.long
 def test_no_function_is_longer_than_the_longest_was() -> None:
     lengths = {str(file.relative_to(SOURCE)): longest_function(file.read_text(encoding="utf-8")) for file in FILES}
     assert {name: lines for name, lines in lengths.items() if lines > MOST_FUNCTION_LINES} == {}
 
 
+@pytest.mark.long
 def test_a_name_of_a_class_means_one_class() -> None:
     homes = defaultdict(list)
     for file in FILES:
@@ -75,6 +77,7 @@ def checks_beyond_types(text: str) -> list[str]:
     return [ast.unparse(node) for node in asserted if not hints(node.test)]
 
 
+@pytest.mark.long
 def test_invariants_raise() -> None:
     found = {str(file.relative_to(SOURCE)): checks_beyond_types(file.read_text(encoding="utf-8")) for file in FILES}
     assert {name: lines for name, lines in found.items() if lines} == {}

@@ -77,6 +77,7 @@ def imported(tree: ast.AST) -> Iterator[str]:
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
+@pytest.mark.long
 def test_imports_point_down() -> None:
     assert {part_of(path) for path in FILES} <= set(FLOORS), "give these folders a floor"
     wrong = []

@@ -70,6 +70,7 @@ def found(text: str) -> Iterator[str]:
             yield from (part.value for part in node.args if isinstance(part, ast.Constant) and part.value in MODULES)
 
 
+@pytest.mark.long
 def test_no_file_but_the_door_is_random() -> None:
     names = [(path.relative_to(SOURCE).as_posix(), name) for path in FILES for name in found(path.read_text())]
     assert [(path, name) for path, name in names if (SOURCE / path, name) not in ALLOWED] == []

@@ -43,6 +43,7 @@ def defined(tree: ast.Module) -> set[str]:
     return {node.name for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")}
 
 
+@pytest.mark.long
 def test_every_module_says_what_is_public() -> None:
     for path in FILES:
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -85,6 +85,7 @@ def test_the_queries_are_what_they_say() -> None:
         assert bound >= local_sensitivity(median, data, NUMBERS, REPLACE_ONE)
 
 
+@pytest.mark.long
 def test_additive_bound_keeps_its_claim() -> None:
     report = verify.check(ADDITIVE, worlds("a", range(8)))
     assert report.holds, str(report)
@@ -155,6 +156,7 @@ class NoMargin:
         return outcomes.mixture(parts, rest=bound.tail)
 
 
+@pytest.mark.long
 def test_a_bound_without_its_margin_is_refuted() -> None:
     right = replace(ADDITIVE, delta=Fraction("0.001"))
     world = worlds("a", [5, 6, 7])

@@ -32,6 +32,7 @@ SMALL = adaptive.ClippedMean(
 WORLD = worlds((0, 1, 4), [3])
 
 
+@pytest.mark.long
 def test_claim_holds_on_all_data_sets_of_three_out_of_three_values() -> None:
     report = verify.check(SMALL, WORLD)
     assert report.holds, str(report)
@@ -43,6 +44,7 @@ def test_claim_holds_on_all_data_sets_of_three_values() -> None:
     assert report.holds, str(report)
 
 
+@pytest.mark.long
 def test_a_radius_paid_for_half_is_refuted() -> None:
     """Without the 2 of the exponential mechanism for scores that move both ways."""
     bold = replace(SMALL, radius_share=Fraction(7, 10), centre_share=Fraction(1, 100))
@@ -50,6 +52,7 @@ def test_a_radius_paid_for_half_is_refuted() -> None:
     assert verify.check(bold, WORLD, claim=cheap).violated
 
 
+@pytest.mark.long
 def test_claim_holds_where_rows_come_and_go() -> None:
     """With a private number of rows: the sum, the count, the centre and the radius together."""
     grid = Grid(low=Fraction(0), high=Fraction(2), step=Fraction(1), default=Fraction(1))

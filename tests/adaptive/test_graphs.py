@@ -71,6 +71,7 @@ def test_smooth_sensitivity_equals_its_definition_on_all_graphs(count: Any, quer
                 assert all(ball(a) * ball(-beta * k).exp() <= peak.enclose(beta) * room for k, a in enumerate(column))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "query",
     [

@@ -45,6 +45,7 @@ QUERIES: dict[str, Callable[[int], Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("query", ["triangles", pytest.param("stars of 2", marks=pytest.mark.slow), "stars of 3"])
 def test_a_count_keeps_its_claim_on_all_graphs_of_five_nodes(query: str) -> None:
     result = verify.check(SmoothSensitivityMechanism(query=QUERIES[query](5), recipe=STEEP), FIVE)
@@ -65,6 +66,7 @@ def test_a_count_keeps_an_approximate_claim_on_all_graphs_of_five_nodes(query: s
     assert result.holds, str(result)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("noise", [LaplaceNoise(epsilon=Fraction(8)), GaussianNoise.for_epsilon(8, "1e-3")])
 @pytest.mark.parametrize("at_least", [False, True])
 def test_degrees_keep_their_claim_on_all_graphs_of_four_nodes(noise: Any, at_least: bool) -> None:

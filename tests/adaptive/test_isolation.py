@@ -203,6 +203,7 @@ def test_the_clock_on_the_wall_stops_what_nothing_else_does(monkeypatch: pytest.
     assert time.monotonic() - start < 25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_block_that_spins_changes_no_other(processes: int) -> None:
     limits = BlockLimits(cpu_seconds=Fraction("0.5"), wall_seconds=Fraction(60), processes=processes, padded=False)

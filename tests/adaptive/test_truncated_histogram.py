@@ -62,6 +62,7 @@ def test_claim_holds_on_small_worlds(kind: Any, relation: Any) -> None:
     assert report.holds, str(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", BOTH)
 def test_claim_holds_on_all_data_sets_of_five_over_five_keys(relation: Any) -> None:
     mechanism = TruncatedHistogram.laplace(16, "0.01", relation=relation)

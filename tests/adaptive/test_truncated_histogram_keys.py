@@ -76,6 +76,7 @@ def test_a_tuple_without_end_is_no_key() -> None:
     assert counted([deep]) == {}
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(st.lists(st.one_of(st.text(max_size=3), st.integers(-3, 3), st.floats(), st.booleans(), st.none())))
 def test_every_column_is_counted_without_complaint_for_all_values(values: list[Any]) -> None:

@@ -30,6 +30,7 @@ def test_a_table_is_traced_by_the_values_of_its_columns(table, capfd):
     assert str(found["text"]).startswith("NOT PRIVATE")
 
 
+@pytest.mark.long
 def test_rows_of_a_private_block_have_a_ceiling_and_a_picture(table, capfd):
     asked = ["attack", "reconstruction", "rows.csv", "--columns", "sex,town", "--where", "town = 'a'", "--trials", "5"]
     found = answered([*asked, "--epsilon", "1", "--plot", "rows.svg"], capfd)

@@ -25,6 +25,7 @@ def poisoned(folder: Path) -> None:
     (folder / "visits.csv").write_text("\n".join([lines[0], row, *lines[1:40], row]) + "\n")
 
 
+@pytest.mark.long
 def test_escapes_are_all_refused_before_the_database_sees_them(folder, discreet, monkeypatch, capfd):
     """All in one sitting, and some of them as commands of their own."""
 

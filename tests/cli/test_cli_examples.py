@@ -46,6 +46,7 @@ def helps() -> dict[str, list[list[str]]]:
     return found
 
 
+@pytest.mark.long
 def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.chdir(tmp_path)

@@ -98,6 +98,7 @@ sys.exit(run(["query", *arguments, "--epsilon", "0.5", "--max-epsilon", "1", "--
 """
 
 
+@pytest.mark.long
 def test_what_the_system_forbids_is_5():
     """A ledger in a folder of somebody else."""
     with tempfile.TemporaryDirectory() as place:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from cli_folder import on_terminal
 
 INIT = ("init", "visits.csv", "--out", "first.toml")
@@ -31,6 +32,7 @@ def test_it_needs_a_yes_and_an_epsilon_and_overwrites_nothing(discreet, folder):
     assert (folder / "first.toml").read_text() == "mine"
 
 
+@pytest.mark.long
 def test_on_a_terminal_each_proposal_is_asked_and_the_whole_confirmed(folder):
     talk = (
         ("NOT PRIVATE", ""),

@@ -70,6 +70,7 @@ def test_every_word_with_a_backslash_does_what_help_says(sat):
     assert "line 1" not in ran.err
 
 
+@pytest.mark.long
 def test_on_a_terminal_it_asks_completes_and_remembers(folder):
     """`vis` and a tab is the table; the second sitting finds the question of the first with an arrow."""
     state = folder / "state"

@@ -49,6 +49,7 @@ def test_a_budget_in_rho_needs_to_know_the_delta_of_a_limit(discreet, folder):
     assert charges(discreet) == 1
 
 
+@pytest.mark.long
 def test_on_a_terminal_it_asks_and_yes_spends(discreet, folder):
     ran = on_terminal(*ASK, folder=folder, answers=(("[y/N]", "y\n"),))
     assert ran.code == 0
@@ -72,6 +73,7 @@ def test_leaving_at_the_question_spends_nothing(discreet, folder, key, code):
     assert charges(discreet) == 0
 
 
+@pytest.mark.long
 def test_results_go_to_stdout_and_the_rest_to_stderr(folder):
     ran = process(*ASK, "--max-epsilon", "1", folder=folder)
     assert ran.code == 0

@@ -26,6 +26,7 @@ def test_help_and_version_load_nothing_heavy(arguments):
     print(f"{' '.join(arguments)}: {1000 * float(last.split()[1]):.0f} ms of CPU")  # Machines differ: never a gate.
 
 
+@pytest.mark.long
 def test_nothing_is_coloured_without_a_terminal_or_with_no_color(folder):
     listing = ("data", "list")
     assert "\x1b" not in process(*listing, folder=folder).out
@@ -41,6 +42,7 @@ def test_progress_tells_time_and_nothing_else(capsys):
     assert capsys.readouterr().err.strip() == "2 s of 600 s allowed"
 
 
+@pytest.mark.long
 def test_a_terminal_without_greek_letters_is_no_failure(folder):
     ran = process("budget", "--policy", "policy.toml", folder=folder, PYTHONIOENCODING="ascii")
     assert ran.code == 0

@@ -45,6 +45,7 @@ def white_box(count: int, steps: int, wrong: str = "", *, error: float = 1e-3) -
     )
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_ten_steps_show_part_of_what_is_claimed_and_not_more_than_all() -> None:
     found = white_box(400, 10, error=1e-9)
@@ -53,7 +54,7 @@ def test_ten_steps_show_part_of_what_is_claimed_and_not_more_than_all() -> None:
     assert 0.15 * found.epsilon_claimed < found.epsilon <= found.epsilon_claimed, str(found)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_a_hundred_steps_show_four_fifths_of_what_is_claimed_at_99_9_per_cent() -> None:
     found = white_box(2000, 100)
@@ -118,7 +119,7 @@ def test_one_run_with_a_thousand_canaries_stays_below_the_claim(target: int, sam
 @pytest.mark.statistical
 @pytest.mark.parametrize("target", [1, 4])
 @pytest.mark.parametrize("wrong", ["noise / B", "no clip"])
-@pytest.mark.parametrize("sampled", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sampled", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_one_run_with_a_planted_mistake_is_refuted(
     target: int, wrong: str, sampled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

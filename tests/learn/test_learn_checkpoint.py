@@ -244,6 +244,7 @@ def check_killed(told: dict) -> None:
     assert told["lost"] <= told["most_lost"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
 def test_a_run_that_is_killed_anywhere_draws_no_step_twice_and_is_charged_once(kills):
     told = json.loads(killed(str(kills)))
@@ -252,7 +253,7 @@ def test_a_run_that_is_killed_anywhere_draws_no_step_twice_and_is_charged_once(k
     assert told["wrong"]["twice"] > 0  # Claimed after the fact, the same kills make it draw steps again.
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_ten_epochs_of_the_network_killed_at_random_give_the_same_account_and_no_step_twice(capsys):
     told = json.loads(killed("network"))
     with capsys.disabled():

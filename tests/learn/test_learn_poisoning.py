@@ -90,6 +90,7 @@ def private(rows: Tensor, classes: Tensor):
     return lambda asked: model(asked).argmax(1)
 
 
+@pytest.mark.long
 def test_private_training_is_harder_to_backdoor() -> None:
     """Of 999 rows 30 are marked.
 

@@ -41,6 +41,7 @@ def test_a_session_that_protects_people_with_many_rows_does_not_pay_for_rows(tmp
         run(session=payer, data=rows(4), noise_multiplier=4)
 
 
+@pytest.mark.long
 def test_the_example_trains_exports_and_goes_on(tmp_path, capsys):
     spec = importlib.util.spec_from_file_location("train_privately", EXAMPLE)
     example = importlib.util.module_from_spec(spec)

@@ -35,8 +35,8 @@ ESTIMATORS: tuple[tuple[Any, dict[str, str]], ...] = (
     (private.LogisticRegression(**USUAL, **FOUND, method="newton"), CLASSIFICATION),
     (private.KMeans(3, **USUAL), {**ONCE, "check_clustering": TWICE}),
 )
-# The same, for the night: each of their fits takes a while.
-SLOW: tuple[tuple[Any, dict[str, str]], ...] = (
+# The same, for `make soak`: each of their fits takes a while.
+LONGER: tuple[tuple[Any, dict[str, str]], ...] = (
     (
         private.PrivateSearch(
             private.GaussianNB(**USUAL, **FOUND), {"var_smoothing": [1e-4, 1e-3]}, epsilon=1000, delta="1e-6"
@@ -59,7 +59,7 @@ REASONS = ("determinism: ", "accuracy on unbounded data: ")
 
 @pytest.mark.parametrize(
     ("estimator", "failing"),
-    [*ESTIMATORS, *(pytest.param(*row, marks=pytest.mark.slow) for row in SLOW)],
+    [*ESTIMATORS, *(pytest.param(*row, marks=pytest.mark.soak) for row in LONGER)],
     ids=lambda part: type(part).__name__,
 )
 @pytest.mark.filterwarnings("ignore")
@@ -73,6 +73,6 @@ def test_estimators_pass_the_checks_of_scikit_learn(estimator: Any, failing: dic
 
 
 def test_every_estimator_is_checked() -> None:
-    named = {type(estimator).__name__ for estimator, _ in (*ESTIMATORS, *SLOW)}
+    named = {type(estimator).__name__ for estimator, _ in (*ESTIMATORS, *LONGER)}
     total = {"RowFunction"}  # It has a total rule for every value, as sessions need, where the checks want errors.
     assert named | total == {name for name in private.__all__ if hasattr(getattr(private, name), "fit")}

@@ -209,6 +209,7 @@ CLEAR = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 @pytest.mark.parametrize("homes", CLEAR.values(), ids=CLEAR)
 def test_three_clear_clusters_are_found_in_nearly_every_fit(homes: list[list[float]]) -> None:

@@ -108,7 +108,7 @@ def test_intervals_cover_and_those_of_the_exact_fit_would_not() -> None:
     assert np.mean(narrow) < 0.75
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("estimator", "size", "epsilon"),

@@ -303,7 +303,7 @@ def test_intervals_of_coefficients_cover(method: str) -> None:
     assert hits >= 0.7 * told > short
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.statistical
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("relation", BOTH)

@@ -83,6 +83,7 @@ def check_race(path: Path, processes: int, times: int, method: str = "fork") -> 
     return rate
 
 
+@pytest.mark.long
 def test_processes_spend_exactly_the_budget(quick_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rate = check_race(quick_folder / "ledger", 8, 500)
     with capsys.disabled():
@@ -115,11 +116,12 @@ def is_damaged_by_a_race(path: Path) -> bool:
     return False
 
 
+@pytest.mark.long
 def test_processes_that_were_spawned_spend_exactly_the_budget(tmp_path: Path) -> None:
     check_race(tmp_path / "ledger", 2, 40, "spawn")
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_64_processes_and_100_000_charges_spend_exactly_the_budget(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

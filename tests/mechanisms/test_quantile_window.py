@@ -35,6 +35,7 @@ def drawn(mechanism: Quantile) -> list[int]:
     return [mechanism._choose(sample) for _ in range(DRAWS)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("relation", "q"),
     [(Relation.REPLACE_ONE, Fraction(1, 2)), (Relation.ADD_REMOVE, Fraction(1, 3)), (Relation.ADD_REMOVE, Fraction(1))],

@@ -190,6 +190,7 @@ def test_the_shift_of_turned_answers_dominates_brute_force_at_low_fineness(covar
     assert max(shifts) <= mechanism.charged == mechanism.event.squared_sensitivity
 
 
+@pytest.mark.long
 def test_leaving_out_the_cross_term_of_rounding_is_caught():
     covariance = ((1, Fraction(1, 2)), (Fraction(1, 2), Fraction(5, 4)))
     mechanism = CorrelatedGaussian(covariance=covariance, squared_sensitivity=1, relation=ADD_REMOVE, fineness=0)

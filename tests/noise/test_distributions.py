@@ -114,7 +114,7 @@ def test_single_draws_follow_their_law(sampler: Sampler) -> None:
 
 @each(SAMPLERS)
 @pytest.mark.statistical
-@pytest.mark.slow
+@pytest.mark.soak
 def test_four_million_draws_follow_their_law_and_none_of_a_scale_one_percent_larger(sampler: Sampler) -> None:
     sample = sampler.sample(LARGE)
     bins = Bins.of(sampler.scaled(), 10_000)  # So a thousand values are expected in a bin, and chi-square is right.

@@ -67,6 +67,7 @@ def test_a_process_with_a_thread_that_no_filter_holds_is_not_taken_for_locked(th
     assert done.returncode == code
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("library", "runs"), [("pandas", True), ("polars", False)])
 def test_a_library_runs_in_a_block_if_it_starts_no_threads(library: str, runs: bool) -> None:
     import_module(library)

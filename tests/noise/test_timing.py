@@ -15,7 +15,7 @@ from discreet import noise
 DRAWS = 20_000
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("name", "draw"),
     [

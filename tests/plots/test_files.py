@@ -44,6 +44,7 @@ def test_an_svg_has_the_lines_the_labels_and_the_axes(tmp_path):
         assert part.lower() in drawn.lower()
 
 
+@pytest.mark.long
 def test_a_page_needs_no_network(tmp_path):
     plots.save(CHART, tmp_path / "chart.HTML")
     page = (tmp_path / "chart.HTML").read_text()

@@ -113,6 +113,7 @@ def test_all_bounds_of_odd_parameters_hold_together(
         tracemalloc.stop()
 
 
+@pytest.mark.long
 def test_a_huge_number_of_steps_is_bounded_or_refused() -> None:
     leaves: Counter[Event] = Counter({PoissonSampled(Gaussian(1), "0.001"): 10**9})
     assert 1000 < profile(leaves, AR).epsilon_upper(Fraction(1, 10**5)) < 1100

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from row_work_bombs import BOMBS, tables
+from searching import searched
 
 import discreet as dp
 from discreet.query import Resources
@@ -115,6 +116,6 @@ def test_random_bombs_end_alike_with_and_without_the_row(workers: list[Worker]) 
     assert survey(workers, "day", 6) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_two_hundred_random_bombs_end_alike_with_and_without_the_row(workers: list[Worker]) -> None:
-    assert survey(workers, "night", 200) == {}
+    assert survey(workers, f"night {searched(0)}", 200) == {}

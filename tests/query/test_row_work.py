@@ -191,6 +191,7 @@ def measured(alice: int) -> dict[str, tuple[float, int]]:
     return dict(json.loads(run.stdout))
 
 
+@pytest.mark.long
 def test_the_worst_queries_end_alike_with_and_without_the_row() -> None:
     """Both are answered; the row takes little more time and memory, over all bombs together."""
     there, not_there = measured(1), measured(0)

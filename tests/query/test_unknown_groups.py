@@ -67,7 +67,7 @@ def test_one_unit_opens_groups_with_probability_delta_at_most(max_groups: int) -
     assert 1 - (1 - wrong) ** max_groups > DELTA, "a threshold for a larger delta would be caught"
 
 
-@pytest.mark.parametrize("runs", [60, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [60, pytest.param(10_000, marks=pytest.mark.soak)])
 def test_no_byte_of_an_answer_tells_of_a_hidden_key(runs: int) -> None:
     priced, found = tallied(notes(rare=True))
     seen = sum(RARE.encode() in everything(priced.draw(found)) for _ in range(runs))

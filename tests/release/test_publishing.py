@@ -208,6 +208,7 @@ def test_a_failure_after_the_charge_is_made_up_for_without_a_charge_once_it_is_r
     assert len(entries(plan)) == len(answers(plan)) == 1
 
 
+@pytest.mark.long
 def test_two_who_publish_at_once_pay_once_and_write_the_same(tmp_path):
     plan, found = world(tmp_path), []
     together = threading.Barrier(2)
@@ -242,6 +243,7 @@ rho = 0.01
 LAST = 'reason = "published by law since 1998"\n'
 
 
+@pytest.mark.long
 def test_a_series_goes_on_with_every_period_and_is_paid_once(tmp_path):
     plan = world(tmp_path, (LAST, LAST + SERIES))
     for turn, period in enumerate((JANUARY, JANUARY, FEBRUARY)):

@@ -169,6 +169,7 @@ def test_the_dark_page_is_dark_and_the_light_one_light(browser: Any, report: Pat
     assert max(shades[1]) < 60
 
 
+@pytest.mark.long
 def test_the_page_can_be_printed(browser: Any, report: Path) -> None:
     opened = Seen(browser, report, 800, "dark")
     opened.page.emulate_media(media="print")

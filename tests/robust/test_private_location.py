@@ -50,6 +50,7 @@ def test_gradient_descent_keeps_its_promise_on_small_worlds(relation: Relation, 
     assert found.holds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", BOTH)
 def test_gradient_descent_keeps_its_promise_on_larger_worlds(relation: Relation) -> None:
     assert verify.check(descent(relation, gaussian(4)), LARGER[relation]).holds

@@ -88,6 +88,7 @@ def test_half_the_sensitivity_is_refuted_under_replace_one() -> None:
     assert verify.check(wrong, verify.worlds(ROWS, [2])).violated
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("relation", BOTH)
 def test_laplace_noise_for_the_l2_sensitivity_is_refuted(relation: Relation) -> None:
     """Two coordinates that move together move the l1 norm by sqrt 2 times the l2 norm."""

@@ -193,7 +193,7 @@ def published_adassp(X: Any, y: Any, epsilon: float, delta: float, generator: An
     return np.linalg.solve(noisy, table.T @ y + unit / math.sqrt(size) * generator.normal(size=size))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1"])
 @pytest.mark.parametrize("kind", ["normal", "skewed", "contaminated"])
 def test_rounds_are_closer_to_least_squares_than_adassp_as_published(kind: str, epsilon: str) -> None:

@@ -229,6 +229,7 @@ def test_a_comparison_prints_a_table_and_reads_nothing() -> None:
     assert "no data were read" in text
 
 
+@pytest.mark.long
 def test_a_comparison_is_drawn_for_each_method() -> None:
     found = dp.compare("mean", bounds=(-1000, 1000), epsilon=1, public_rows=SIZE, relation=REPLACE_ONE, expected=NORMAL)
     drawn = str(found.plot().to_dict())
@@ -282,6 +283,7 @@ def test_where_few_rows_cannot_outweigh_a_wide_grid_fewer_points_are_asked() -> 
     assert np.median([abs(float(value) - truth) for value in answers]) < 100  # Of a range of 2,000.
 
 
+@pytest.mark.long
 def test_regressions_are_tried_on_a_public_table() -> None:
     source = np.random.default_rng(9)
     X = source.uniform(0, 10, size=(500, 2))

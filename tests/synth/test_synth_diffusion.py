@@ -192,6 +192,7 @@ def test_the_published_size_has_the_parameters_of_the_paper():
     assert 1.4e6 < sum(weight.numel() for weight in denoiser.parameters()) < 2.1e6
 
 
+@pytest.mark.long
 def test_planning_a_file_does_not_load_torch():
     code = "import sys, discreet.synth.diffusion; assert 'torch' not in sys.modules, 'loaded'"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -224,6 +224,7 @@ def _direction(model: Any, canary: tuple[Tensor, Tensor]) -> Any:
     return (flat / flat.norm()).numpy()
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_the_audit_of_a_diffusion_training_stays_below_epsilon_and_refutes_draws_clipped_one_by_one():
     """White box: the auditor sees the noisy sum of every step, and knows the canary and its gradient."""
@@ -231,7 +232,7 @@ def test_the_audit_of_a_diffusion_training_stays_below_epsilon_and_refutes_draws
     assert audited(100, 1, draws=1, slots=32).refuted
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_the_audit_of_many_steps_shows_most_of_what_a_step_claims_and_not_more():
     found = audited(2000, 40, draws=8)

@@ -103,6 +103,7 @@ def is_sampled(model: Graphical, full: Floats) -> bool:
     return bool(np.abs(counts - summed(full, root)).max() < 1 + 1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("structures", "columns"), [(10_000, (3, 7)), pytest.param(30_000, (5, 10), marks=pytest.mark.slow)]
 )

@@ -143,6 +143,7 @@ def awkward(source: np.random.Generator) -> tuple[Domain, np.ndarray] | None:
     return domain, codes.astype(np.int32)
 
 
+@pytest.mark.long
 def test_every_table_that_could_be_paid_for_can_be_sampled_for_all_awkward_tables():
     """Of 500 fits and more none may fail, whatever contradicts what: each would be a charge for nothing."""
     source, fitted = np.random.default_rng(20), 0

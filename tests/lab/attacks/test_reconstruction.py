@@ -130,7 +130,7 @@ class TestSubsets:
         assert guessing_ceiling(event, Fraction(2, 5), relation=REPLACE) == pytest.approx(keep)
         assert guessing_ceiling(event, Fraction(0), relation=REPLACE) == 1
 
-    @pytest.mark.slow
+    @pytest.mark.soak
     def test_a_thousand_people_fall_to_twenty_thousand_questions(self):
         found = reconstruction(coins(1000), queries=20_000, mechanism=noisy(20_000, 10)).value
         assert found.right.share > 0.99
@@ -218,6 +218,7 @@ class TestMarginals:
         assert found.fresh.interval(FALSE_ALARM)[0] <= found.ceiling
         assert found.certain is None
 
+    @pytest.mark.long
     @pytest.mark.statistical
     def test_rows_rebuilt_beat_the_ceiling_where_there_is_far_too_little_noise(self):
         block = made_up((2, 10, 4), 24, ways=3)

@@ -69,7 +69,7 @@ def test_what_sums_tell_is_refused_or_drowned(fallen):
     assert by_name(fallen)["the same again, averaged"].hits < 60  # Noise that sticks does not average out.
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_differences_of_noise_are_right_as_often_as_the_paper_says():
     """89.4 % with five attributes in the best case [GHRLM19]; a difference without the noise is right in 65 %."""
     found = attacks.sticky(best_case(600), known=KNOWN, secret="ill", value="yes", victims=600).value
@@ -126,7 +126,7 @@ def test_a_session_draws_the_noise_that_its_twin_draws():
     )  # As `PrivateCounts`: different questions / epsilon.
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_same_attacks_stay_below_the_ceiling_of_a_session(world):
     found = attacks.sticky(world, known=KNOWN, secret="ill", value="yes", victims=25, epsilon=1).value
     assert all(one.right.interval(FALSE_ALARM)[0] <= found.ceiling for one in found.guessed)

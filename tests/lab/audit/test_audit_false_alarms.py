@@ -37,7 +37,7 @@ def test_a_few_audits_at_a_high_level_raise_no_more_alarms_than_it_says() -> Non
     assert at_least(alarms(small, rounds, level) or 0, rounds, 1e-9) <= level
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.statistical
 def test_a_thousand_audits_of_sound_mechanisms_raise_at_most_one_alarm_in_a_hundred() -> None:
     rounds, level = 1_000, 0.01

@@ -123,7 +123,7 @@ def test_the_full_size_measures_what_is_listed_as_well() -> None:
     assert [row.how for row in self_audit("full", subjects=[first]).rows] == ["exact", "measured"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_whole_library_at_the_small_size() -> None:
     found = self_audit("small")
     print(found)

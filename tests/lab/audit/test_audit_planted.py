@@ -26,7 +26,7 @@ def test_there_are_many_bugs_each_of_its_own() -> None:
 
 
 def case(planted: Planted) -> Any:
-    """The finest bugs take so many runs that they wait for the night."""
+    """The finest bugs take so many runs that they wait for the full size."""
     return pytest.param(planted, id=planted.name, marks=[pytest.mark.slow] if planted.runs > _MOST else [])
 
 

@@ -52,6 +52,7 @@ def again(first: Ran) -> Ran:
     return ran(first.result.folder)
 
 
+@pytest.mark.long
 def test_the_list_is_named_and_the_story_says_so(first):
     assert first.result.linkage.named.hits == 10_696
     assert "10,696 stays (56 %) fit exactly one voter" in first.text
@@ -79,6 +80,7 @@ def ledger(run: Ran) -> Path:
     return run.result.folder / "northmere.ledger"
 
 
+@pytest.mark.long
 def test_run_again_it_charges_nothing_and_publishes_the_same(first, again):
     assert not again.result.charged
     assert again.files == first.files
@@ -128,6 +130,7 @@ def test_the_page_loads_nothing_and_runs_nothing(first):
     assert page.count("<svg") >= 10
 
 
+@pytest.mark.long
 @needs_chromium
 def test_a_browser_opens_the_page_on_a_phone_without_a_complaint(first):
     from playwright.sync_api import sync_playwright

@@ -77,6 +77,7 @@ def violated(most: int, limits: ContributionBounds, data: Sequence[Sequence[Row]
     return False
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_removing_a_unit_changes_all_small_worlds_within_limits_and_reaches_them(limits: ContributionBounds) -> None:
     reached = dict.fromkeys(allowed(limits), 0)
@@ -92,6 +93,7 @@ def test_removing_a_unit_changes_all_small_worlds_within_limits_and_reaches_them
     assert spread == limits.max_groups
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
 def test_units_are_kept_apart_in_all_small_worlds(limits: ContributionBounds) -> None:
     """What is kept of two units together is what is kept of each of them alone."""

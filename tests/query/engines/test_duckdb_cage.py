@@ -174,6 +174,7 @@ def test_texts_that_grow_and_grow_are_cut(operator: Operator) -> None:
     assert set(found.values()) == {(10_000,)}
 
 
+@pytest.mark.long
 def test_memory_is_limited() -> None:
     data = pa.table({"who": pa.array(range(300_000)), "s": [f"{n:0200d}" for n in range(300_000)]})
     engine = DuckDBEngine({"t": data}, memory=1 << 26)

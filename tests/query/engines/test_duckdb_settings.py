@@ -104,6 +104,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [str(folder / "t.parquet"), str(folder / "t.duckdb")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("zone", "language"), list(zip(ZONES, LOCALES, strict=True)))
 def test_settings_hold_on_the_connection_that_runs_a_query(files: list[str], zone: str, language: str) -> None:
     for settings, counts in asked(files, zone, language):

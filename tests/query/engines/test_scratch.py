@@ -46,6 +46,7 @@ def kill_while_it_spills(place: Path) -> None:
             process.stdout.close()
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_no_raw_value_and_the_next_one_sweeps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -259,6 +259,7 @@ def test_bombs_are_refused_at_once(sql: str) -> None:
     assert time.process_time() - start < 5  # A bomb takes minutes; the goal of one second is printed by the fuzzer.
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "sql",
     [

@@ -367,6 +367,7 @@ def test_every_statistic_is_drawn_for_every_kind_of_groups() -> None:
         assert all(cell.low <= cell.high for row in table for name, cell in row.items() if name != "city")
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 @pytest.mark.parametrize("spend", [{"epsilon": Fraction(1)}, {"rho": Fraction(1, 8)}], ids=["flipped", "exponential"])
 def test_modes_of_several_rows_a_unit_follow_the_law_that_is_charged(spend: dict[str, Any]) -> None:

@@ -64,6 +64,7 @@ counts = st.builds(Measure, st.just(Statistic.COUNT), st.builds(case, conditions
 pairs_of_counts = st.lists(counts, min_size=2, max_size=2)  # Most of what can be called exclusive is such a pair.
 
 
+@pytest.mark.long
 @given(
     pairs_of_counts
     | pairs_of_counts.map(lambda two: [*two, Measure(Statistic.ROWS)])

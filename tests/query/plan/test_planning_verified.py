@@ -53,6 +53,7 @@ def test_no_pair_of_neighbours_exceeds_what_is_charged(name: str) -> None:
     assert check(mechanism, worlds, epsilons=epsilons).holds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["two counts of one unit", "a mean", "counts of known groups"])
 def test_the_charge_of_pure_noise_is_reached(name: str) -> None:
     """The wrong neighbour: a claim a tenth smaller is refuted, so nothing is paid for nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from searching import searched
 from session_crash import QUERY, STEPS
 from session_data import charges, opened
 
@@ -29,6 +31,7 @@ SOON = ("before the charge", "after the charge", "after the draw", "after storin
 LATER = [pytest.param(step, marks=pytest.mark.slow) for step in STEPS if step not in SOON]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("step", [*SOON, *LATER])
 def test_a_kill_at_any_step_loses_no_charge_and_reads_nothing_twice(step, tmp_path, monkeypatch):
     died = run(tmp_path, step)
@@ -51,15 +54,16 @@ def test_a_kill_at_any_step_loses_no_charge_and_reads_nothing_twice(step, tmp_pa
         assert died.stdout.strip() == first.to_json()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_kills_at_any_time_leave_every_released_answer_on_record(tmp_path):
     released: dict[str, str] = {}
+    moments = random.Random(searched(40))
     for kill in range(40):
         command = [sys.executable, str(FOLDER / "session_crash.py"), str(tmp_path), "any", str(1000 * kill)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             first = child.stdout.readline()
-            time.sleep(0.0037 * kill)
+            time.sleep(moments.uniform(0, 0.15))
             child.kill()
             lines = [first, *child.stdout.read().splitlines()]
         # The last line may have been cut by the kill.

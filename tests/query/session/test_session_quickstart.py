@@ -24,6 +24,7 @@ def first_lines(page: str) -> str:
     return next(block for block in _BLOCK.findall((ROOT / page).read_text()) if "dp.Session(" in block)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", ["README.md", "docs/quickstart.md"])
 def test_ten_lines_answer_a_question_about_ones_own_csv(page, tmp_path, capsys):
     lines = first_lines(page)
@@ -42,6 +43,7 @@ def test_the_first_lines_are_the_same_on_both_pages():
     assert first_lines("README.md") == first_lines("docs/quickstart.md")
 
 
+@pytest.mark.long
 def test_the_example_runs(tmp_path):
     command = [sys.executable, str(ROOT / "examples" / "shop.py"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -357,6 +357,7 @@ def test_who_is_told_of_progress_and_fails_does_not_fail_the_question(
     assert len(heard) == 1
 
 
+@pytest.mark.long
 @LINUX
 def test_no_worker_outlives_the_process_that_asks(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"

@@ -120,6 +120,7 @@ def test_another_version_of_the_package_leaves_a_bundle_alone(published, bundle)
 JUNK: tuple[Any, ...] = (None, True, -1, 1e300, "", "x" * 50, [], [1], {}, {"a": 1}, "../x", "0")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["manifest.json", "tables.json"])
 def test_junk_in_place_of_any_value_is_never_an_accident(bundle, ledger, name):
     """Whatever stands where, a bundle is refused in our words or found wrong; it never verifies and never breaks."""

@@ -48,6 +48,7 @@ def test_writing_elsewhere_gives_the_same_bytes(published, tmp_path):
     assert one.with_suffix(".zip").read_bytes() == other.with_suffix(".zip").read_bytes()
 
 
+@pytest.mark.long
 def test_another_process_another_day_and_another_place_give_the_same_bytes(published, tmp_path):
     """Hashes of texts, clocks and places differ between processes; a bundle does not see them."""
     (tmp_path / "published.pickle").write_bytes(pickle.dumps(published))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from running_worlds import FIRST, plan_of, running_of
 
 from discreet.release.cumulative.advance import opened_state, state_of
@@ -30,6 +31,7 @@ with Session({"stays": folder / "stays.parquet"}, unit="row", budget=policy.budg
 """
 
 
+@pytest.mark.long
 def test_rows_are_counted_once_by_machines_in_two_zones(tmp_path: Path) -> None:
     """Five rows an hour, dated by UTC: no day takes rows from its neighbour when the zone changes in between."""
     start = int(datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC).timestamp()) * 10**6

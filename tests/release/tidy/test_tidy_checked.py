@@ -123,6 +123,7 @@ def _floats(column) -> list[float]:
     return [float(column.values[row]) for row in range(len(column))]
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_raw_counts_and_sums_are_unbiased_and_those_moved_to_zero_are_not(tmp_path):
     """Rounded normal noise is as good as normal in means of hundreds; moving up to zero leans by 0.4 deviations."""

@@ -64,6 +64,7 @@ def distance(column: RawColumn, one, other) -> float:
     return sum(((one[t] - other[t]) ** 2).sum() / float(column.deviations[t]) ** 2 for t in column.values)
 
 
+@pytest.mark.long
 @given(data=st.data(), world=worlds())
 def test_the_estimate_is_never_farther_from_the_truth_than_raw_values_for_all_families(data, world):
     layout, column = problem(world, *data.draw(released(world)))

@@ -65,6 +65,7 @@ def test_tidy_tables_add_up_and_are_whole_and_not_negative_for_all_families(data
         assert all(value >= 0 and value.denominator == 1 for value in numbers_of(table.tidy).values())
 
 
+@pytest.mark.long
 @given(data=st.data(), world=worlds(), grain=st.sampled_from([Fraction(1, 100), Fraction(5)]))
 def test_sums_that_may_be_negative_add_up_in_their_steps_for_all_families(data, world, grain):
     noise, deviations = data.draw(released(world))
