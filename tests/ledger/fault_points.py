@@ -2,7 +2,7 @@
 
 Run with faults.c preloaded: `python fault_points.py FOLDER STRIDE [WRONG]`. It prints one JSON object: how many points
 there were, how many runs of each kind, and every violation that was found. `WRONG` names a ledger as a wrong author
-wrote it.
+wrote it; then it ends with the first point that shows one.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from discreet.privacy.relation import Relation
 ADD = Relation.ADD_REMOVE
 ACCOUNT = Account("people", "row", ADD, Budget(1))
 CHARGES = 4
+PATIENCE = 60.0  # Seconds; a hundredth of one is usual, and the machine may be busy.
 KINDS = {
     "killed before": (1, 0),
     "killed after": (2, 0),
@@ -182,8 +183,8 @@ def violations(path: Path, told: list[list[object]]) -> Iterator[str]:
     """Open again, as after a restart: what the world heard must be in the record, and the record must be whole."""
     start = time.perf_counter()
     with Ledger.open(path, ACCOUNT) as book:
-        if time.perf_counter() - start > 2:
-            yield "recovery took more than two seconds"
+        if time.perf_counter() - start > PATIENCE:
+            yield "recovery hangs"
         book.verify()
         entries = {entry.index: entry for entry in book.history()}
         spent = [entry for entry in entries.values() if entry.kind == "charge"]
@@ -226,7 +227,7 @@ def reads_again(book: Ledger, told: list[list[object]]) -> Iterator[str]:
         yield "asked again: it was charged again"
 
 
-def main(folder: Path, stride: int) -> None:
+def main(folder: Path, stride: int, *, to_the_end: bool) -> None:
     library = ctypes.CDLL(None)
     library.fault_seen.restype = ctypes.c_long
     library.fault_arm.argtypes = (ctypes.c_int, ctypes.c_long, ctypes.c_int)
@@ -235,6 +236,8 @@ def main(folder: Path, stride: int) -> None:
     runs, found = Counter[str](), list[str]()
     for shift, (name, kind) in enumerate(KINDS.items()):
         for point in range(shift % stride, points, stride):
+            if found and not to_the_end:
+                break
             place = folder / "life"
             place.mkdir()
             told, _ = in_child(place / "ledger", library, kind, point)
@@ -250,4 +253,4 @@ def main(folder: Path, stride: int) -> None:
 if __name__ == "__main__":
     if len(sys.argv) > 3:
         go_wrong(sys.argv[3])
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), to_the_end=len(sys.argv) == 3)
