@@ -13,7 +13,7 @@ __all__ = ["measure", "table"]
 PLAIN: Final = "duckdb"
 JOBS: Final = {
     "whole release": "release.publish: price, charge, read, draw, tidy, bundle with report",
-    "tables together": "Session.together: one scan for all tables",
+    "tables together": "Session.batch: one scan for all tables",
     "tables one by one": "Session.sql, table by table: a scan for each",
 }
 MOST: Final = 4.0  # times plain DuckDB, for the whole release

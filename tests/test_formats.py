@@ -71,7 +71,7 @@ def check_fingerprints(asked):
     plans = {name: asked["uid"].sql(sql, epsilon=1) for name, sql in ASKED.items()}
     for one in listed:
         if "together" in one:
-            found = asked["uid"].together(plans, idempotency_key=one["together"], purpose="a release")
+            found = asked["uid"].batch(plans, idempotency_key=one["together"], purpose="a release")
         else:
             found = asked[one["unit"]].sql(one["sql"], **one["offer"])
         assert found.fingerprint == one["fingerprint"], one
@@ -91,7 +91,7 @@ class TestPlans:
             for sql, answer in told["alone"].items():
                 assert asked.sql(sql, epsilon=1).release().to_json() == answer
             plans = {name: asked.sql(sql, epsilon="0.5") for name, sql in ASKED.items()}
-            joint = asked.together(plans, idempotency_key="joint", purpose="a release").release()
+            joint = asked.batch(plans, idempotency_key="joint", purpose="a release").release()
             assert {name: table.to_json() for name, table in joint.tables.items()} == told["joint"]
         assert len(look(home / "formats.ledger").entries()) == before
 

@@ -50,7 +50,7 @@ def calls(path: Path, folder: Path) -> Mapping[str, Callable[[], object]]:
         said = plan()
         with dp.Session.from_policy(said.policy, principal="speed") as session:
             plans = {table.name: session.sql(table.sql, **table.offer) for table in release.price(said).tables}
-            return session.together(plans, idempotency_key="speed", purpose="speed").release()
+            return session.batch(plans, idempotency_key="speed", purpose="speed").release()
 
     return {
         "duckdb": plain(path),

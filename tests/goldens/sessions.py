@@ -59,7 +59,7 @@ def _walk(word: str, session: dp.Session, offer: dict[str, Any]) -> Iterator[Flo
 
 def _joint(session: dp.Session, offer: dict[str, Any], key: str) -> Any:
     plans = {"cities": session.sql(_CITIES, **offer), "sums": session.sql(_SUMS, **offer)}
-    return session.together(plans, idempotency_key=key, purpose="tables")
+    return session.batch(plans, idempotency_key=key, purpose="tables")
 
 
 def _together(session: dp.Session, offer: dict[str, Any]) -> Said:
@@ -76,7 +76,7 @@ def _tables(tables: Any) -> Said:
 
 def _changed(session: dp.Session, offer: dict[str, Any]) -> Any:
     plans = {"cities": session.sql(_SUMS, **offer)}
-    return session.together(plans, idempotency_key="month/1", purpose="tables").release()
+    return session.batch(plans, idempotency_key="month/1", purpose="tables").release()
 
 
 def _count(session: dp.Session, offer: dict[str, Any]) -> Any:

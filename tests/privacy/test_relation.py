@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -72,3 +74,45 @@ def test_statistics_and_accountants_take_names() -> None:
         dp.privacy.epsilon(event, "1e-6", relation="replace one")
     with pytest.raises(InvalidParameter, match="replace-one"):
         dp.count([1, 2], relation="row", epsilon=1)
+
+
+MAY_BE_LEFT_OUT = (
+    "discreet.privacy.",
+    "discreet.statistics.guarantee_charts.",
+    "discreet.lab.audit.",
+    "discreet.lab.verify.",
+    "discreet.robust.locations.location",  # exact without it, and marked as not private
+    "discreet.robust.regressions.regression",
+)
+CARRY_THEIR_PROMISE = (
+    "discreet.query.session.",
+    "discreet.synth.",
+    "discreet.learn.",
+    "discreet.lab.evaluation.",
+)
+
+
+def public_defaults() -> dict[str, object]:
+    """Return the default of `relation` of every public call that has one, by where it is defined."""
+    found: dict[str, object] = {}
+    parts = [getattr(dp, name) for name in dp.__all__]
+    for package in [dp, dp.learn.sklearn, *(part for part in parts if inspect.ismodule(part))]:
+        for name in getattr(package, "__all__", ()):
+            value = getattr(package, name)
+            if callable(value) and getattr(value, "__module__", "").startswith("discreet"):
+                with suppress(ValueError, TypeError):
+                    parameter = inspect.signature(value).parameters.get("relation")
+                    if parameter is not None:
+                        found[f"{value.__module__}.{value.__qualname__}"] = parameter.default
+    return found
+
+
+def test_every_public_call_follows_one_of_the_three_rules_of_decision_5() -> None:
+    defaults = public_defaults()
+    assert len(defaults) > 100
+    for name, default in defaults.items():
+        if default is None:
+            assert name.startswith(MAY_BE_LEFT_OUT), f"{name} may not leave its relation out"
+        elif default is not inspect.Parameter.empty:
+            assert name.startswith(CARRY_THEIR_PROMISE), f"{name} may have no default"
+            assert read_relation(default) is ADD, f"{name} has a default other than add-remove"  # type: ignore[arg-type]

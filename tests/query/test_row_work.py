@@ -266,7 +266,7 @@ def test_a_question_that_is_almost_free_is_refused_before_the_charge(spent: dict
         with pytest.raises(dp.Refused, match="costs at least"):
             plan.release()
         with pytest.raises(dp.Refused, match="costs at least"):
-            session.together({"a": plan}, idempotency_key="k", purpose="x").release()
+            session.batch({"a": plan}, idempotency_key="k", purpose="x").release()
         assert not session.spent.charges
 
 
@@ -287,7 +287,7 @@ def test_questions_together_are_looked_at_together() -> None:
             f"q{n}": session.sql(f"SELECT COUNT(*) AS n FROM p WHERE who > {n}", epsilon=Fraction(1, 10**6))
             for n in range(10)
         }
-        assert session.together(parts, idempotency_key="k", purpose="x").release()
+        assert session.batch(parts, idempotency_key="k", purpose="x").release()
         session.sql("SELECT COUNT(*) AS n FROM p", epsilon="1e-5").release()
         session.sql("SELECT COUNT(*) AS n FROM p", rho="1e-10").release()
 

@@ -156,7 +156,7 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     key = key_of(priced.plan, priced.period)
     _check_begun(session, key)
     plans = {table.name: session.sql(table.sql, **table.offer) for table in priced.tables}
-    joint = session.together(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
+    joint = session.batch(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
     for table in priced.tables:
         if (plans[table.name].event, plans[table.name].variances) != (table.priced.event, table.priced.variances):
             raise Refused(

@@ -45,9 +45,10 @@ with suppress(locale.Error):
 
 import discreet as dp
 from discreet.query.engine import Deadline
-from discreet.query.engines import DuckDBEngine
-from discreet.query.plan import Spend, plan
-from discreet.query.parse import read
+from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.plan.draft import Spend
+from discreet.query.plan.planner import plan
+from discreet.query.parse.select import read
 from discreet.query.session.catalogue_builder import build_catalogue
 
 paths, names = json.loads(sys.argv[1]), json.loads(sys.argv[2])

@@ -34,7 +34,7 @@ def test_escapes_are_refused(statement: str, catalogue: Catalogue) -> None:
 def test_reading_never_loads_an_engine() -> None:
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]);"
-        "from reading_worlds import BY_UNIT; from discreet.query.parse import read;"
+        "from reading_worlds import BY_UNIT; from discreet.query.parse.select import read;"
         "read('SELECT COUNT(*) FROM people', BY_UNIT); print(*sys.modules)"
     )
     here = str(Path(__file__).parent)

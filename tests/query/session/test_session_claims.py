@@ -102,7 +102,7 @@ def test_every_way_to_ask_counts(way: str, reads: list[str], tmp_path: Path) -> 
     names = count()
     with opened(tmp_path) as session:
         ways: dict[str, Callable[[], object]] = {
-            "together": lambda: session.together(
+            "together": lambda: session.batch(
                 {"a": session.sql(QUERY, epsilon=TINY)}, idempotency_key=None, purpose="several"
             ).release(),
             "private_keys": lambda: private_keys(session, "city", epsilon=TINY, delta="1e-9"),
@@ -131,7 +131,7 @@ def check_claimed_while_reading(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(WorkerEngine, "run_all", watched)
     with opened(folder) as session:
         session.sql(QUERY, epsilon=1, idempotency_key="k").release()
-        session.together({"a": session.sql(QUERY, epsilon=1)}, idempotency_key="j", purpose="several").release()
+        session.batch({"a": session.sql(QUERY, epsilon=1)}, idempotency_key="j", purpose="several").release()
     assert found == [1, 1]
 
 

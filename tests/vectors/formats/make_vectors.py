@@ -325,7 +325,7 @@ def _plans() -> None:
             made.append({"unit": unit, "sql": sql, "offer": offer, "fingerprint": plan.fingerprint})
         plans = {name: by_unit.sql(sql, epsilon=1) for name, sql in ASKED.items()}
         for key in (None, "stays/2026-01"):
-            joint = by_unit.together(plans, idempotency_key=key, purpose="a release")
+            joint = by_unit.batch(plans, idempotency_key=key, purpose="a release")
             made.append({"together": key, "fingerprint": joint.fingerprint})
     _write("plans.json", made)
 
@@ -342,7 +342,7 @@ def _ledger() -> None:
     path = _fresh("ledger") / "formats.ledger"
     with session(path) as asked:
         answers = {sql: asked.sql(sql, epsilon=1).release().to_json() for sql in ASKED.values()}
-        joint = asked.together(
+        joint = asked.batch(
             {name: asked.sql(sql, epsilon="0.5") for name, sql in ASKED.items()},
             idempotency_key="joint",
             purpose="a release",

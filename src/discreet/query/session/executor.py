@@ -180,5 +180,5 @@ def check_price(spends: Iterable[Spend]) -> None:
         raise Refused(
             f"a question costs at least ε = {float(LEAST_EPSILON):g} (or ρ = {float(LEAST_EPSILON**2 / 2):g})",
             reason="for less, noise hides any answer, and only whether it fails could tell anything",
-            way_out="spend more, or put several questions together under one price with session.together",
+            way_out="spend more, or put several questions together under one price with session.batch",
         )

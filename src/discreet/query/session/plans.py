@@ -144,7 +144,7 @@ class JointRelease:
         ...     principal="ana",
         ... )
         >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)}
-        >>> release = session.together(plans, idempotency_key=None, purpose="report").release()
+        >>> release = session.batch(plans, idempotency_key=None, purpose="report").release()
         >>> sorted(release.tables)
         ['all']
         >>> session.close()
@@ -162,7 +162,7 @@ class JointPlan:
                 the same plans on the same version of the data, returns the first one bit by bit.
 
     Args:
-        desk: What prices and answers; `Session.together` makes the plan.
+        desk: What prices and answers; `Session.batch` makes the plan.
         plans: The plans by name.
         idempotency_key: The key under which the charge is made once.
         purpose: What it is for; it stands in the ledger.
@@ -179,7 +179,7 @@ class JointPlan:
         ...     principal="ana",
         ... )
         >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)}
-        >>> session.together(plans, idempotency_key=None, purpose="report").cost
+        >>> session.batch(plans, idempotency_key=None, purpose="report").cost
         'ε = 0.5'
     """
 

@@ -226,7 +226,7 @@ class Session:
         )
         return self._ask(query, offer, keys=keys, idempotency_key=idempotency_key)
 
-    def together(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
+    def batch(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
         """Put plans of this session together: one charge pays for all of them, and they are answered at once.
 
         All noise is accounted for as one event, which is less than the sum of the parts where it is Gaussian. With

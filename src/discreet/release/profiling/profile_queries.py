@@ -333,4 +333,4 @@ def ask(session: Session, plans: Mapping[str, Plan], *, idempotency_key: str, at
     if not plans:
         return {}
     purpose = f"profile, {at}: {len(plans)} questions"
-    return session.together(plans, idempotency_key=f"{idempotency_key}/{at}", purpose=purpose).release().tables
+    return session.batch(plans, idempotency_key=f"{idempotency_key}/{at}", purpose=purpose).release().tables

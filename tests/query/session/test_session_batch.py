@@ -30,7 +30,7 @@ def written(released: JointRelease) -> dict[str, str]:
 
 def test_several_plans_are_one_charge_and_one_answer(tmp_path):
     with opened(tmp_path) as session:
-        joint = session.together(plans(session), idempotency_key=KEY, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         released = joint.release()
         assert charges(session) == 1
         assert [entry.kind for entry in session.history()][-3:] == ["charge", "reading", "answer"]
@@ -47,7 +47,7 @@ def test_several_plans_are_one_charge_and_one_answer(tmp_path):
 def test_answers_are_those_of_the_plans(tmp_path):
     with opened(tmp_path) as session:
         asked = {"by_city": session.sql(BY_CITY, epsilon=90), "total": session.sql(TOTAL, epsilon=90)}
-        tables = session.together(asked, idempotency_key=None, purpose="near exact").release().tables
+        tables = session.batch(asked, idempotency_key=None, purpose="near exact").release().tables
     rows = shop()
     expected = {city: rows["city"].to_pylist().count(city) for city in ("Bern", "Genf", "Lugano")}
     assert {row["city"]: row["n"].value for row in tables["by_city"]} == pytest.approx(expected, abs=3)
@@ -58,7 +58,7 @@ def test_answers_are_those_of_the_plans(tmp_path):
 def test_the_joint_event_is_one_gaussian_and_costs_less_than_its_parts(tmp_path):
     with opened(tmp_path) as session:
         given = plans(session)
-        joint = session.together(given, idempotency_key=KEY, purpose="a release")
+        joint = session.batch(given, idempotency_key=KEY, purpose="a release")
         assert isinstance(joint.event, Gaussian)
         assert joint.event.mu_squared == 2 * Fraction("0.12")
         apart = sum(epsilon(plan.event, "1e-6") for plan in given.values())
@@ -68,8 +68,8 @@ def test_the_joint_event_is_one_gaussian_and_costs_less_than_its_parts(tmp_path)
 def test_the_joint_event_does_not_depend_on_the_order_of_plans(tmp_path):
     with opened(tmp_path) as session:
         given = plans(session) | {"ages": session.sql(BY_AGE, epsilon="0.1"), "all": session.sql(TOTAL, epsilon="0.1")}
-        one = session.together(given, idempotency_key=None, purpose="p")
-        other = session.together(dict(reversed(given.items())), idempotency_key=None, purpose="p")
+        one = session.batch(given, idempotency_key=None, purpose="p")
+        other = session.batch(dict(reversed(given.items())), idempotency_key=None, purpose="p")
         assert (one.event, one.fingerprint) == (other.event, other.fingerprint)
         assert tuple(other.plans) == tuple(reversed(given))
 
@@ -88,9 +88,9 @@ def test_equal_gaussian_noise_is_paid_as_often_as_it_is_drawn():
 
 def test_a_key_replays_bit_by_bit_for_free_whatever_the_data_have_become(tmp_path):
     with opened(tmp_path) as session:
-        first = session.together(plans(session), idempotency_key=KEY, purpose="a release").release()
+        first = session.batch(plans(session), idempotency_key=KEY, purpose="a release").release()
     with opened(tmp_path, {"orders": shop(100)}) as session:
-        joint = session.together(plans(session), idempotency_key=KEY, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         assert joint.affordable
         again = joint.release()
         assert written(again) == written(first)
@@ -100,11 +100,11 @@ def test_a_key_replays_bit_by_bit_for_free_whatever_the_data_have_become(tmp_pat
 
 def test_a_version_replays_without_a_key_and_no_version_pays_again(tmp_path):
     with opened(tmp_path, version="7") as session:
-        joint = session.together(plans(session), idempotency_key=None, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=None, purpose="a release")
         assert written(joint.release()) == written(joint.release())
         assert charges(session) == 1
     with opened(tmp_path) as session:
-        joint = session.together(plans(session), idempotency_key=None, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=None, purpose="a release")
         assert written(joint.release()) != written(joint.release())
         assert charges(session) == 3
 
@@ -123,9 +123,9 @@ def test_a_version_replays_without_a_key_and_no_version_pays_again(tmp_path):
 )
 def test_a_key_is_refused_for_a_changed_plan(change, tmp_path):
     with opened(tmp_path) as session:
-        session.together(plans(session), idempotency_key=KEY, purpose="a release").release()
+        session.batch(plans(session), idempotency_key=KEY, purpose="a release").release()
         with pytest.raises(dp.Refused, match="the plan changed since 'shop/2026-10' was charged"):
-            session.together(change(session), idempotency_key=KEY, purpose="a release").release()
+            session.batch(change(session), idempotency_key=KEY, purpose="a release").release()
         with pytest.raises(dp.Refused, match="another plan"):
             session.sql(BY_CITY, rho="0.1", idempotency_key=KEY).release()
         assert charges(session) == 1
@@ -133,15 +133,15 @@ def test_a_key_is_refused_for_a_changed_plan(change, tmp_path):
 
 def test_another_principal_is_not_given_the_answer(tmp_path):
     with opened(tmp_path) as session:
-        session.together(plans(session), idempotency_key=KEY, purpose="a release").release()
+        session.batch(plans(session), idempotency_key=KEY, purpose="a release").release()
     with opened(tmp_path, principal="ben") as session, pytest.raises(dp.Refused, match="principal"):
-        session.together(plans(session), idempotency_key=KEY, purpose="a release").release()
+        session.batch(plans(session), idempotency_key=KEY, purpose="a release").release()
 
 
 def test_a_refused_charge_reads_nothing_and_names_the_whole_price(tmp_path, monkeypatch):
     monkeypatch.setattr(WorkerEngine, "run_all", None)
     with opened(tmp_path, budget=dp.Budget(rho="0.1")) as session:
-        joint = session.together(plans(session), idempotency_key=KEY, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         assert not joint.affordable
         with pytest.raises(dp.BudgetExceeded, match=r"ρ = 0\.12"):
             joint.release()
@@ -151,7 +151,7 @@ def test_a_refused_charge_reads_nothing_and_names_the_whole_price(tmp_path, monk
 def test_one_draw_that_fails_is_no_answer_for_all_and_never_drawn_again(tmp_path, monkeypatch):
     drawn = PricedQuery.draw
     with opened(tmp_path) as session:
-        joint = session.together(plans(session), idempotency_key=KEY, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         monkeypatch.setattr(
             PricedQuery, "draw", lambda self, tallied: drawn(self, tallied) if self.question.keys else 1 / 0
         )
@@ -168,7 +168,7 @@ def test_a_read_that_was_interrupted_is_made_up_for_without_a_charge_once_it_is_
         raise KeyboardInterrupt
 
     with opened(tmp_path) as session:
-        joint = session.together(plans(session), idempotency_key=KEY, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         monkeypatch.setattr(Ledger, "store", dies)
         with pytest.raises(KeyboardInterrupt):
             joint.release()
@@ -184,7 +184,7 @@ def test_a_read_that_was_interrupted_is_made_up_for_without_a_charge_once_it_is_
 def test_groups_that_nobody_listed_are_paid_with_a_delta_of_their_own(tmp_path):
     with opened(tmp_path, columns={"age": dp.between(18, 100)}) as session:
         given = {"total": session.sql(TOTAL, rho="0.1"), "by_city": session.sql(BY_CITY, rho="0.1", delta="1e-8")}
-        joint = session.together(given, idempotency_key=KEY, purpose="a release")
+        joint = session.batch(given, idempotency_key=KEY, purpose="a release")
         assert isinstance(joint.event, Composed)
         assert {type(part) for part in joint.event.events} == {Gaussian, ApproxDP}
         assert set(joint.release().tables) == {"by_city", "total"}
@@ -193,20 +193,20 @@ def test_groups_that_nobody_listed_are_paid_with_a_delta_of_their_own(tmp_path):
 def test_what_cannot_go_together_is_refused(tmp_path):
     with opened(tmp_path) as session, opened(tmp_path) as other:
         with pytest.raises(dp.InvalidParameter, match="at least one"):
-            session.together({}, idempotency_key=KEY, purpose="a release")
+            session.batch({}, idempotency_key=KEY, purpose="a release")
         with pytest.raises(dp.InvalidParameter, match="no plan of this session"):
-            session.together(plans(other), idempotency_key=KEY, purpose="a release")
+            session.batch(plans(other), idempotency_key=KEY, purpose="a release")
         with pytest.raises(dp.InvalidParameter, match="key of its own"):
-            session.together(
+            session.batch(
                 {"n": session.sql(TOTAL, rho=1, idempotency_key="k")}, idempotency_key=KEY, purpose="a release"
             )
         with pytest.raises(dp.InvalidParameter, match="name"):
-            session.together({" ": session.sql(TOTAL, rho=1)}, idempotency_key=KEY, purpose="a release")
+            session.batch({" ": session.sql(TOTAL, rho=1)}, idempotency_key=KEY, purpose="a release")
 
 
 def test_the_explanation_tells_the_price_of_each_and_of_all(tmp_path):
     with opened(tmp_path) as session:
-        joint = session.together(plans(session), idempotency_key=KEY, purpose="a release")
+        joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         told = str(joint.explain())
         assert "ρ = 0.12" in told
         assert "by_city.n" in told
