@@ -19,7 +19,8 @@ SHARED_NAMES = {"DiscreteGaussian", "Gaussian", "Laplace", "Mean", "Quantile", "
 
 
 def classes_in(text: str) -> Iterator[str]:
-    return (node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef))
+    """Name the classes of a file; a private one may not have the name of another either."""
+    return (node.name.lstrip("_") for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef))
 
 
 def longest_function(text: str) -> int:

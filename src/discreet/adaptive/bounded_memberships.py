@@ -186,7 +186,7 @@ def selections(data: Data | Memberships, *, bins_per_unit: int, contribution: in
         yield chance, _added([place for own in chosen for place in own], keys, pairs)
 
 
-def _added(places: Sequence[int], keys: Sequence[Identity], pairs: _Pairs) -> Totals:
+def _added(places: Sequence[int], keys: Sequence[Identity], pairs: _MembershipPairs) -> Totals:
     totals = dict.fromkeys(keys, 0)
     for place in places:
         totals[keys[pairs.keys[place]]] += int(pairs.amounts[place])
@@ -195,7 +195,7 @@ def _added(places: Sequence[int], keys: Sequence[Identity], pairs: _Pairs) -> To
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
+class _MembershipPairs:
     """The distinct pairs of a unit and a bin in which it counts something."""
 
     units: Integers
@@ -203,7 +203,7 @@ class _Pairs:
     amounts: Integers  # from 1 to the contribution
 
 
-def _pairs(data: Memberships, contribution: int) -> tuple[list[Identity], _Pairs]:
+def _pairs(data: Memberships, contribution: int) -> tuple[list[Identity], _MembershipPairs]:
     """Number units and keys, and add up the amounts of each pair of them up to the contribution."""
     units = _unit_codes(column_of(data.units))
     keys, codes = _coded(column_of(data.keys))
@@ -214,7 +214,7 @@ def _pairs(data: Memberships, contribution: int) -> tuple[list[Identity], _Pairs
     # A high digit beyond the contribution decides by itself, and would not fit with the low one.
     sums = (np.minimum(high, (contribution >> _DIGIT) + 1) << _DIGIT) + low
     size = max(len(keys), 1)
-    return keys, _Pairs(pairs // size, pairs % size, np.minimum(sums, contribution))
+    return keys, _MembershipPairs(pairs // size, pairs % size, np.minimum(sums, contribution))
 
 
 def _amounts(data: Memberships, contribution: int) -> Integers:

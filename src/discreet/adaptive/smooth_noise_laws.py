@@ -268,7 +268,7 @@ class GaussianLaw(AdmissibleLaw):
 _LARGEST = 4  # A shift costs e^(3 sigma^2 / 2) times as much as for sigma = 0.
 
 
-class _Rule(NamedTuple):
+class _QuadratureRule(NamedTuple):
     """A sum over nodes that is the mean of exp(-z exp(-sigma Y)) up to an error in a ball, for every z >= 0."""
 
     nodes: list[tuple[arb, arb]]  # exp(-sigma y), and the weight of y
@@ -276,7 +276,7 @@ class _Rule(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _rule(sigma: Fraction, bits: int) -> _Rule:
+def _rule(sigma: Fraction, bits: int) -> _QuadratureRule:
     """Make a trapezoidal rule; `bits` is the working precision, part of the question.
 
     The integrand is analytic. In the strip |Im y| <= a with a <= pi / (2 sigma) the function is at most 1 in size and
@@ -294,7 +294,7 @@ def _rule(sigma: Fraction, bits: int) -> _Rule:
     nodes = [((-ball(sigma) * y).exp(), factor * (-y * y / 2).exp()) for y in ys]
     rough = 2 * ball(height**2 / 2).exp() / (2 * arb.pi() * ball(height / step)).expm1()
     error = (rough + ball(-((last * step) ** 2) / 2).exp()).upper()
-    return _Rule(nodes, (-error).union(error))
+    return _QuadratureRule(nodes, (-error).union(error))
 
 
 @cache

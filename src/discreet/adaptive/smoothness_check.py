@@ -189,7 +189,7 @@ def largest_loss(law: TailedLaw, *, alpha: Number, beta: Number, tolerance: Numb
 
 @final
 @dataclass(order=True, slots=True)
-class _Box:
+class _SearchBox:
     """A box of (z, lam / beta), first in the queue if its bound is highest."""
 
     minus_upper: float
@@ -242,7 +242,7 @@ class _LossSearch:
             marks.append(max(2 * marks[-1], 2.0**-8))
         return [(low, high, *span) for low, high in pairwise(marks) for span in ((-1.0, 0.0), (0.0, 1.0))]
 
-    def _box(self, sides: _Sides) -> _Box:
+    def _box(self, sides: _Sides) -> _SearchBox:
         from flint import arb
 
         low, high, least, most = sides
@@ -254,7 +254,7 @@ class _LossSearch:
         self._lower = max(self._lower, ball_down(here))
         rise = abs(along) * arb((high - low) / 2) + abs(across) * self._beta * arb((most - least) / 2)
         wide = high - low > (1 + low) * float(self._beta) * (most - least)
-        return _Box(-ball_up(here + rise), (low, high, least, most), wide)
+        return _SearchBox(-ball_up(here + rise), (low, high, least, most), wide)
 
     def _loss(self, z: arb, lam: arb, narrower: bool) -> arb:
         return lam + self._law.log_shape(z) - self._law.log_shape(self._moved(z, lam, narrower))

@@ -37,7 +37,7 @@ _LEAVE = (r"\quit", r"\q", "quit", "exit")
 
 
 @final
-class _Key(Enum):
+class _KeyPress(Enum):
     """What is pressed instead of typing a line."""
 
     END = "Ctrl-D, or the end of the input"
@@ -47,8 +47,8 @@ class _Key(Enum):
 def statements() -> Iterator[str]:
     r"""Return what is typed, statement by statement, until the end of the input or `\quit`."""
     lines: list[str] = []
-    while (line := _line(_MORE if lines else _FIRST)) is not _Key.END:
-        if line is _Key.DROP:
+    while (line := _line(_MORE if lines else _FIRST)) is not _KeyPress.END:
+        if line is _KeyPress.DROP:
             lines = []  # As in other shells: what was begun is dropped, the sitting goes on.
             continue
         assert isinstance(line, str)
@@ -74,7 +74,7 @@ def is_whole(text: str) -> bool:
     return written.endswith(";") and written.count("'") % 2 == 0
 
 
-def _line(prompt: str) -> str | _Key:
+def _line(prompt: str) -> str | _KeyPress:
     """Read a line. The prompt goes to the terminal, never into results."""
     at_terminal = sys.stdin.isatty()
     if at_terminal and not sys.stdout.isatty():
@@ -84,12 +84,12 @@ def _line(prompt: str) -> str | _Key:
         return input(prompt if at_terminal and sys.stdout.isatty() else "")
     except EOFError:
         _new_line(at_terminal)
-        return _Key.END
+        return _KeyPress.END
     except KeyboardInterrupt:
         if not at_terminal:
             raise
         _new_line(at_terminal)
-        return _Key.DROP
+        return _KeyPress.DROP
 
 
 def _new_line(at_terminal: bool) -> None:

@@ -115,7 +115,7 @@ def _measure(
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
+class _CurvePoint:
     side: float  # The private direction: log2(x), or -log2(x) for a parameter that costs privacy.
     x: Fraction | int
     epsilon: float
@@ -134,9 +134,9 @@ class _Bracket:
     target: float
     sign: int
     whole: bool
-    points: list[_Point] = field(default_factory=list)
-    fails: _Point | None = None
-    holds: _Point | None = None
+    points: list[_CurvePoint] = field(default_factory=list)
+    fails: _CurvePoint | None = None
+    holds: _CurvePoint | None = None
 
     def run(self) -> Fraction | int:
         self._try(self._at(0.0))
@@ -161,7 +161,7 @@ class _Bracket:
     def _try(self, x: Fraction | int) -> None:
         if len(self.points) >= _MOST_EVALUATIONS:
             raise InvalidParameter("no parameter was found: does epsilon change steadily with it?")
-        point = _Point(self.sign * math.log2(x), x, self.measure(x))
+        point = _CurvePoint(self.sign * math.log2(x), x, self.measure(x))
         self._check_falling(point)
         self.points.append(point)
         if point.epsilon <= self.target:
@@ -169,7 +169,7 @@ class _Bracket:
         else:
             self.fails = point
 
-    def _check_falling(self, new: _Point) -> None:
+    def _check_falling(self, new: _CurvePoint) -> None:
         for old in self.points:
             private, exposed = (new, old) if new.side > old.side else (old, new)
             if private.epsilon > exposed.epsilon * (1 + _WOBBLE):

@@ -23,7 +23,7 @@ from discreet.privacy.relation import Relation, read_relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["LONGEST", "Homogeneous", "advanced", "basic", "optimal", "optimal_delta", "parallel"]
+__all__ = ["advanced", "basic", "optimal", "optimal_delta", "parallel"]
 
 # --- homogeneous: The exact profile of k equal (epsilon, delta) guarantees. [KOV15] ---
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "bounded_range_to_zcdp",
-    "least",
     "mironov",
     "pure_to_zcdp",
     "pure_to_zcdp_simple",

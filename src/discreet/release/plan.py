@@ -174,7 +174,7 @@ def catalogue_of(plan: ReleasePlan, tables: Mapping[str, Any] | None = None) -> 
     policy, given = plan.policy, dict(tables or {})
     sources = {name: _source(policy, name, given) for name in policy.tables}
     with ExitStack() as opened:
-        schemas = _Declared(policy, _public_engine(sources, opened))
+        schemas = _DeclaredSchemas(policy, _public_engine(sources, opened))
         columns = {name: table.columns for name, table in policy.tables.items()}
         return build_catalogue(schemas, sources, unit=policy.unit, columns=columns)
 
@@ -225,7 +225,7 @@ def _public_engine(sources: Mapping[str, Any], opened: ExitStack) -> Engine | No
 
 
 @final
-class _Declared:
+class _DeclaredSchemas:
     """Schemas of private tables as they are declared, and of public ones as they are."""
 
     def __init__(self, policy: Policy, engine: Engine | None) -> None:

@@ -77,12 +77,12 @@ def read_release_plan(path: str | Path) -> ReleasePlan:
     from discreet.release.plan_model import PlanModel
 
     document = Document.open(path, PlanModel, manual="docs/release-plan.md")
-    return _Reader(document, document.checked()).plan()
+    return _PlanReader(document, document.checked()).plan()
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _PlanReader:
     """A plan file whose shape is right, while its parts are made."""
 
     document: Document[PlanModel]

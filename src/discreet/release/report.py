@@ -121,7 +121,7 @@ def _where(published: Published, table: PublishedTable) -> str:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Row:
+class _ReportRow:
     first: Any  # the first of several keys, by which rows are grouped
     group: str
     label: str
@@ -154,10 +154,10 @@ def _keys(table: ReleaseTable) -> str:
     return ", ".join(column.name for column in table.columns if not column.measured)
 
 
-def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, row: int) -> _Row:
+def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, row: int) -> _ReportRow:
     keys = [shown(key, row) for key in table.columns if not key.measured]
     cell, tidied = column[row], None if tidy is None else tidy.column(column.name)
-    return _Row(
+    return _ReportRow(
         first=next((key[row].value for key in table.columns if not key.measured), None),
         group=keys[0] if len(keys) > 1 else "",
         label=", ".join(keys[1:] if len(keys) > 1 else keys) or "all rows",
@@ -182,7 +182,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, (int, Fraction)) and not isinstance(value, bool) else None
 
 
-def _rows(rows: list[_Row], scale: Scale | None, *, tidy: bool) -> Iterator[str]:
+def _rows(rows: list[_ReportRow], scale: Scale | None, *, tidy: bool) -> Iterator[str]:
     before: Any = object()  # Nothing is equal to it, not even a missing key.
     for row in rows:
         if row.group and row.first != before:
@@ -194,7 +194,7 @@ def _rows(rows: list[_Row], scale: Scale | None, *, tidy: bool) -> Iterator[str]
         yield ruler_row(scale)
 
 
-def _strip(row: _Row, scale: Scale | None) -> str:
+def _strip(row: _ReportRow, scale: Scale | None) -> str:
     if row.value is None or scale is None:
         return ""
     return strip(scale, row.value, low=row.low, high=row.high, mark=row.tidy)

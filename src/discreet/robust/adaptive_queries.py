@@ -104,13 +104,13 @@ class AdaptiveQueries(Generic[S]):
         )
         return Measurement(query=query, noise=price.noise)
 
-    def _price(self, question: AdaptiveQuery[S]) -> _Price:
+    def _price(self, question: AdaptiveQuery[S]) -> _QueryPrice:
         return _price_of(question, self.relation, self.noise)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Price:
+class _QueryPrice:
     """What is public about a question before it is asked."""
 
     noise: Noise
@@ -120,14 +120,14 @@ class _Price:
 
 
 @lru_cache(4096)
-def _price_of(question: AdaptiveQuery[Any], relation: Relation, noise: Noise) -> _Price:
+def _price_of(question: AdaptiveQuery[Any], relation: Relation, noise: Noise) -> _QueryPrice:
     """Remember prices: most questions of a dialogue are alike, and a dialogue is held often."""
     part = noise.part(question.share) if question.share < 1 else noise
     sensitivity = question.sensitivity(relation)
     never = BoundedQuery(evaluate=lambda data: (), sensitivity=sensitivity, relation=relation)
     measurement = Measurement(query=never, noise=part)
     law = part.law(measurement.sensitivity)
-    return _Price(
+    return _QueryPrice(
         noise=part,
         sensitivity=sensitivity,
         event=measurement.event,

@@ -204,7 +204,7 @@ def _lower_bound(
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Event:
+class _PlacesEvent:
     """Outputs with at least, or with at most, so many binary places."""
 
     limit: int
@@ -221,10 +221,10 @@ class _Event:
         )
 
 
-def _events(a: NDArray[np.int64], b: NDArray[np.int64]) -> Iterator[_Event]:
+def _events(a: NDArray[np.int64], b: NDArray[np.int64]) -> Iterator[_PlacesEvent]:
     for limit in np.unique(np.concatenate([a, b])).tolist():
-        yield _Event(limit, True)
-        yield _Event(limit, False)
+        yield _PlacesEvent(limit, True)
+        yield _PlacesEvent(limit, False)
 
 
 def _swapped(seen: tuple[Success, Success]) -> bool:

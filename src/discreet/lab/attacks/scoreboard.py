@@ -187,7 +187,7 @@ class Scoreboard:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Knowledge:
+class _AttackerKnowledge:
     """What is known of each target, a row each."""
 
     item: Numbers
@@ -280,16 +280,16 @@ def _chosen(read: Diaries, known: int, targets: int) -> tuple[int, Numbers]:
     return len(eligible), np.array(known_of, dtype=np.int64)
 
 
-def _knowledge(read: Diaries, entries: Numbers, days: int, false_facts: int) -> _Knowledge:
+def _knowledge(read: Diaries, entries: Numbers, days: int, false_facts: int) -> _AttackerKnowledge:
     """Blur the dates, and put other items in the place of the first few."""
     items = read.item[entries]
     if false_facts:
         items[:, :false_facts] = noise.uniform(len(read.support), (len(items), false_facts))
     errors = noise.uniform(2 * days + 1, entries.shape) - days
-    return _Knowledge(items, read.value[entries], read.day[entries] + errors)
+    return _AttackerKnowledge(items, read.value[entries], read.day[entries] + errors)
 
 
-def _scores(read: Diaries, known: _Knowledge, rule: Rule) -> Floats:
+def _scores(read: Diaries, known: _AttackerKnowledge, rule: Rule) -> Floats:
     """Score every person for every target: rows are targets."""
     item = known.item.ravel()
     sizes = read.support[item]
@@ -308,7 +308,7 @@ def _weights(support: Numbers) -> Floats:
     return weights
 
 
-def _perfect(read: Diaries, known: _Knowledge, false_facts: int) -> Floats:
+def _perfect(read: Diaries, known: _AttackerKnowledge, false_facts: int) -> Floats:
     """Return the score of a diary that fits all but as many things as may be false, the heaviest of them."""
     weights = np.sort(_weights(read.support[known.item]), axis=1)
     total: Floats = 2 * weights[:, : weights.shape[1] - false_facts].sum(axis=1)

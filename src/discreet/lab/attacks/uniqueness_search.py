@@ -54,7 +54,7 @@ _WORD = 63  # Bits of a key and its place.
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Node:
+class _LatticeNode:
     """What is left to count below a combination: rows of people in crowds, and the crowd that each row is in."""
 
     columns: tuple[int, ...]
@@ -69,7 +69,7 @@ def crowds(table: Encoded, size: int, threads: int) -> list[Crowds]:
     """Count the crowds of every combination of up to `size` columns."""
     order = sorted(range(len(table.sizes)), key=lambda column: -table.sizes[column])
     alone = None if table.who is None else np.zeros(table.people, dtype=bool)
-    root = _Node((), None, np.zeros(table.rows, dtype=np.int64), 1, alone, 0)
+    root = _LatticeNode((), None, np.zeros(table.rows, dtype=np.int64), 1, alone, 0)
 
     def branch(first: int) -> list[Crowds]:
         return list(_below(table, root, order[first:], size))
@@ -79,7 +79,7 @@ def crowds(table: Encoded, size: int, threads: int) -> list[Crowds]:
     return found
 
 
-def _below(table: Encoded, node: _Node, columns: list[int], size: int) -> Iterator[Crowds]:
+def _below(table: Encoded, node: _LatticeNode, columns: list[int], size: int) -> Iterator[Crowds]:
     """Count a node with its first column added, and all that follows from it."""
     deeper = len(node.columns) + 1 < size and len(columns) > 1
     profile, child = _refined(table, node, columns[0], deeper)
@@ -89,7 +89,7 @@ def _below(table: Encoded, node: _Node, columns: list[int], size: int) -> Iterat
             yield from _below(table, child, columns[start:], size)
 
 
-def _refined(table: Encoded, node: _Node, column: int, deeper: bool) -> tuple[tuple[int, ...], _Node]:
+def _refined(table: Encoded, node: _LatticeNode, column: int, deeper: bool) -> tuple[tuple[int, ...], _LatticeNode]:
     codes = table.codes[column] if node.rows is None else table.codes[column][node.rows]
     keys = node.group * table.sizes[column] + codes
     if table.who is None:
@@ -98,22 +98,24 @@ def _refined(table: Encoded, node: _Node, column: int, deeper: bool) -> tuple[tu
     return _of_people(node, column, keys, node.groups * table.sizes[column], who, table.people)
 
 
-def _of_rows(node: _Node, column: int, keys: Places, most: int, deeper: bool) -> tuple[tuple[int, ...], _Node]:
+def _of_rows(
+    node: _LatticeNode, column: int, keys: Places, most: int, deeper: bool
+) -> tuple[tuple[int, ...], _LatticeNode]:
     """Every row is a person: the size of a crowd is its number of rows."""
     columns = (*node.columns, column)
     if not deeper:
-        return _profile(_counted(keys, most), node.gone), _Node(columns, None, keys[:0], 0, None, 0)
+        return _profile(_counted(keys, most), node.gone), _LatticeNode(columns, None, keys[:0], 0, None, 0)
     group, sizes = _numbered(keys, most)
     kept = sizes[group] > 1
     numbers = np.cumsum(sizes > 1) - 1
     profile = _profile(sizes[sizes > 0], node.gone)
     groups = int(numbers[-1]) + 1 if len(numbers) else 0
-    return profile, _Node(columns, _left(node.rows, kept), numbers[group[kept]], groups, None, profile[0])
+    return profile, _LatticeNode(columns, _left(node.rows, kept), numbers[group[kept]], groups, None, profile[0])
 
 
 def _of_people(
-    node: _Node, column: int, keys: Places, most: int, who: Codes, people: int
-) -> tuple[tuple[int, ...], _Node]:
+    node: _LatticeNode, column: int, keys: Places, most: int, who: Codes, people: int
+) -> tuple[tuple[int, ...], _LatticeNode]:
     """People have several rows: a crowd is as large as there are people in it, and people are as alone as a row is."""
     assert node.alone is not None
     group, rows_in = _numbered(keys, most)
@@ -127,7 +129,7 @@ def _of_people(
     np.minimum.at(least, who, crowd)
     kept = crowd > 1
     numbers = np.cumsum(sizes > 1) - 1
-    child = _Node(
+    child = _LatticeNode(
         (*node.columns, column), _left(node.rows, kept), numbers[group[kept]], int((sizes > 1).sum()), alone, 0
     )
     return _people_in(least), child

@@ -194,7 +194,7 @@ def suspicions(one: Outputs, other: Outputs, curve: ClaimedCurve) -> tuple[Suspi
     """Return the event that most surely breaks the claim, and the one that shows the largest epsilon."""
     encoder = encoder_of(one, other)
     ones, others = encoder.sample(one), encoder.sample(other)
-    tails = [_Tails.of(scorer, scorer(ones), scorer(others)) for scorer in scorers(encoder, ones, others)]
+    tails = [_AuditTails.of(scorer, scorer(ones), scorer(others)) for scorer in scorers(encoder, ones, others)]
     broken = max((_breaking(encoder, tail, curve) for tail in tails), key=lambda found: found.strength)
     largest = max((_telling(encoder, tail, curve) for tail in tails), key=lambda found: found.strength)
     return broken, largest
@@ -202,7 +202,7 @@ def suspicions(one: Outputs, other: Outputs, curve: ClaimedCurve) -> tuple[Suspi
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Tails:
+class _AuditTails:
     """How often each law reaches every threshold; the second is smoothed, so that no zero is believed."""
 
     scorer: Scorer
@@ -212,7 +212,7 @@ class _Tails:
     runs: int
 
     @classmethod
-    def of(cls, scorer: Scorer, ones: Scores, others: Scores) -> _Tails:
+    def of(cls, scorer: Scorer, ones: Scores, others: Scores) -> _AuditTails:
         thresholds, runs = np.unique(np.concatenate([ones, others])), len(ones)
         here = runs - np.searchsorted(np.sort(ones), thresholds, side="left")
         there = runs - np.searchsorted(np.sort(others), thresholds, side="left")
@@ -221,7 +221,7 @@ class _Tails:
         )
 
 
-def _breaking(encoder: OutputEncoder, tails: _Tails, curve: ClaimedCurve) -> Suspicion:
+def _breaking(encoder: OutputEncoder, tails: _AuditTails, curve: ClaimedCurve) -> Suspicion:
     """Try every threshold and every point of the claim, and count standard errors."""
     p, q, weights = tails.p, tails.q, np.exp(np.minimum(curve.epsilons, MOST_EPSILON))[:, None]
     excess = p - weights * q - curve.deltas[:, None]
@@ -232,7 +232,7 @@ def _breaking(encoder: OutputEncoder, tails: _Tails, curve: ClaimedCurve) -> Sus
     return Suspicion(event, float(curve.epsilons[point]), float(curve.deltas[point]), float(strength[point, place]))
 
 
-def _telling(encoder: OutputEncoder, tails: _Tails, curve: ClaimedCurve) -> Suspicion:
+def _telling(encoder: OutputEncoder, tails: _AuditTails, curve: ClaimedCurve) -> Suspicion:
     """Try every threshold for the largest epsilon at the delta that people quote."""
     epsilon, delta = curve.stated
     low = tails.p - _SURE * np.sqrt((tails.p * (1 - tails.p) + 1.0 / tails.runs) / tails.runs) - delta

@@ -152,7 +152,7 @@ def encoder_of(one: Outputs, other: Outputs) -> OutputEncoder:
     assert isinstance(one, list), "samples are made alike before"
     assert isinstance(other, list), "samples are made alike before"
     values = {value: code for code, value in enumerate(dict.fromkeys([*one, *other]))}
-    return _Values(tuple(_words([_places(value) for value in values])), values)
+    return _FeatureValues(tuple(_words([_places(value) for value in values])), values)
 
 
 @final
@@ -176,7 +176,7 @@ class _Rows:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class _Values:
+class _FeatureValues:
     """Anything: each place is a number, and a column for each of its words."""
 
     words: tuple[tuple[Hashable, ...], ...]

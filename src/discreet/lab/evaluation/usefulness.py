@@ -83,7 +83,7 @@ def downstream(
 
 
 def _trained(
-    layout: ColumnLayout, rows: Sequence[EvaluatedRows], targets: Sequence[Floats], label: int, kind: _Kind
+    layout: ColumnLayout, rows: Sequence[EvaluatedRows], targets: Sequence[Floats], label: int, kind: _ModelKind
 ) -> Trained:
     """Train one kind of model on the first and on the second rows, and test both on the third."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -129,7 +129,7 @@ def _score(new: Callable[[], Any], known: tuple[Floats, Floats], tested: tuple[F
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _ModelKind:
     """A kind of model, and how it likes rows to be written."""
 
     name: str
@@ -137,7 +137,7 @@ class _Kind:
     inputs: Callable[[ColumnLayout, EvaluatedRows, int], Floats]
 
 
-def _kinds(layout: ColumnLayout, label: int) -> tuple[_Kind, _Kind]:
+def _kinds(layout: ColumnLayout, label: int) -> tuple[_ModelKind, _ModelKind]:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.linear_model import LogisticRegression, Ridge
 
@@ -147,12 +147,12 @@ def _kinds(layout: ColumnLayout, label: int) -> tuple[_Kind, _Kind]:
     trees = {"max_iter": 50, "early_stopping": False, "categorical_features": [*marked, *rest]}
     if label in layout.numbers:
         return (
-            _Kind("linear regression", lambda: Ridge(alpha=1.0), _spread_out),
-            _Kind("boosted trees", lambda: HistGradientBoostingRegressor(**trees), _side_by_side),
+            _ModelKind("linear regression", lambda: Ridge(alpha=1.0), _spread_out),
+            _ModelKind("boosted trees", lambda: HistGradientBoostingRegressor(**trees), _side_by_side),
         )
     return (
-        _Kind("logistic regression", lambda: LogisticRegression(max_iter=300, tol=1e-3), _spread_out),
-        _Kind("boosted trees", lambda: HistGradientBoostingClassifier(**trees), _side_by_side),
+        _ModelKind("logistic regression", lambda: LogisticRegression(max_iter=300, tol=1e-3), _spread_out),
+        _ModelKind("boosted trees", lambda: HistGradientBoostingClassifier(**trees), _side_by_side),
     )
 
 

@@ -40,7 +40,7 @@ _CHOICE = Fraction(1, 10)  # Of epsilon, where a row may count for the fits and 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Plan:
+class _SearchPlan:
     """All fits with their prices, and the choice among them."""
 
     fits: tuple[Any, ...]  # unfitted estimators
@@ -176,7 +176,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             read_classes(FOUND_IN_Y, None, has_session=True)  # Refuses, and says how to declare them.
         return finds
 
-    def _plan(self, settings: list[dict[str, Any]], *, rows: int, classes: Any) -> _Plan:
+    def _plan(self, settings: list[dict[str, Any]], *, rows: int, classes: Any) -> _SearchPlan:
         relation, delta = self._relation(), self._delta_or_none()
         spent = self._epsilon()
         chooser = PermuteAndFlip(
@@ -189,10 +189,10 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         )
         size = rows if relation is Relation.REPLACE_ONE else 1
 
-        def plan(factor: Fraction) -> _Plan:
+        def plan(factor: Fraction) -> _SearchPlan:
             fits = tuple(self._candidate(one, classes, factor, delta, len(settings)) for one in settings)
             prices = tuple(quote(fit, rows=size, columns=self.n_features_in_, names=self._names()) for fit in fits)
-            return _Plan(fits=fits, prices=prices, chooser=chooser)
+            return _SearchPlan(fits=fits, prices=prices, chooser=chooser)
 
         _ = plan(Fraction(1))  # Refuses parameters that no budget helps.
         return plan(
@@ -226,7 +226,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         rows = positive_integer(self.public_rows, name="public_rows")
         return {"public_rows": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
 
-    def _fitted(self, plan: _Plan, X: Any, y: Any, aside: Bools) -> list[Any]:
+    def _fitted(self, plan: _SearchPlan, X: Any, y: Any, aside: Bools) -> list[Any]:
         """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""
         rows, target = named(self._read(X, ~aside), self._names()), _picked(y, ~aside)
         fits = []

@@ -164,7 +164,7 @@ _DAMPING = 1e-4  # of the largest variance, so that what hardly varies is not bl
 _CHANNEL_POWER, _PLACE_POWER = 0.25, 0.15
 
 
-class _Lens(NamedTuple):
+class _FeatureLens(NamedTuple):
     """What is done to scattered pictures: shifted, scaled, and turned to directions in which drawings differ."""
 
     middle: Tensor  # (81, places)
@@ -231,7 +231,7 @@ def _pieces(pictures: Tensor) -> Iterator[Tensor]:
     return (pictures[start : start + _SLOTS] for start in range(0, len(pictures), _SLOTS))
 
 
-def _alone(lens: _Lens, pictures: Tensor) -> Tensor:
+def _alone(lens: _FeatureLens, pictures: Tensor) -> Tensor:
     """Fill up with blanks: with one shape for all, a row's last bit does not tell how many others there are."""
     full = pictures.new_zeros(_SLOTS, *pictures.shape[1:])
     full[: len(pictures)] = pictures
@@ -239,7 +239,7 @@ def _alone(lens: _Lens, pictures: Tensor) -> Tensor:
 
 
 @lru_cache(maxsize=8)
-def _lens(made: StrokeFeatures) -> _Lens:
+def _lens(made: StrokeFeatures) -> _FeatureLens:
     """Learn from drawings what varies, separately between channels and between places."""
     with torch.no_grad():
         shown = torch.cat([scattered(some).flatten(2) for some in _pieces(drawings(_DRAWINGS, made.size))])
@@ -249,7 +249,7 @@ def _lens(made: StrokeFeatures) -> _Lens:
     between_channels = torch.einsum("ncp,ndp->cd", centred, centred) / centred[:, 0].numel()
     between_places = torch.einsum("ncp,ncq->pq", centred, centred) / centred[:, :, 0].numel()
     channels = _directions(between_channels, _CHANNEL_POWER, made.channels)
-    return _Lens(middle, scale, channels.T.contiguous(), _directions(between_places, _PLACE_POWER, made.places))
+    return _FeatureLens(middle, scale, channels.T.contiguous(), _directions(between_places, _PLACE_POWER, made.places))
 
 
 def _directions(covariance: Tensor, power: float, keep: int) -> Tensor:

@@ -40,7 +40,7 @@ class NoiseAhead:
             raise InvalidParameter("ahead must lie between 0 and 1024 vectors")
         self.plan = plan
         self._ahead = waiting
-        self._drawing: _Drawing | None = None
+        self._drawing: _NoiseDrawing | None = None
         self._closed = False
 
     def next(self) -> Integers:
@@ -50,7 +50,7 @@ class NoiseAhead:
         if self._ahead == 0:
             return draw(self.plan)
         if self._drawing is None or self._drawing.process != os.getpid():
-            self._drawing = _Drawing(self.plan, self._ahead)
+            self._drawing = _NoiseDrawing(self.plan, self._ahead)
             weakref.finalize(self, self._drawing.stop)
         return self._drawing.take()
 
@@ -80,7 +80,7 @@ def draw(plan: TrainingPlan) -> Integers:
     return noise.rounded_gaussian(variance=plan.variance, size=plan.parameters)
 
 
-class _Drawing:
+class _NoiseDrawing:
     """A thread that fills a short queue. It knows nothing of the object that reads it, which can so be collected."""
 
     def __init__(self, plan: TrainingPlan, ahead: int) -> None:

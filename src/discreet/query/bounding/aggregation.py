@@ -264,7 +264,7 @@ class Aggregation:
         self._groups = groups
         self._units = np.zeros(groups, np.int64)
         self._rows = np.zeros(groups, np.int64)
-        self._columns = [_Column(groups, measure) for measure in measures]
+        self._columns = [_AggregatedColumn(groups, measure) for measure in measures]
 
     def add(self, kept: Kept, payload: Payload) -> None:
         """Count kept rows."""
@@ -286,7 +286,7 @@ class Aggregation:
 
 
 @final
-class _Column:
+class _AggregatedColumn:
     """The sums of one measure. Levels count from 1, at the low end; 0 is NULL and adds nothing to any sum."""
 
     __slots__ = ("_groups", "_measure", "_nulls", "_squares", "_sums", "_values")
@@ -308,7 +308,7 @@ class _Column:
             if part is not None:
                 part.add(groups, levels)
 
-    def merge(self, other: _Column) -> None:
+    def merge(self, other: _AggregatedColumn) -> None:
         self._nulls += other._nulls
         if self._sums is not None and other._sums is not None:
             self._sums.merge(other._sums)

@@ -269,7 +269,7 @@ def _grouped(connection: Any, parts: Sequence[str], scan: Scan) -> Any:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Sums:
+class _StageSums:
     """What is asked of the engine for one column: how many there are, their sum, then sums of squares of levels."""
 
     parts: tuple[str, ...]
@@ -277,13 +277,13 @@ class _Sums:
     squares: int
 
 
-def _sums(column: StageColumn, index: Index) -> _Sums:
+def _sums(column: StageColumn, index: Index) -> _StageSums:
     count = f"count({index.sql})"
     if not (column.wants.total or column.wants.squares):
-        return _Sums((count,), has_sum=False, squares=0)
+        return _StageSums((count,), has_sum=False, squares=0)
     level = f"(CAST({index.sql} AS BIGINT) - {index.low})"
     squares = _squares(level, index.high - index.low) if column.wants.squares else []
-    return _Sums((count, f"sum({index.sql})", *squares), has_sum=True, squares=len(squares))
+    return _StageSums((count, f"sum({index.sql})", *squares), has_sum=True, squares=len(squares))
 
 
 def _squares(level: str, highest: int) -> list[str]:
@@ -304,7 +304,7 @@ def _added(column: Any, place: Integers, groups: int) -> Exact:
 def _measured(
     column: StageColumn,
     index: Index,
-    sums: _Sums,
+    sums: _StageSums,
     numbers: Sequence[Exact],
     keys: _Keys,
     scan: Scan,

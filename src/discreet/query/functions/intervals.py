@@ -61,11 +61,11 @@ class Interval(NamedTuple):
         highs = [_end_product(a, b, 1) for a, b in self._signed_pairs(other)]
         return Interval(_least(lows), _greatest(highs))
 
-    def _signed_pairs(self, other: Interval) -> list[tuple[_End, _End]]:
+    def _signed_pairs(self, other: Interval) -> list[tuple[_IntervalEnd, _IntervalEnd]]:
         return [(a, b) for a in self._ends() for b in other._ends()]
 
-    def _ends(self) -> tuple[_End, _End]:
-        return _End(self.low, -1), _End(self.high, 1)
+    def _ends(self) -> tuple[_IntervalEnd, _IntervalEnd]:
+        return _IntervalEnd(self.low, -1), _IntervalEnd(self.high, 1)
 
     def inverse(self) -> Interval:
         """Return where one over a number other than zero lies."""
@@ -98,7 +98,7 @@ class Interval(NamedTuple):
         return self.low is not None and self.high is not None and low <= self.low and self.high <= high
 
 
-class _End(NamedTuple):
+class _IntervalEnd(NamedTuple):
     """An end of an interval; without a value it is the infinity of its sign."""
 
     value: Fraction | None
@@ -109,7 +109,7 @@ class _End(NamedTuple):
         return self.sign if self.value is None else (self.value > 0) - (self.value < 0)
 
 
-def _end_product(one: _End, other: _End, side: int) -> Fraction | None:
+def _end_product(one: _IntervalEnd, other: _IntervalEnd, side: int) -> Fraction | None:
     """Multiply two ends for a bound on one side; zero times infinity is zero, for zero times any number is."""
     if one.value is not None and other.value is not None:
         return one.value * other.value

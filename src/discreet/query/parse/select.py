@@ -154,7 +154,7 @@ _ENDS = {"dp_low": Side.LOW, "dp_high": Side.HIGH}
 
 @final
 @dataclass(slots=True)
-class _Draft:
+class _SelectDraft:
     """A question while it is read."""
 
     context: Context
@@ -257,14 +257,14 @@ def _read_select(context: Context, scope: Scope, node: exp.Expr, keys: Mapping[s
     return Shown(_by_unit(draft, question), tuple(draft.kinds))
 
 
-def _draft(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]) -> _Draft:
+def _draft(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]) -> _SelectDraft:
     keys = keys_of(context, scope, node, items)
     grouped = any(bounds.per is Per.GROUP for bounds in context.bounds.values())
     per_group = PerGroup(context) if grouped and scope.units else None
-    return _Draft(context, scope, keys, items, per_group=per_group)
+    return _SelectDraft(context, scope, keys, items, per_group=per_group)
 
 
-def _by_unit(draft: _Draft, question: Query) -> Query:
+def _by_unit(draft: _SelectDraft, question: Query) -> Query:
     """Group by unit and key first where contributions to a group are bounded as a whole."""
     unit = draft.scope.unit_field
     if draft.per_group is None or unit is None:
@@ -276,7 +276,7 @@ def _by_unit(draft: _Draft, question: Query) -> Query:
     return replace(question, source=source, keys=keys)
 
 
-def _measures(draft: _Draft, keys: Sequence[Key]) -> tuple[Measure, ...]:
+def _measures(draft: _SelectDraft, keys: Sequence[Key]) -> tuple[Measure, ...]:
     """Return the measures. A list of keys alone has none if data must tell them: then finding them is what is paid."""
     if draft.released.measures or any(key.domain is None for key in keys):
         return tuple(draft.released.measures)
@@ -326,7 +326,7 @@ def _refuse_foreign(context: Context, nodes: Sequence[exp.Expr]) -> None:
                 raise refuse_form(context.script, part, "an aggregate")
 
 
-def _check_keys(draft: _Draft, node: exp.Expr) -> None:
+def _check_keys(draft: _SelectDraft, node: exp.Expr) -> None:
     if any(isinstance(key, Field) and key.name in draft.scope.units for key in draft.keys):
         raise draft.context.script.refuse(
             node.args.get("group") or node,
@@ -336,7 +336,7 @@ def _check_keys(draft: _Draft, node: exp.Expr) -> None:
         )
 
 
-def _outputs(draft: _Draft) -> tuple[OutputColumn, ...]:
+def _outputs(draft: _SelectDraft) -> tuple[OutputColumn, ...]:
     outputs: list[OutputColumn] = []
     taken: set[str] = set()
     for place, item in enumerate(draft.items, 1):
@@ -359,7 +359,7 @@ def _outputs(draft: _Draft) -> tuple[OutputColumn, ...]:
     return tuple(outputs)
 
 
-def _value(draft: _Draft, item: Item) -> Expression:
+def _value(draft: _SelectDraft, item: Item) -> Expression:
     if item.node is not None:
         return draft.read(item.node)
     assert item.column is not None
@@ -389,7 +389,7 @@ def _made_up(item: Item, place: int) -> str:
     return f"{name}_{inside.name}" if isinstance(inside, exp.Column) else name
 
 
-def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> tuple[Order, ...]:
+def _order(draft: _SelectDraft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> tuple[Order, ...]:
     clause = node.args.get("order")
     if clause is None:
         return ()
@@ -397,7 +397,7 @@ def _order(draft: _Draft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> tu
     return tuple(_ordered(draft, entry, outputs) for entry in clause.args.get("expressions") or ())
 
 
-def _ordered(draft: _Draft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> Order:
+def _ordered(draft: _SelectDraft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> Order:
     found = place_in(draft.context, node, outputs)
     value = post_of(draft.released, draft.read(node.this)) if found is None else found
     return Order(value, bool(node.args.get("desc")))

@@ -63,7 +63,7 @@ def serve(connection: int, temporary: str, parent: int) -> None:
     try:
         send(asker, {"process": os.getpid()})
         opening = receive(asker)
-        worker = _Worker(opening.said)
+        worker = _ServingWorker(opening.said)
         _answer(asker, worker.open, opening)
         while True:
             _answer(asker, worker.answer, receive(asker))
@@ -85,7 +85,7 @@ def _answer(asker: socket.socket, work: Callable[[Message, ByteBlocks], dict[str
 
 
 @final
-class _Worker:
+class _ServingWorker:
     """Tables under a lock."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:

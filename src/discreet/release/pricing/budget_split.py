@@ -109,7 +109,7 @@ _ALL = Fraction(1)
 
 def divide(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[PricedQuery, ...]:
     """Price all tables of a plan within what one release may spend, or refuse and say what would fit."""
-    division = _Division(plan, tuple(quotes), *_wishes(plan, quotes))
+    division = _BudgetDivision(plan, tuple(quotes), *_wishes(plan, quotes))
     division.check_shares()
     if plan.allowance.split == "accuracy" and division.free:
         division = division.weighted()
@@ -118,7 +118,7 @@ def divide(plan: ReleasePlan, quotes: Sequence[Quote]) -> tuple[PricedQuery, ...
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Division:
+class _BudgetDivision:
     """Tables with an epsilon of their own are apart; the others have a part of what is split."""
 
     plan: ReleasePlan
@@ -157,7 +157,7 @@ class _Division:
                 ),
             )
 
-    def weighted(self) -> _Division:
+    def weighted(self) -> _BudgetDivision:
         """Give free tables the weights that make the worst relative error smallest."""
         each = self.amounts_at(self.total(_ROUGHLY) or self._refuse())
         constants = {index: self.quotes[index].constant(each[index]) for index in self.free}

@@ -58,7 +58,7 @@ class ConvolutionalNetwork(nn.Module):
         self.down, kept = _going_down(channels, factors, blocks, told)
         at = kept[-1]
         self.middle = nn.ModuleList(
-            [_ConvolutionalBlock(at, at, told), _Attention(at), _ConvolutionalBlock(at, at, told)]
+            [_ConvolutionalBlock(at, at, told), _TokenAttention(at), _ConvolutionalBlock(at, at, told)]
         )
         self.up = _going_up(channels, factors, blocks, told, kept)
         self.out = _conv(channels * factors[0], 1, 3)
@@ -127,7 +127,7 @@ class _ConvolutionalBlock(nn.Module):
 
 
 @final
-class _Attention(nn.Module):
+class _TokenAttention(nn.Module):
     """Every place of a small picture looks at all others of the same picture."""
 
     def __init__(self, channels: int) -> None:

@@ -274,7 +274,7 @@ def _descended(problem: ProximalStep, base: Floats, guess: Floats, limits: _Limi
     """Take proximal steps until the loss no longer falls."""
     forest = Forest.of(problem.network.sizes, problem.cells, problem.effects)
     ease, left, before = _EASE / _noise(problem), limits.iterations, math.inf
-    curvature, measured = _Curvature.of(problem, ease), problem.known.precision > 0
+    curvature, measured = _EntropyCurvature.of(problem, ease), problem.known.precision > 0
     for _ in range(limits.steps):
         change, found, used = minimise(
             partial(problem.at, base, ease=ease),
@@ -304,14 +304,14 @@ def _noise(problem: ProximalStep) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class _Curvature:
+class _EntropyCurvature:
     """What the second derivative is about, in the cells of all factors."""
 
     goal: Floats  # The counts that the effects' values describe.
     ridge: Floats
 
     @staticmethod
-    def of(problem: ProximalStep, ease: float) -> _Curvature:
+    def of(problem: ProximalStep, ease: float) -> _EntropyCurvature:
         """Prepare for one proximal step."""
         sizes = np.diff(problem.cells.starts)
         goal = problem.effects.shared.times(problem.known.value) + problem.cells.spread(problem.total / sizes)
@@ -322,7 +322,9 @@ class _Curvature:
             )
             for clique, cells in zip(problem.cells.cliques, sizes.tolist(), strict=True)
         ]
-        return _Curvature(goal, problem.cells.spread(np.maximum(ease * np.array(spread), 1e-9 * problem.total / sizes)))
+        return _EntropyCurvature(
+            goal, problem.cells.spread(np.maximum(ease * np.array(spread), 1e-9 * problem.total / sizes))
+        )
 
     def at(self, here: Point) -> Floats:
         """Return the mean second derivative on the way from the counts here to the goal: their logarithmic mean.
