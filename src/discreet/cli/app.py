@@ -56,7 +56,7 @@ class _InOrder(TyperGroup):
 
 app = typer.Typer(
     cls=_InOrder,
-    help="Publish tables about people, and answer questions, with a proven bound on what anyone learns about one.",
+    help="Differential privacy: publish tables and answer queries with a proven bound on what anyone learns about one.",
     epilog=f"\b\nExit codes:\n{_CODES}",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

@@ -61,12 +61,12 @@ _WORDS: Mapping[Code, str] = {
 
 MEANINGS: Mapping[Code, str] = {
     Code.OK: "done",
-    Code.USAGE: "the command, a file or a number in it is not right; nothing was spent",
-    Code.REFUSED: "refused, not agreed to, or not found in order",
-    Code.EXHAUSTED: "the budget or a quota does not hold the price; nothing was spent",
-    Code.NOT_AUTHORISED: "this user may not do this; nothing was spent",
-    Code.NOT_CHECKED: "nothing was found wrong, but not everything was checked, or nobody vouches for it",
-    Code.BUG: "a mistake in discreet itself",
+    Code.USAGE: "invalid command, file or parameter; nothing was spent",
+    Code.REFUSED: "refused, not confirmed, or a check failed",
+    Code.EXHAUSTED: "the price exceeds the budget or a quota; nothing was spent",
+    Code.NOT_AUTHORISED: "this user is not authorised; nothing was spent",
+    Code.NOT_CHECKED: "nothing was found wrong, but not everything could be verified",
+    Code.BUG: "an internal error of discreet",
     Code.INTERRUPTED: "stopped by Ctrl-C; what was charged until then stays charged",
 }
 

@@ -32,24 +32,30 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-AsJson = Annotated[bool, typer.Option("--json", help="Answer in JSON; its schema is in docs/schema/cli.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON; its schema is in docs/schema/cli.")]
 POLICY = "A policy file, or a release plan."
 PolicyFile = Annotated[Path, typer.Option("--policy", envvar="DISCREET_POLICY", help=POLICY)]
-Period = Annotated[str | None, typer.Option("--period", help="Which period, such as 2026-10; see plan status.")]
+Period = Annotated[
+    str | None, typer.Option("--period", help="The period to release, such as 2026-10; see plan status.")
+]
 PlanFile = Annotated[Path, typer.Argument(help="The release plan.", metavar="PLAN")]
 Principal = Annotated[
     str | None,
-    typer.Option("--principal", envvar="DISCREET_PRINCIPAL", help="Who asks; your login name unless you say it."),
+    typer.Option(
+        "--principal", envvar="DISCREET_PRINCIPAL", help="The principal, who asks; by default your login name."
+    ),
 ]
-Project = Annotated[str, typer.Option("--project", help="For which project, if quotas are by project.")]
-Epsilon = Annotated[str | None, typer.Option("--epsilon", help="How much ε to spend.", metavar="NUMBER")]
-Delta = Annotated[str | None, typer.Option("--delta", help="The δ, such as 1e-6.", metavar="NUMBER")]
+Project = Annotated[str, typer.Option("--project", help="The project to charge, if quotas are by project.")]
+Epsilon = Annotated[str | None, typer.Option("--epsilon", help="The ε to spend.", metavar="NUMBER")]
+Delta = Annotated[str | None, typer.Option("--delta", help="The δ to spend, such as 1e-6.", metavar="NUMBER")]
 MaxEpsilon = Annotated[
     str | None,
-    typer.Option("--max-epsilon", help="Agree to any price up to this ε, and do not ask. Needed without a terminal."),
+    typer.Option(
+        "--max-epsilon", help="Accept any price up to this ε without confirmation. Required without a terminal."
+    ),
 ]
 AtDelta = Annotated[
-    str | None, typer.Option("--at-delta", help="At which δ to tell ε; where the budget names no δ of its own.")
+    str | None, typer.Option("--at-delta", help="The δ at which ε is shown, where the budget has no δ of its own.")
 ]
 
 

@@ -224,7 +224,7 @@ class Sitting:
         said = dict(word.split("=", 1) for word in words.split() if "=" in word)
         unknown = [name for name in said if name not in _OFFERS]
         if not said or unknown:
-            raise InvalidParameter(f"say such as \\offer epsilon=0.1; there are {', '.join(_OFFERS)}")
+            raise InvalidParameter(f"write, for example, \\offer epsilon=0.1; there are {', '.join(_OFFERS)}")
         typed: dict[str, Any] = {name: [value] if name == "expected" else value for name, value in said.items()}
         self._offer = TypedOffer(**typed)
         note(f"offered from now on: {' '.join(f'{name}={value}' for name, value in said.items())}")

@@ -23,7 +23,7 @@ def new_passphrase() -> str:
         return said
     said = _asked("passphrase: ")
     if _asked("again: ") != said:
-        raise InvalidParameter("these are two passphrases: nothing was written")
+        raise InvalidParameter("the two passphrases differ: nothing was written")
     return said
 
 
@@ -52,8 +52,8 @@ def _read(file: Path) -> SigningKey:
 
 def _asked(what: str) -> str:
     if not sys.stdin.isatty():
-        raise NotAuthorised(f"a passphrase is needed and nobody can be asked: set {PASSPHRASE}")
+        raise NotAuthorised(f"a passphrase is needed and there is no terminal to ask on: set {PASSPHRASE}")
     said = getpass.getpass(what, stream=sys.stderr)
     if not said:
-        raise InvalidParameter("an empty passphrase locks nothing")
+        raise InvalidParameter("the passphrase must not be empty")
     return said

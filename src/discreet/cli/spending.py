@@ -56,7 +56,7 @@ def agree(price: PriceTag, *, limit: Fraction | None, what: str) -> None:
             "--max-epsilon. Nothing was spent"
         )
     elif answer_to(f"Spend it on {what}? It cannot be taken back. [y/N] ") not in ("y", "yes"):
-        raise Refused("not agreed; nothing was spent")
+        raise Refused("not confirmed; nothing was spent")
 
 
 def _check(price: PriceTag, limit: Fraction) -> None:
@@ -67,9 +67,9 @@ def _check(price: PriceTag, limit: Fraction) -> None:
         )
     if exact(price.epsilon) > limit:  # By its shortest decimal: one tenth is not above one tenth.
         raise Refused(
-            f"the price, ε = {price.epsilon:.6g}, is above what was agreed to, ε = {float(limit):.6g}",
-            reason="whoever runs this said so with --max-epsilon; nothing was spent",
-            way_out="offer less for the answer, or agree to more",
+            f"the price, ε = {price.epsilon:.6g}, exceeds --max-epsilon, ε = {float(limit):.6g}",
+            reason="--max-epsilon is the largest price that is accepted; nothing was spent",
+            way_out="spend less on the answer, or raise --max-epsilon",
         )
 
 

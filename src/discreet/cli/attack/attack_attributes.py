@@ -23,14 +23,17 @@ _EXAMPLE = """\
 discreet attack attributes stays.parquet --secret diagnosis \\
   --known zip,birth_date,sex --rows 60 --people 20"""
 _Table = Annotated[Path, typer.Argument(help="A table, one row a person: a Parquet, CSV or DuckDB file.")]
-_Secret = Annotated[str, typer.Option("--secret", help="The column to guess.")]
+_Secret = Annotated[str, typer.Option("--secret", help="The column to infer.")]
 _Known = Annotated[list[str], typer.Option("--known", help="The columns that the attacker knows.")]
-_Rows = Annotated[int, typer.Option("--rows", help="Rows to draw from the table, to train on.")]
-_People = Annotated[int, typer.Option("--people", help="People among them to attack: two models for each.")]
-_Synthesise = Annotated[
-    str | None, typer.Option("--synthesise", help="Look in a synthetic table instead: my_module:fn, of columns.")
+_Rows = Annotated[int, typer.Option("--rows", help="Number of rows to sample from the table for training.")]
+_People = Annotated[
+    int, typer.Option("--people", help="Number of people among them to attack; two models are trained for each.")
 ]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the result into this file: .png, .svg or .html.")]
+_Synthesise = Annotated[
+    str | None,
+    typer.Option("--synthesise", help="Attack a synthetic table instead: my_module:fn, a function of columns."),
+]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -48,7 +51,7 @@ def attributes(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask a plain model for a secret of people, once trained with their row and once without it."""
+    """Attribute inference: ask a model without privacy for a secret of people, trained with and without their row."""
     from discreet.cli.attack.attack_support import draw, listed
     from discreet.cli.options import function_named
     from discreet.lab.attacks import attributes_of_table

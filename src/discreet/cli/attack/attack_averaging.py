@@ -13,11 +13,11 @@ from discreet.cli.output import show
 __all__ = ["add_to"]
 
 _EXAMPLE = "discreet attack averaging --noise randomized-response --epsilon 1 --times 1,10,30,100"
-_Noise = Annotated[str, typer.Option("--noise", help="randomized-response, laplace or gaussian.")]
+_Noise = Annotated[str, typer.Option("--noise", help="The mechanism: randomized-response, laplace or gaussian.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε of one answer.")]
 _Delta = Annotated[str, typer.Option("--delta", help="The δ of one answer, for gaussian.")]
-_Times = Annotated[str, typer.Option("--times", help="After how many answers, such as 1,10,100.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file.")]
+_Times = Annotated[str, typer.Option("--times", help="Numbers of repeated answers, such as 1,10,100.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -33,7 +33,7 @@ def averaging(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell how soon a secret is known if every answer has fresh noise, and what memory does against it."""
+    """Averaging: how often repeated answers with fresh noise reveal a secret, and what stored answers do against it."""
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.count_attacks import AveragingAnswer, averaged
 

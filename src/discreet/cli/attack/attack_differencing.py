@@ -24,18 +24,27 @@ discreet attack differencing stays.parquet --by district,sex,diagnosis \\
   --attribute diagnosis --person patient --hide-below 5 \\
   --where "nights < 28" --where "age_group <> '95+'" --epsilon 1 --delta 1e-6"""
 _Table = Annotated[Path, typer.Argument(help="The rows that the tables count: a Parquet, CSV or DuckDB file.")]
-_By = Annotated[list[str], typer.Option("--by", help="What the tables are by, such as district,sex,diagnosis.")]
-_Attribute = Annotated[str, typer.Option("--attribute", help="What an attacker wants to know; one of --by.")]
-_Where = Annotated[
-    list[str] | None, typer.Option("--where", help="One more table, of rows that fulfil this, as in SQL.")
+_By = Annotated[
+    list[str], typer.Option("--by", help="The columns that the tables are grouped by, such as district,sex,diagnosis.")
 ]
-_Person = Annotated[str | None, typer.Option("--person", help="The column that tells whose rows are whose.")]
-_Hide = Annotated[int, typer.Option("--hide-below", help="Numbers from 1 to one less than this are not shown.", min=0)]
+_Attribute = Annotated[
+    str, typer.Option("--attribute", help="The sensitive attribute that the attacker wants to know; one of --by.")
+]
+_Where = Annotated[
+    list[str] | None, typer.Option("--where", help="One more table, of the rows that satisfy this SQL condition.")
+]
+_Person = Annotated[
+    str | None, typer.Option("--person", help="The column that identifies people (the id of each row's person).")
+]
+_Hide = Annotated[
+    int,
+    typer.Option("--hide-below", help="Small-cell suppression: counts from 1 to one less than this are hidden.", min=0),
+]
 _Epsilon = Annotated[
     str | None, typer.Option("--epsilon", help="Attack private tables instead: the ε of all of them together.")
 ]
 _Delta = Annotated[str, typer.Option("--delta", help="Their δ.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Draw it into this file: .png, .svg or .html.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -55,7 +64,7 @@ def differencing(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish tables of counts, of all rows and of each --where, and subtract them until one person is left."""
+    """Differencing: subtract tables of counts, of all rows and of each --where, until one person is left."""
     from discreet.cli.attack.attack_support import draw, listed
     from discreet.cli.attack.identity_attacks import differenced
 

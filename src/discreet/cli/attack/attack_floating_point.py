@@ -24,11 +24,14 @@ discreet attack floating-point discreet.lab.attacks.textbook_noise:laplace --eps
 _Noise = Annotated[str, typer.Argument(help="A function that adds noise: my_module:fn, of value or of value and size.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε that it claims for the two inputs.")]
 _Delta = Annotated[str, typer.Option("--delta", help="The δ that it claims.")]
-_Inputs = Annotated[str, typer.Option("--inputs", help="The exact values of two neighbours.")]
-_Samples = Annotated[int, typer.Option("--samples", help="How many outputs of each.", min=1000)]
-_Law = Annotated[str | None, typer.Option("--law", help="laplace, if it is that by inversion: counted exactly.")]
-_Scale = Annotated[float, typer.Option("--scale", help="The scale of that law.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file.")]
+_Inputs = Annotated[str, typer.Option("--inputs", help="The exact values on two neighbouring data sets.")]
+_Samples = Annotated[int, typer.Option("--samples", help="Number of outputs to sample for each input.", min=1000)]
+_Law = Annotated[
+    str | None,
+    typer.Option("--law", help="laplace, if the noise is Laplace by inversion: outputs are then traced back exactly."),
+]
+_Scale = Annotated[float, typer.Option("--scale", help="The scale of that Laplace distribution.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -47,7 +50,7 @@ def floating_point(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell whether the last digits of a noisy number give away what it was made from."""
+    """Floating-point attack: test whether the last digits of a noisy number reveal the exact value."""
     from discreet.cli.attack.attack_support import draw, tested_noise
 
     found = tested_noise(noise, inputs, law, epsilon=epsilon, delta=delta, samples=samples, scale=scale)

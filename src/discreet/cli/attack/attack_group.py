@@ -38,7 +38,7 @@ ATTACKS = (  # In the order in which people meet them.
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group, with every attack in it."""
-    attack = group("See who falls in a table or release of yours. Results are about real people, and for you only.")
+    attack = group("Attack a table or release of yours. Results are about real people: not private, and for you only.")
     for one in ATTACKS:
         one.add_to(attack)
     app.add_typer(attack, name="attack", rich_help_panel=panel)

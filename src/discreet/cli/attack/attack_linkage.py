@@ -24,10 +24,16 @@ discreet attack linkage stays.parquet voters.parquet --on zip,birth_date,sex \\
   --name name --tell diagnosis --person patient"""
 _Table = Annotated[Path, typer.Argument(help="A table without names: a Parquet, CSV or DuckDB file.")]
 _Names = Annotated[Path, typer.Argument(help="A list with names.")]
-_On = Annotated[list[str], typer.Option("--on", help="Columns that both have, such as zip,birth_date,sex.")]
+_On = Annotated[
+    list[str], typer.Option("--on", help="The columns to join on (quasi-identifiers), such as zip,birth_date,sex.")
+]
 _Name = Annotated[str, typer.Option("--name", help="The column of the list that has the names.")]
-_Tell = Annotated[list[str] | None, typer.Option("--tell", help="What to tell about a few who were named.")]
-_Person = Annotated[str | None, typer.Option("--person", help="The column that tells whose records are whose.")]
+_Tell = Annotated[
+    list[str] | None, typer.Option("--tell", help="Columns to show for a few people who were re-identified.")
+]
+_Person = Annotated[
+    str | None, typer.Option("--person", help="The column that identifies people (the id of each record's person).")
+]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -44,7 +50,7 @@ def linkage(
     person: _Person = None,
     as_json: AsJson = False,
 ) -> None:
-    """Give the records of a table their names back, by a list that knows the same about people."""
+    """Linkage: re-identify the records of a table by joining it with a list that has names."""
     from discreet.cli.attack.attack_support import listed
     from discreet.lab.attacks import linkage
 

@@ -24,12 +24,16 @@ _EXAMPLE = """\
 discreet attack membership stays.parquet --label diagnosis \\
   --columns sex,age_group,district,nights --people 300 --shadows 8"""
 _Table = Annotated[Path, typer.Argument(help="A table, one row a person: a Parquet, CSV or DuckDB file.")]
-_Label = Annotated[str, typer.Option("--label", help="The column that the model tells.")]
-_Columns = Annotated[list[str], typer.Option("--columns", help="The columns that it tells it from.")]
-_People = Annotated[int, typer.Option("--people", help="Rows to draw from the table.")]
-_Shadows = Annotated[int, typer.Option("--shadows", help="Models that the attacker trains: an even number.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Draw the attackers into this file: .png, .svg or .html.")]
-_Train = Annotated[str | None, typer.Option("--train", help="Your own: my_module:fn, of rows and labels.")]
+_Label = Annotated[str, typer.Option("--label", help="The column that the model predicts.")]
+_Columns = Annotated[list[str], typer.Option("--columns", help="The columns that it predicts from (features).")]
+_People = Annotated[int, typer.Option("--people", help="Number of rows to sample from the table.")]
+_Shadows = Annotated[
+    int, typer.Option("--shadows", help="Number of shadow models that the attacker trains: an even number.")
+]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the ROC curves to this file: .png, .svg or .html.")]
+_Train = Annotated[
+    str | None, typer.Option("--train", help="Your own trainer: my_module:fn, a function of rows and labels.")
+]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -47,7 +51,7 @@ def membership(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Train models on halves of a table, plain ones or your own, and guess from what they say who was in."""
+    """Membership inference: train models on random halves of a table, and guess from their predictions who was in."""
     from discreet.cli.attack.attack_support import draw, listed
     from discreet.cli.options import function_named
     from discreet.lab.attacks import membership_of_table

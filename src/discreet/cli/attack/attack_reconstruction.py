@@ -17,16 +17,18 @@ discreet attack reconstruction stays.parquet --columns sex,age_group,diagnosis,n
   --where "zip = '37247' AND admitted < DATE '2025-02-01'" --ways 2"""
 _SECRETS = "discreet attack subset-counts --people 200 --queries 2000 --noise 4"
 _Table = Annotated[Path, typer.Argument(help="A table, one row for each person: a Parquet, CSV or DuckDB file.")]
-_Columns = Annotated[list[str], typer.Option("--columns", help="Columns that the tables are of, such as sex,age.")]
-_Where = Annotated[str, typer.Option("--where", help="Which rows are the block, as in SQL.")]
-_Ways = Annotated[int, typer.Option("--ways", help="Publish tables of up to so many columns at a time.", min=1)]
-_Trials = Annotated[int | None, typer.Option("--trials", help="How many people to look for; all, if left out.", min=1)]
-_People = Annotated[int, typer.Option("--people", help="How many people to make up.", min=2)]
-_Queries = Annotated[int, typer.Option("--queries", help="How many random subsets are counted.", min=1)]
-_Noise = Annotated[str | None, typer.Option("--noise", help="The deviation of the noise on each count.")]
-_Epsilon = Annotated[str | None, typer.Option("--epsilon", help="Publish private numbers with this ε in all instead.")]
-_Delta = Annotated[str, typer.Option("--delta", help="The δ of the private numbers.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file.")]
+_Columns = Annotated[
+    list[str], typer.Option("--columns", help="The columns of the published marginals, such as sex,age.")
+]
+_Where = Annotated[str, typer.Option("--where", help="A SQL condition that selects the rows of the block.")]
+_Ways = Annotated[int, typer.Option("--ways", help="Publish all marginals of up to this many columns.", min=1)]
+_Trials = Annotated[int | None, typer.Option("--trials", help="Number of people to attack; all, if left out.", min=1)]
+_People = Annotated[int, typer.Option("--people", help="Number of made-up people.", min=2)]
+_Queries = Annotated[int, typer.Option("--queries", help="Number of random subsets that are counted.", min=1)]
+_Noise = Annotated[str | None, typer.Option("--noise", help="The standard deviation of the noise on each count.")]
+_Epsilon = Annotated[str | None, typer.Option("--epsilon", help="Publish private counts instead, with this total ε.")]
+_Delta = Annotated[str, typer.Option("--delta", help="The δ of the private counts.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -46,7 +48,7 @@ def reconstruction(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rebuild the rows of a small block of people from all its tables of a few columns."""
+    """Reconstruction: rebuild the rows of a small block of people from its published marginals."""
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.count_attacks import RowsAnswer, rebuilt_rows
 
@@ -64,7 +66,7 @@ def subset_counts(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Rebuild everybody's secret, made up here, from counts of random subsets."""
+    """Reconstruction: rebuild everybody's secret (made up here) from counts of random subsets."""
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.count_attacks import SecretsAnswer, rebuilt_secrets
 

@@ -23,18 +23,20 @@ _EXAMPLE = """\
 discreet attack scoreboard stays.parquet --person patient --item diagnosis --value nights \\
   --when admitted --known 2 --days 3,14 --epsilon 1"""
 _Table = Annotated[Path, typer.Argument(help="Entries without names: a Parquet, CSV or DuckDB file.")]
-_Person = Annotated[str, typer.Option("--person", help="The column that tells whose entries are whose.")]
-_Item = Annotated[str, typer.Option("--item", help="What it is about: a film, a shop, a diagnosis.")]
-_Value = Annotated[str, typer.Option("--value", help="A number: a rating, an amount.")]
-_When = Annotated[str, typer.Option("--when", help="A date, a time, or seconds since 1970.")]
-_Known = Annotated[str, typer.Option("--known", help="How many entries of a person are known: 2,4,8.")]
-_Days = Annotated[str, typer.Option("--days", help="By how many days the known dates are off, at most.")]
-_False = Annotated[int, typer.Option("--false-facts", help="How many of the known things are not true.", min=0)]
-_Targets = Annotated[int, typer.Option("--targets", help="How many people to look for, each time.", min=1)]
+_Person = Annotated[
+    str, typer.Option("--person", help="The column that identifies people (the id of each entry's person).")
+]
+_Item = Annotated[str, typer.Option("--item", help="The column of items: a film, a shop, a diagnosis.")]
+_Value = Annotated[str, typer.Option("--value", help="A numeric column of each entry: a rating, an amount.")]
+_When = Annotated[str, typer.Option("--when", help="The column of times: a date, a timestamp, or seconds since 1970.")]
+_Known = Annotated[str, typer.Option("--known", help="Numbers of entries of a person that are known, such as 2,4,8.")]
+_Days = Annotated[str, typer.Option("--days", help="Largest error of the known dates, in days.")]
+_False = Annotated[int, typer.Option("--false-facts", help="Number of known facts that are false.", min=0)]
+_Targets = Annotated[int, typer.Option("--targets", help="Number of people to look for in each trial.", min=1)]
 _Epsilon = Annotated[
     str | None, typer.Option("--epsilon", help="Also look for them in private counts of items, at this ε.")
 ]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Draw it into this file: .png, .svg or .html.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -56,7 +58,7 @@ def scoreboard(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find people in a table of entries by a few that are known, with dates that are days off."""
+    """Scoreboard: re-identify people in a table of entries by a few that are known, with dates that are days off."""
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.identity_attacks import Diary, numbers, scored
 

@@ -24,11 +24,13 @@ discreet attack sticky stays.parquet --known district,sex,birth_date,nights \\
   --secret diagnosis --victims 20"""
 _Table = Annotated[Path, typer.Argument(help="A table, one row for each person: a Parquet, CSV or DuckDB file.")]
 _Known = Annotated[list[str], typer.Option("--known", help="Columns that the attacker knows, such as zip,sex.")]
-_Secret = Annotated[str, typer.Option("--secret", help="The column to find out.")]
-_Value = Annotated[str | None, typer.Option("--value", help="Which value of it; the commonest unless you say it.")]
-_Victims = Annotated[int, typer.Option("--victims", help="How many people to attack.", min=1)]
+_Secret = Annotated[str, typer.Option("--secret", help="The column to infer.")]
+_Value = Annotated[
+    str | None, typer.Option("--value", help="The value of it to test for; by default the most common one.")
+]
+_Victims = Annotated[int, typer.Option("--victims", help="Number of people to attack.", min=1)]
 _Epsilon = Annotated[str | None, typer.Option("--epsilon", help="Attack a private session with this ε instead.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -46,7 +48,7 @@ def sticky(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put a table behind a model of sticky noise, and read secrets off the noise."""
+    """Sticky noise: put a table behind a model of query-dependent noise, and infer secrets from the noise."""
     from discreet.cli.attack.attack_support import draw, listed
     from discreet.lab.attacks import sticky
 

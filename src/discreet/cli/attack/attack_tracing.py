@@ -13,16 +13,22 @@ from discreet.cli.output import show
 __all__ = ["add_to"]
 
 _EXAMPLE = "discreet attack tracing --people 60 --attributes 600 --epsilon 1"
-_Table = Annotated[Path | None, typer.Argument(help="A table, half of whose rows are traced; else people are made up.")]
+_Table = Annotated[
+    Path | None, typer.Argument(help="A table, half of whose rows are the members; without it people are made up.")
+]
 _Columns = Annotated[list[str] | None, typer.Option("--columns", help="Columns whose values are counted.")]
-_People = Annotated[int, typer.Option("--people", help="How many people to make up.", min=2)]
-_Attributes = Annotated[int, typer.Option("--attributes", help="How many counts are published of them.", min=1)]
-_Genes = Annotated[bool, typer.Option("--genes", help="Two copies and rarer values, as in a study of genes.")]
-_Score = Annotated[str, typer.Option("--score", help="inner-product, likelihood-ratio or distance.")]
-_Trials = Annotated[int, typer.Option("--trials", help="How many members to look for, at most.", min=1)]
+_People = Annotated[int, typer.Option("--people", help="Number of made-up people.", min=2)]
+_Attributes = Annotated[
+    int, typer.Option("--attributes", help="Number of attributes, each published as a count.", min=1)
+]
+_Genes = Annotated[bool, typer.Option("--genes", help="Made-up genomes: two copies of each gene, and rarer values.")]
+_Score = Annotated[
+    str, typer.Option("--score", help="The test statistic: inner-product, likelihood-ratio or distance.")
+]
+_Trials = Annotated[int, typer.Option("--trials", help="Largest number of members to look for.", min=1)]
 _Epsilon = Annotated[str | None, typer.Option("--epsilon", help="Publish private counts with this ε instead.")]
 _Delta = Annotated[str, typer.Option("--delta", help="The δ of the private counts.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file.")]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -43,7 +49,7 @@ def tracing(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell from published counts of many attributes who is among the people that were counted."""
+    """Tracing: infer membership from published counts of many attributes."""
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.count_attacks import TracingAnswer, traced
 

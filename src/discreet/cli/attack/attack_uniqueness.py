@@ -21,15 +21,20 @@ __all__ = ["CombinationAnswer", "SingledOutAnswer", "UniquenessAnswer", "add_to"
 _Table = Annotated[Path, typer.Argument(help="A Parquet, CSV or DuckDB file.")]
 _Columns = Annotated[
     list[str] | None,
-    typer.Option("--columns", help="What an attacker may know, such as zip,birth_date,sex; all columns if not said."),
+    typer.Option(
+        "--columns",
+        help="The columns that an attacker may know (quasi-identifiers), such as zip,birth_date,sex; by default all.",
+    ),
 ]
 _As = Annotated[
-    list[str] | None, typer.Option("--as", help='One more that is calculated, as in SQL: "year=year(birth_date)".')
+    list[str] | None, typer.Option("--as", help='One more column, computed in SQL: "year=year(birth_date)".')
 ]
-_Size = Annotated[int, typer.Option("--size", help="How many columns at once, at most.", min=1)]
-_Person = Annotated[str | None, typer.Option("--person", help="The column that tells whose rows are whose.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Draw it into this file: .png, .svg or .html.")]
-_Facts = Annotated[list[str], typer.Option("--fact", help="What is known of one person: birth_date=1929-10-15.")]
+_Size = Annotated[int, typer.Option("--size", help="Largest number of columns in a combination.", min=1)]
+_Person = Annotated[
+    str | None, typer.Option("--person", help="The column that identifies people (the id of each row's person).")
+]
+_Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to this file: .png, .svg or .html.")]
+_Facts = Annotated[list[str], typer.Option("--fact", help="A known fact about one person: birth_date=1929-10-15.")]
 
 
 def add_to(attack: typer.Typer) -> None:
@@ -52,7 +57,7 @@ def uniqueness(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count who is alone with their values, under every combination of columns; the worst come first."""
+    """Count the people who are unique under every combination of columns; the worst come first."""
     from discreet.cli.attack.attack_support import draw
     from discreet.cli.attack.identity_attacks import calculations
     from discreet.lab.attacks import uniqueness
@@ -65,7 +70,7 @@ def uniqueness(
 def singling_out(
     table: _Table, facts: _Facts, size: _Size = 4, person: _Person = None, as_json: AsJson = False
 ) -> None:
-    """Find the fewest facts about one person that fit nobody else."""
+    """Singling out: find the fewest facts about one person that fit nobody else."""
     from discreet.cli.attack.identity_attacks import pairs
     from discreet.lab.attacks import singling_out
 

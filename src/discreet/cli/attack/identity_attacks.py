@@ -37,7 +37,7 @@ def pairs(words: Sequence[str] | None, option: str) -> dict[str, str]:
     for word in words or ():
         name, mark, text = word.partition("=")
         if not mark or not name.strip() or name.strip() in found:
-            raise InvalidParameter(f"{option} is a name, = and what is said of it, and each name stands once")
+            raise InvalidParameter(f"{option} takes name=value, and each name once")
         found[name.strip()] = text.strip()
     return found
 

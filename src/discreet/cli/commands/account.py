@@ -11,8 +11,8 @@ from discreet.cli.output import show
 
 __all__ = ["add_to"]
 
-accountant = group("Compose, convert and calibrate privacy: no data, no ledger, nothing is spent.")
-_Delta = Annotated[str, typer.Option("--delta", help="The δ at which ε is told; 0 for pure privacy.")]
+accountant = group("Privacy accounting: compose, convert and calibrate; no data, no ledger, nothing is spent.")
+_Delta = Annotated[str, typer.Option("--delta", help="The δ at which ε is computed; 0 for pure ε-DP.")]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -30,7 +30,7 @@ def compose(
     delta: _Delta = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Tell the total ε of many releases about the same people, with a proof."""
+    """Compose events: a proven upper bound on the total ε of many releases about the same people."""
     from discreet.cli.account_support import composed
 
     show(composed(events, delta), as_json=as_json)
@@ -38,13 +38,13 @@ def compose(
 
 @command(accountant, "convert", example="discreet account convert --rho 0.1 --delta 1e-6")
 def convert(
-    rho: Annotated[str | None, typer.Option("--rho", help="From ρ of zero-concentrated privacy.")] = None,
-    mu: Annotated[str | None, typer.Option("--mu", help="From µ of Gaussian privacy.")] = None,
-    epsilon: Annotated[str | None, typer.Option("--epsilon", help="From a pure ε.")] = None,
+    rho: Annotated[str | None, typer.Option("--rho", help="Convert from the ρ of zero-concentrated DP (zCDP).")] = None,
+    mu: Annotated[str | None, typer.Option("--mu", help="Convert from the µ of Gaussian DP.")] = None,
+    epsilon: Annotated[str | None, typer.Option("--epsilon", help="Convert from the ε of pure DP.")] = None,
     delta: _Delta = "0",
     as_json: AsJson = False,
 ) -> None:
-    """Tell what one way of saying privacy means in the others."""
+    """Convert between zCDP (ρ), Gaussian DP (µ), pure DP (ε) and (ε, δ)."""
     from discreet.cli.account_support import converted
 
     show(converted(rho=rho, mu=mu, epsilon=epsilon, delta=delta), as_json=as_json)
@@ -56,14 +56,17 @@ def convert(
     example="discreet account calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01",
 )
 def calibrate(
-    epsilon: Annotated[str, typer.Option("--epsilon", help="The ε of everything together.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="The total ε of all releases.")],
     delta: _Delta = "0",
-    steps: Annotated[int, typer.Option("--steps", help="How many releases.", min=1)] = 1,
-    sampling_rate: Annotated[str, typer.Option("--sampling-rate", help="Of a secret Poisson sample each.")] = "1",
-    noise: Annotated[str, typer.Option("--noise", help="gaussian or laplace.")] = "gaussian",
+    steps: Annotated[int, typer.Option("--steps", help="Number of releases (steps).", min=1)] = 1,
+    sampling_rate: Annotated[
+        str,
+        typer.Option("--sampling-rate", help="Sampling probability, if each release is on a secret Poisson sample."),
+    ] = "1",
+    noise: Annotated[str, typer.Option("--noise", help="The noise: gaussian or laplace.")] = "gaussian",
     as_json: AsJson = False,
 ) -> None:
-    """Find the least noise with which many releases stay within ε and δ."""
+    """Calibrate noise: the least noise multiplier with which many releases stay within ε and δ."""
     from discreet.cli.account_support import calibrated
 
     show(calibrated(epsilon, delta, steps=steps, rate=sampling_rate, noise=noise), as_json=as_json)

@@ -21,17 +21,21 @@ _Name = Annotated[str, typer.Argument(help="A function that takes a data set: mo
 _Pairs = Annotated[str, typer.Option("--pairs", help="A function that returns pairs of neighbours: module:function.")]
 _Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε that it claims.", metavar="NUMBER")]
 _Delta = Annotated[str, typer.Option("--delta", help="The δ that it claims.", metavar="NUMBER")]
-_Relation = Annotated[str, typer.Option("--relation", help="Who is a neighbour: add-remove or replace-one.")]
-_Runs = Annotated[int, typer.Option("--runs", help="Runs on each data set of the pairs that look worst.")]
-_Level = Annotated[float, typer.Option("--level", help="The chance of refuting a claim that holds, at most.")]
-_Size = Annotated[str, typer.Option("--size", help="small, about two minutes; or full, ten times as many runs.")]
-_Only = Annotated[str | None, typer.Option("--only", help="Only what has this in its name.")]
-_Out = Annotated[Path | None, typer.Option("--out", help="Also write the report: a .html, .json or .txt file.")]
+_Relation = Annotated[str, typer.Option("--relation", help="The neighbouring relation: add-remove or replace-one.")]
+_Runs = Annotated[int, typer.Option("--runs", help="Number of runs on each data set of the pairs that look worst.")]
+_Level = Annotated[
+    float, typer.Option("--level", help="Significance level: the largest probability of refuting a claim that holds.")
+]
+_Size = Annotated[str, typer.Option("--size", help="small (about two minutes) or full (ten times as many runs).")]
+_Only = Annotated[str | None, typer.Option("--only", help="Audit only what has this in its name.")]
+_Out = Annotated[Path | None, typer.Option("--out", help="Write the report to this file: .html, .json or .txt.")]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add the group."""
-    audit = group("Try to prove a claim of privacy wrong: of this library, or of a function of yours.")
+    audit = group(
+        "Audit a claim of privacy: a statistical lower bound on ε, for this library or for a function of yours."
+    )
     command(audit, "self", example=_SELF)(self_audit)
     command(audit, "mechanism", example=_MECHANISM)(mechanism)
     app.add_typer(audit, name="audit", rich_help_panel=panel)
@@ -57,7 +61,7 @@ def mechanism(
     level: _Level = 1e-3,
     as_json: AsJson = False,
 ) -> None:
-    """Audit a function of yours, or of another library, by its outputs alone. Exit code 3 if its claim is refuted."""
+    """Audit a function, yours or of another library, by its outputs: exit code 3 if its claim is refuted."""
     from discreet.cli.audit_support import audited_mechanism
 
     found = audited_mechanism(

@@ -13,7 +13,7 @@ from discreet.cli.output import note, show
 __all__ = ["add_to"]
 
 budget = group(
-    "What is spent and what is left, over everybody and all days; and raising it.",
+    "Privacy budget of a data set: show what is spent and left, over everybody and all days; raise it.",
     example="discreet budget --policy plan.toml",
 )
 
@@ -31,7 +31,7 @@ def show_budget(
     project: Project = "",
     as_json: AsJson = False,
 ) -> None:
-    """Tell what was spent on a data set by everybody, what is left, and every quota that counts for you."""
+    """Show what was spent on a data set by everybody, what is left, and every quota that applies to you."""
     from discreet.cli.budget_support import BudgetNow
     from discreet.cli.policies import asker, needed, open_ledger
 
@@ -47,14 +47,14 @@ def show_budget(
 )
 def raise_budget(
     policy: PolicyFile,
-    reason: Annotated[str, typer.Option("--reason", help="Why. It stays on record.")],
+    reason: Annotated[str, typer.Option("--reason", help="The reason; it is recorded in the ledger.")],
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="The new lifetime ε.")] = None,
     delta: Delta = None,
     rho: Annotated[str | None, typer.Option("--rho", help="The new lifetime ρ.")] = None,
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Raise the lifetime budget of a data set: it is on record, with who and why, and cannot be taken back."""
+    """Raise the lifetime budget of a data set: recorded in the ledger with who and why, and irreversible."""
     from discreet.cli.budget_support import raised
     from discreet.cli.policies import asker
 

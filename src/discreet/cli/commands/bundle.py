@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BundleCheck", "VerifiedBundle", "add_to"]
 
-bundle = group("What was published: check that nothing in it was changed.")
+bundle = group("Bundles, the published releases: verify their hashes, signature and ledger entry.")
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -29,10 +29,16 @@ def add_to(app: typer.Typer, panel: str) -> None:
 @command(bundle, "verify", example="discreet bundle verify published/stays-2025 --ledger northmere.ledger")
 def verify(
     path: Annotated[Path, typer.Argument(help="The folder or the .zip file.", metavar="BUNDLE")],
-    ledger: Annotated[Path | None, typer.Option("--ledger", help="Also compare with what was paid and stored.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", help="Also compare with this ledger: what was charged and stored.")
+    ] = None,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="Whom you trust: a public key file, or a fingerprint.", metavar="FILE|FINGERPRINT"),
+        typer.Option(
+            "--key",
+            help="The public key that must have signed it: a key file or a fingerprint.",
+            metavar="FILE|FINGERPRINT",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Copied", "SetFacts", "SetFile", "Sets", "add_to"]
 
-data = group("Made-up data that come along, to try things on.")
+data = group("Bundled made-up data sets, to try things on.")
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -27,7 +27,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 @command(data, "list", example="discreet data list")
 def list_sets(as_json: AsJson = False) -> None:
-    """List the data sets that come along. Everybody in them is made up."""
+    """List the bundled data sets. Everybody in them is made up."""
     from discreet.data import bundled
 
     show(Sets.of(bundled()), as_json=as_json)
@@ -35,8 +35,8 @@ def list_sets(as_json: AsJson = False) -> None:
 
 @command(data, "copy", example="discreet data copy hospital .")
 def copy_set(
-    name: Annotated[str, typer.Argument(help="Which set; see data list.")],
-    folder: Annotated[Path, typer.Argument(help="Where to; no file is overwritten.")] = Path(),
+    name: Annotated[str, typer.Argument(help="The name of the data set; see data list.")],
+    folder: Annotated[Path, typer.Argument(help="The folder to copy to; no file is overwritten.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
     """Copy the files of a set into a folder."""

@@ -24,7 +24,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(help="A folder of its own.")] = Path("discreet-demo"),
+    folder: Annotated[Path, typer.Argument(help="The folder for the reports.")] = Path("discreet-demo"),
     as_json: AsJson = False,
 ) -> None:
     """Attack a made-up hospital's tables, published exactly and published privately, and see the difference."""

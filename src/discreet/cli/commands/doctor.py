@@ -20,7 +20,9 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 
 def doctor(
-    policy: Annotated[Path | None, typer.Option("--policy", help="Also look at its ledger and sources.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", help="A policy whose ledger and sources are checked, too.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check this machine: versions, randomness, the engine, and whether a ledger is safe in this folder."""

@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["BeliefAnswer", "DeploymentAnswer", "FoundShareAnswer", "MeaningAnswer", "add_to"]
 
 _Epsilon = Annotated[str | None, typer.Argument(help="The ε to explain, such as 1.0.", metavar="EPSILON")]
-_Delta = Annotated[str, typer.Option("--delta", help="The δ that comes with it; 0 for pure privacy.")]
-_Rho = Annotated[str | None, typer.Option("--rho", help="Instead of ε: the ρ of zero-concentrated privacy.")]
-_Mu = Annotated[str | None, typer.Option("--mu", help="Instead of ε: the µ of Gaussian privacy.")]
-_Plot = Annotated[Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .html file.")]
+_Delta = Annotated[str, typer.Option("--delta", help="The δ that comes with it; 0 for pure ε-DP.")]
+_Rho = Annotated[str | None, typer.Option("--rho", help="Instead of ε: the ρ of zero-concentrated DP (zCDP).")]
+_Mu = Annotated[str | None, typer.Option("--mu", help="Instead of ε: the µ of Gaussian DP.")]
+_Plot = Annotated[
+    Path | None, typer.Option("--plot", help="Plot the trade-off curve to this file: .png, .svg or .html.")
+]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -37,7 +39,7 @@ def explain_epsilon(
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what an ε means: how far the best attacker gets, and what others spend."""
+    """Explain what an ε means: the success of the best attacker, and the ε of known deployments."""
     from discreet.cli.attack.attack_support import draw
     from discreet.privacy import explain_epsilon
 

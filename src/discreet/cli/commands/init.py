@@ -13,11 +13,11 @@ from discreet.cli.output import show
 __all__ = ["add_to"]
 
 _Data = Annotated[Path, typer.Argument(help="A Parquet, CSV or DuckDB file.", metavar="DATA")]
-_Unit = Annotated[str | None, typer.Option("--unit", help='Whom to protect: a column, or "row".')]
-_Lifetime = Annotated[str | None, typer.Option("--lifetime-epsilon", help="The ε that may ever be spent.")]
-_LifetimeDelta = Annotated[str | None, typer.Option("--lifetime-delta", help="The δ that may ever be spent.")]
-_Out = Annotated[Path, typer.Option("--out", help="The plan to write; a file that is there is left alone.")]
-_Yes = Annotated[bool, typer.Option("--yes", help="Take all proposals, and confirm that they become public.")]
+_Unit = Annotated[str | None, typer.Option("--unit", help='The privacy unit, whom to protect: a column, or "row".')]
+_Lifetime = Annotated[str | None, typer.Option("--lifetime-epsilon", help="The ε of the lifetime budget.")]
+_LifetimeDelta = Annotated[str | None, typer.Option("--lifetime-delta", help="The δ of the lifetime budget.")]
+_Out = Annotated[Path, typer.Option("--out", help="The plan file to write; an existing file is not overwritten.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Accept all proposals, and confirm that they become public.")]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -33,12 +33,12 @@ def init(
     delta: Delta = None,
     lifetime_epsilon: _Lifetime = None,
     lifetime_delta: _LifetimeDelta = None,
-    table: Annotated[str | None, typer.Option("--table", help="Which table of a DuckDB file.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="The name of the table in a DuckDB file.")] = None,
     out: _Out = Path("plan.toml"),
     yes: _Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write a first release plan for a file of yours, step by step.
+    """Draft a release plan (configuration) for a table of yours, step by step.
 
     What is seen in the file is shown on your terminal only; what you confirm is written into the plan, and is public.
     """

@@ -32,7 +32,9 @@ def new(
     file: _File,
     locked: Annotated[
         bool,
-        typer.Option("--passphrase", help="Lock it: asked for twice, or taken from DISCREET_KEY_PASSPHRASE."),
+        typer.Option(
+            "--passphrase", help="Encrypt it with a passphrase: asked for twice, or taken from DISCREET_KEY_PASSPHRASE."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -52,7 +54,7 @@ def new(
 def show_key(
     file: Annotated[Path, typer.Argument(help="A private or a public key.", metavar="FILE")], as_json: AsJson = False
 ) -> None:
-    """Print the public key and its fingerprint; of a private key nothing else is told."""
+    """Print the public key and its fingerprint; of a private key nothing else is printed."""
     from discreet.cli.signing import public_half
 
     show(KeyAnswer.of(public_half(file)), as_json=as_json)

@@ -13,7 +13,7 @@ from discreet.cli.output import show
 __all__ = ["add_to"]
 
 ledger = group("The record of everything that was spent: verify it, read it, export it; and release failed reads.")
-Reason = Annotated[str, typer.Option("--reason", help="Why. It stays on record.")]
+Reason = Annotated[str, typer.Option("--reason", help="The reason; it is recorded in the ledger.")]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -23,7 +23,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 @command(ledger, "verify", example="discreet ledger verify --policy plan.toml")
 def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
-    """Read the whole record again: hashes, order, sums, declarations and answers; exit code 3 if anything is wrong."""
+    """Verify the whole ledger: hash chain, order, sums, declarations and answers; exit code 3 if anything is wrong."""
     from discreet.cli.ledger_support import VerifiedLedger
     from discreet.cli.policies import open_ledger
 
@@ -44,11 +44,11 @@ def history(policy: PolicyFile, as_json: AsJson = False) -> None:
 
 @command(ledger, "export", example="discreet ledger export record.jsonl --policy plan.toml")
 def export(
-    to: Annotated[Path, typer.Argument(help="A new file, for JSON lines.", metavar="FILE")],
+    to: Annotated[Path, typer.Argument(help="The file to write, as JSON lines; it must not exist.", metavar="FILE")],
     policy: PolicyFile,
     as_json: AsJson = False,
 ) -> None:
-    """Write the whole record as JSON lines, whose hashes can be checked without this program."""
+    """Export the whole ledger as JSON lines, whose hashes can be checked without this program."""
     from discreet.cli.ledger_support import Exported
     from discreet.cli.policies import open_ledger
 
@@ -71,13 +71,13 @@ def claims(policy: PolicyFile, as_json: AsJson = False) -> None:
 
 @command(ledger, "release", example='discreet ledger release 40 --policy plan.toml --reason "more memory"')
 def release(
-    charge: Annotated[int, typer.Argument(help="The charge whose read failed, by its number; see claims.")],
+    charge: Annotated[int, typer.Argument(help="The number of the charge whose read failed; see claims.")],
     policy: PolicyFile,
     reason: Reason,
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let what was charged be read once more, after a read that failed: it is on record, with who and why.
+    """Allow one more read for a charge whose read failed: recorded in the ledger with who and why.
 
     Each release may tell whoever asks one more fact about one person: whether it fails again.
     """
@@ -89,13 +89,13 @@ def release(
 
 @command(ledger, "reopen", example='discreet ledger reopen ana --policy plan.toml --reason "a full disk"')
 def reopen(
-    analyst: Annotated[str, typer.Argument(help="Whose failures count no more.")],
+    analyst: Annotated[str, typer.Argument(help="The principal whose failures no longer count.")],
     policy: PolicyFile,
     reason: Reason,
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let somebody ask again after three reads that failed: it is on record, with who and why.
+    """Let a principal ask again after three failed reads: recorded in the ledger with who and why.
 
     What failed stays unread; see release for that.
     """

@@ -22,7 +22,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 @command(plan, "check", example="discreet plan check plan.toml")
 def check(file: PlanFile, as_json: AsJson = False) -> None:
-    """Check everything that can be checked without data; a mistake is named with its line and how to mend it."""
+    """Check everything that can be checked without data; a mistake is named with its line and how to fix it."""
     from discreet.cli.release_support import CheckedPlan
     from discreet.release import check, read_release_plan
 
@@ -31,7 +31,7 @@ def check(file: PlanFile, as_json: AsJson = False) -> None:
 
 @command(plan, "price", example="discreet plan price plan.toml")
 def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> None:
-    """Say what a release costs, the ± of every table, which groups stay hidden, and what to change."""
+    """Show what a release costs, the ± of every table, which groups stay hidden, and what to change."""
     from discreet.cli.release_support import PriceList, period_of
     from discreet.release import price, read_release_plan
 
@@ -41,7 +41,7 @@ def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> Non
 
 @command(plan, "status", example="discreet plan status plan.toml")
 def status(file: PlanFile, as_json: AsJson = False) -> None:
-    """Say which periods were released, which are due or were passed over, and for how many more the budget lasts."""
+    """List which periods were released, are due or were skipped, and for how many more the budget lasts."""
     from discreet.cli.release_support import PlanStatus, standing
 
     show(PlanStatus.of(standing(file)), as_json=as_json)
@@ -50,7 +50,7 @@ def status(file: PlanFile, as_json: AsJson = False) -> None:
 @command(plan, "dummy", example="discreet plan dummy plan.toml")
 def dummy(
     file: PlanFile,
-    folder: Annotated[Path, typer.Argument(help="Where the bundle goes.")] = Path("dummy"),
+    folder: Annotated[Path, typer.Argument(help="The folder to write the bundle to.")] = Path("dummy"),
     as_json: AsJson = False,
 ) -> None:
     """Write the whole bundle from made-up rows, to see what will be published. Free, and marked as a dummy."""

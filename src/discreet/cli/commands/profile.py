@@ -13,8 +13,11 @@ from discreet.cli.output import show
 __all__ = ["add_to"]
 
 _Source = Annotated[Path, typer.Argument(help="A Parquet, CSV or DuckDB file; or a policy or a plan.", metavar="FILE")]
-_Unit = Annotated[str | None, typer.Option("--unit", help='Whom to protect: a column, or "row". A policy says it.')]
-_Ledger = Annotated[Path | None, typer.Option("--ledger", help="Where it is charged; FILE.ledger unless you say it.")]
+_Unit = Annotated[
+    str | None,
+    typer.Option("--unit", help='The privacy unit, whom to protect: a column, or "row"; a policy declares it.'),
+]
+_Ledger = Annotated[Path | None, typer.Option("--ledger", help="The ledger to charge; by default FILE.ledger.")]
 _Numbers = Annotated[list[str] | None, typer.Option("--number", help="A column of text to be read as numbers.")]
 _Dates = Annotated[list[str] | None, typer.Option("--date", help="A column of text to be read as dates.")]
 
@@ -27,20 +30,22 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 def profile(
     source: _Source,
-    epsilon: Annotated[str, typer.Option("--epsilon", help="How much ε to spend on all columns together.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="The ε to spend on all columns together.")],
     unit: _Unit = None,
     delta: Delta = None,
-    table: Annotated[str | None, typer.Option("--table", help="Which table of a policy.")] = None,
+    table: Annotated[str | None, typer.Option("--table", help="The name of the table in the policy.")] = None,
     ledger: _Ledger = None,
     numbers: _Numbers = None,
     dates: _Dates = None,
-    idempotency_key: Annotated[str, typer.Option("--idempotency-key", help="Paid once under this name.")] = "profile",
-    out: Annotated[Path, typer.Option("--out", help="The page to write.")] = Path("profile.html"),
+    idempotency_key: Annotated[
+        str, typer.Option("--idempotency-key", help="Idempotency key: a profile under the same key is paid once.")
+    ] = "profile",
+    out: Annotated[Path, typer.Option("--out", help="The HTML page to write.")] = Path("profile.html"),
     max_epsilon: MaxEpsilon = None,
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what is in every column of a table: counts, what is missing, frequent values, quantiles, bounds."""
+    """Profile every column of a table privately: counts, missing values, frequent values, quantiles, bounds."""
     from discreet.cli.profile_support import ProfileRequest, profiled
 
     wanted = ProfileRequest(

@@ -11,17 +11,29 @@ from discreet.cli.output import note, show
 
 __all__ = ["add_to"]
 
-_Sql = Annotated[str, typer.Argument(help="One SELECT, in quotes; - reads it from the input.", metavar="SQL")]
-_Rho = Annotated[str | None, typer.Option("--rho", help="How much ρ to spend, instead of ε.")]
-_Share = Annotated[str | None, typer.Option("--share", help="Which part of the lifetime budget to spend.")]
-_Error = Annotated[str | None, typer.Option("--error", help="The largest ± that you want, instead of a price.")]
-_Relative = Annotated[str | None, typer.Option("--relative-error", help="The largest ± as a part of --expected.")]
+_Sql = Annotated[
+    str, typer.Argument(help="One SELECT statement, in quotes; - reads it from standard input.", metavar="SQL")
+]
+_Rho = Annotated[str | None, typer.Option("--rho", help="The ρ (zCDP) to spend, instead of ε.")]
+_Share = Annotated[
+    str | None, typer.Option("--share", help="The share of the lifetime budget to spend, between 0 and 1.")
+]
+_Error = Annotated[
+    str | None, typer.Option("--error", help="The largest half width (±) of a confidence interval, instead of a price.")
+]
+_Relative = Annotated[
+    str | None, typer.Option("--relative-error", help="The largest half width (±) relative to --expected.")
+]
 _Expected = Annotated[
-    list[str] | None, typer.Option("--expected", help="Rows of a typical group, or column=value; never read from data.")
+    list[str] | None,
+    typer.Option("--expected", help="Expected rows of a typical group, or column=value; never read from the data."),
 ]
 _Keys = Annotated[list[str] | None, typer.Option("--keys", help="Public values of a group key: column=one,two.")]
 _IdempotencyKey = Annotated[
-    str | None, typer.Option("--idempotency-key", help="A name for this question: asked again, it is free.")
+    str | None,
+    typer.Option(
+        "--idempotency-key", help="Idempotency key: asking again under the same key returns the stored answer, free."
+    ),
 ]
 
 
@@ -60,7 +72,7 @@ def query(
     project: Project = "",
     as_json: AsJson = False,
 ) -> None:
-    """Ask one question: its price is shown and agreed to, charged, and then the answer comes with its ±."""
+    """Ask one SQL query: its price is shown, confirmed and charged, then it is answered with confidence intervals."""
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, ask
 
@@ -85,7 +97,7 @@ def explain(
     project: Project = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say how a question would be answered, for which price and how exactly. Free; no row is read."""
+    """Explain how a SQL query would be answered: noise, price and expected ±. Free; no row is read."""
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, explained
 

@@ -26,9 +26,9 @@ def release(
     key: Annotated[Path | None, typer.Option("--key", help="Sign the bundle with this private key.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Publish what a plan says: priced, agreed to, charged, read, and written as a bundle.
+    """Publish a release of a plan: priced, confirmed, charged, read, and written as a bundle.
 
-    Safe to run again: the same period is never charged or drawn twice, and a run that was cut short goes on where it
+    Safe to run again: the same period is never charged or drawn twice, and an interrupted run continues where it
     was. Without --period it is the oldest one that is due.
     """
     from discreet.cli.release_support import Written, released

@@ -23,7 +23,7 @@ def shell(
     principal: Principal = None,
     project: Project = "",
 ) -> None:
-    r"""Ask one question after the other; \help lists what else can be said. --max-epsilon is for the whole sitting."""
+    r"""Interactive SQL shell; \help lists its other commands. --max-epsilon is for the whole session."""
     from discreet.cli.policies import asker, open_session
     from discreet.cli.repl import sit
 

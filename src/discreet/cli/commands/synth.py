@@ -12,39 +12,51 @@ from discreet.cli.output import show
 
 __all__ = ["add_to"]
 
-synth = group("Make a table of made-up rows that is like a real one, with a proven promise to everybody in it.")
+synth = group("Synthetic data: fit a differentially private model to a table, sample from it, evaluate it.")
 _Source = Annotated[Path, typer.Argument(help="A policy or a plan; or a Parquet or CSV file.", metavar="FILE")]
-_Table = Annotated[str | None, typer.Option("--table", help="Which table of a policy.")]
+_Table = Annotated[str | None, typer.Option("--table", help="The name of the table in the policy.")]
 _DomainOut = Annotated[Path, typer.Option("--out", help="The domain file to write.")]
 _FIT_EXAMPLE = """\
 discreet synth fit plan.toml --domain domain.toml --rows-per-unit 2 --method mst \\
   --epsilon 1 --delta 1e-6 --max-epsilon 1 --out stays.safetensors"""
 _FitSource = Annotated[Path, typer.Argument(help="A Parquet or CSV file; or a policy or a plan.", metavar="FILE")]
-_Domain = Annotated[Path | None, typer.Option("--domain", help="What is public of it; a policy may say it.")]
-_Method = Annotated[str, typer.Option("--method", help="auto, aim, mst, independent or merf.")]
-_Epsilon = Annotated[str, typer.Option("--epsilon", help="How much ε to spend.", metavar="NUMBER")]
-_Delta = Annotated[str, typer.Option("--delta", help="The δ, such as 1e-6.", metavar="NUMBER")]
-_Unit = Annotated[str | None, typer.Option("--unit", help='Whom to protect: a column, or "row". A policy says it.')]
-_RowsPerUnit = Annotated[
-    int | None, typer.Option("--rows-per-unit", help="How many rows of one unit are used at most.")
+_Domain = Annotated[
+    Path | None,
+    typer.Option("--domain", help="The domain file, with the declared public values; a policy may declare them."),
 ]
-_Label = Annotated[str | None, typer.Option("--label", help="The column that matters most, if there is one.")]
-_Ledger = Annotated[Path | None, typer.Option("--ledger", help="Where it is charged; FILE.ledger unless you say it.")]
+_Method = Annotated[str, typer.Option("--method", help="The method: auto, aim, mst, independent or merf.")]
+_Epsilon = Annotated[str, typer.Option("--epsilon", help="The ε to spend.", metavar="NUMBER")]
+_Delta = Annotated[str, typer.Option("--delta", help="The δ to spend, such as 1e-6.", metavar="NUMBER")]
+_Unit = Annotated[
+    str | None,
+    typer.Option("--unit", help='The privacy unit, whom to protect: a column, or "row"; a policy declares it.'),
+]
+_RowsPerUnit = Annotated[
+    int | None,
+    typer.Option("--rows-per-unit", help="Contribution bound: the largest number of rows of one unit that are used."),
+]
+_Label = Annotated[
+    str | None, typer.Option("--label", help="The label: the column whose correlations matter most, if there is one.")
+]
+_Ledger = Annotated[Path | None, typer.Option("--ledger", help="The ledger to charge; by default FILE.ledger.")]
 _ModelOut = Annotated[Path, typer.Option("--out", help="The model to write: a .safetensors file.")]
 _Model = Annotated[Path, typer.Argument(help="A model that `synth fit` wrote.", metavar="MODEL")]
 _SampleRows = Annotated[
-    int | None, typer.Option("--rows", help="How many; about as many as the real table has otherwise.")
+    int | None, typer.Option("--rows", help="Number of rows; by default about as many as the real table has.")
 ]
 _SampleOut = Annotated[
-    Path, typer.Option("--out", help="The table to write: .csv or .parquet; pictures: .safetensors.")
+    Path, typer.Option("--out", help="The file to write: .csv or .parquet; for images .safetensors.")
 ]
 _EVALUATE_EXAMPLE = "discreet synth evaluate stays.safetensors stays.parquet"
 _Real = Annotated[Path, typer.Argument(help="The real table, or a public one with --public.", metavar="TABLE")]
-_Told = Annotated[str | None, typer.Option("--label", help="The column that models learn to tell.")]
+_Told = Annotated[str | None, typer.Option("--label", help="The column that classifiers learn to predict.")]
 _Holdout = Annotated[Path | None, typer.Option("--holdout", help="Real rows that the model never saw.")]
-_Refits = Annotated[int, typer.Option("--refits", help="Fit anew to 4, 6, … random halves, to attack those.")]
+_Refits = Annotated[
+    int,
+    typer.Option("--refits", help="Number of refits to random halves of the table (4, 6, …), for membership attacks."),
+]
 _Public = Annotated[bool, typer.Option("--public", help="TABLE is public: the report may be published.")]
-_PageOut = Annotated[Path | None, typer.Option("--out", help="The page to write.")]
+_PageOut = Annotated[Path | None, typer.Option("--out", help="The HTML page to write.")]
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
@@ -79,7 +91,7 @@ def fit(
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a model to a private table. Rows drawn from it belong to nobody, and it may be published."""
+    """Fit a differentially private generative model to a table. The model and rows drawn from it may be published."""
     from discreet.cli.synth_support import FitRequest, fitted
 
     wanted = FitRequest(
@@ -94,7 +106,7 @@ def fit(
 def sample(
     model: _Model, rows: _SampleRows = None, out: _SampleOut = Path("synthetic.csv"), as_json: AsJson = False
 ) -> None:
-    """Draw made-up rows. That costs nothing, however often and however many: the model was paid for."""
+    """Sample synthetic rows from a model: post-processing, so it is free, however often and however many."""
     from discreet.cli.synth_support import sampled
 
     show(sampled(model, rows, out), as_json=as_json)
@@ -111,7 +123,7 @@ def evaluate(
     out: _PageOut = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare a sample with the real table and attack it. The report is about real people, and for you only."""
+    """Evaluate synthetic rows against the real table, and attack them. The report is not private: for you only."""
     from discreet.cli.synth_support import evaluated, evaluated_publicly
     from discreet.errors import InvalidParameter
 

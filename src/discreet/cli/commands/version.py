@@ -22,7 +22,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 
 def version(as_json: AsJson = False) -> None:
-    """Say which version this is."""
+    """Print the versions of discreet and Python."""
     show(Version.installed(), as_json=as_json)
 
 
@@ -72,4 +72,4 @@ class Health:
         for check in self.checks:
             if not check.ok:
                 yield f"{check.name}: {check.fix}"
-        yield "Everything is in order." if self.healthy else "Mend what is not ok before you publish from here."
+        yield "Everything is in order." if self.healthy else "Fix what is not ok before you publish from here."
