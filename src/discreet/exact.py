@@ -65,7 +65,7 @@ def _from_text(text: str, name: str) -> Fraction:
 
 def _from_decimal(value: Decimal, name: str) -> Fraction:
     if not value.is_finite() or abs(value.adjusted()) > 9999:
-        raise InvalidParameter(f"{name} must be finite and of a sane size")
+        raise InvalidParameter(f"{name} must be finite, with an exponent from -9999 to 9999")
     return Fraction(value)
 
 

@@ -437,7 +437,7 @@ def test_pays_first_and_refuses_nonsense() -> None:
     for fields in ({"blocks": 0}, {"entries": 0}, {"domain": ("a",)}, {"domain": "ab"}):
         with pytest.raises(DiscreetError):
             BlockMode(**{"blocks": 3, "domain": LETTERS, "epsilon": 1, "delta": "0.1"} | fields)  # type: ignore[arg-type]
-    with pytest.raises(InvalidParameter, match="public number"):
+    with pytest.raises(InvalidParameter, match="number of blocks is public"):
         BlockNumber(query=LowerMedianQuery(grid=GRID), recipe=polynomial(1, beta="0.1"))  # type: ignore[arg-type]
     with pytest.raises(InvalidParameter, match="assignments"):
         mechanism.distribution(["a"] * 20)

@@ -347,7 +347,7 @@ def test_a_result_that_is_kept_elsewhere_ends_a_claim_that_nobody_can_ask_for(bo
     assert book.claims() == ()
     assert kinds(book)[-1] == "read"
     for keyed in (claimed(book, "k"), claimed(book, None, plan="p", version="v")):
-        with pytest.raises(InvalidParameter, match="answered with store"):
+        with pytest.raises(InvalidParameter, match="ends with store"):
             book.finish(keyed)
 
 

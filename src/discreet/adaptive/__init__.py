@@ -1,4 +1,4 @@
-"""Mechanisms that look at the data: local and smooth sensitivity, noise that may follow it, tests of stability."""
+"""Data-dependent mechanisms: local and smooth sensitivity, propose-test-release, stability, partition selection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of the answers of many blocks: one private answer.
+"""Aggregators of subsample-and-aggregate: from the answers of many blocks to one private answer.
 
 One unit is in a few blocks, so it replaces a few answers. How an answer is read is total and public: whatever a
 block says, or fails to say, becomes a point of the declared range, or a vote for nothing.
@@ -89,7 +89,7 @@ class Radii:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CentreOfAttentionQuery:
-    """The point of a public number of them whose ball around just over half of all is smallest.
+    """The centre of attention: the point whose ball around just over half of all points is smallest.
 
     One unit may replace `entries` of the points. t is (size + entries) / 2 rounded down, plus 1. Of equals, the
     first point in the order of coordinates is the centre.
@@ -123,7 +123,9 @@ class CentreOfAttentionQuery:
         if self.norm not in (1, 2):
             raise InvalidParameter("norm must be 1 or 2")
         if self.entries >= self.size:
-            raise InvalidParameter("entries must be fewer than the points: no bound follows where one unit moves all")
+            raise InvalidParameter(
+                "`entries` must be smaller than the number of points: no bound holds where one unit moves all of them"
+            )
 
     @property
     def majority(self) -> int:
@@ -273,7 +275,7 @@ class BlockMode:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockNumber:
-    """A middle of the numbers that blocks gave, with noise that follows a smooth bound.
+    """A middle of the numbers that blocks gave, with noise scaled to its smooth sensitivity.
 
     A number is clamped to the grid; a block that fails, or gives no number, counts as the default of the grid.
 
@@ -285,7 +287,9 @@ class BlockNumber:
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, (CentralMeanQuery, WinsorisedMeanQuery)):
-            raise InvalidParameter("the number of blocks is public: take a query of a public number of values")
+            raise InvalidParameter(
+                "query must be a central or Winsorised mean with public_rows: the number of blocks is public"
+            )
         _ = self.mechanism  # Refuses a recipe that does not fit.
 
     @property
@@ -317,7 +321,7 @@ class BlockNumber:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockCentre:
-    """The centre of attention of the vectors that blocks gave, with noise that follows a smooth bound.
+    """The centre of attention of the vectors that blocks gave, with noise scaled to its smooth sensitivity.
 
     Each coordinate is clamped to the grid; a block that fails, or gives no vector of this length, counts as the
     default in each coordinate.

@@ -1,4 +1,4 @@
-"""Who is in which bin, and how much of it is counted: a few bins of each unit, and so much in each at most."""
+"""Contribution bounding of units in bins: at most a few bins of each unit, and at most so much in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose among candidates without number, of which each record supports only a few."""
+"""The choosing mechanism: select among unboundedly many candidates, of which each record supports a few."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Choosing", "PointFunction", "PointFunctionLearner"]
 
 _BITS = 256
-_CHOSEN = NoInterval(reason="a choice has no interval: how far it is from the best depends on the data")
+_CHOSEN = NoInterval(reason="a choice has no confidence interval: how far it is from the best depends on the data")
 
 
 @final

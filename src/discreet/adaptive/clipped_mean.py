@@ -1,4 +1,4 @@
-"""An average within bounds that are first found in the data, for a part of the budget."""
+"""The clipped mean: bounds are found privately, for a part of the budget, and then the mean within them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ class ClippedMean:
             allow_large_delta=read_flag(self.allow_large_delta, name="allow_large_delta"),
         )
         if self.centre_share + self.radius_share >= 1:
-            raise InvalidParameter("centre_share and radius_share must leave something for the mean")
+            raise InvalidParameter(
+                "centre_share and radius_share must add up to less than 1: the rest of the budget is for the mean"
+            )
         sure = _SURE / (self.epsilon * self.radius_share)
         settle(self, beyond=sure if self.beyond is None else nonnegative(self.beyond, name="beyond"))
         _ = [self._mean(self._within(self.grid.middle, radius)) for radius in self.radii]  # Refuses what fits no noise.

@@ -1,4 +1,4 @@
-"""Triangles and stars of a graph with private edges as queries whose noise may follow the data."""
+"""Triangle and star counts of a graph under edge privacy, as queries with smooth sensitivity."""
 
 from __future__ import annotations
 
@@ -498,7 +498,9 @@ class StarQuery:
         _settle_nodes(self, self.nodes, least=3)
         size = node_count(self.nodes)
         if not 2 <= integer(self.leaves, name="leaves") < size:
-            raise InvalidParameter("leaves must be at least 2 (stars of one leaf are edges) and below the nodes")
+            raise InvalidParameter(
+                "leaves must be at least 2 (stars of one leaf are edges) and below the number of nodes"
+            )
         settle(self, leaves=int(self.leaves))
         settle(self, most=_read_most(self.most, size * comb(size - 1, self.leaves)))
 
@@ -557,7 +559,7 @@ def _read_most(most: int | None, possible: int) -> int:
     """Read a public bound on a count, or take what is possible."""
     bound = possible if most is None else min(positive_integer(most, name="most"), possible)
     if bound > _MOST:
-        raise InvalidParameter("there may be too many of these for any grid: name a public bound by most=…")
+        raise InvalidParameter("the largest possible count exceeds every grid: give a public upper bound, most=…")
     return bound
 
 

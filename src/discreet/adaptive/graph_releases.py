@@ -1,4 +1,4 @@
-"""Triangles, stars and degrees of a graph with private edges, in one call each.
+"""Triangles, stars and degrees of a graph under edge privacy, in one call each.
 
 One edge is protected, `Relation.ADD_REMOVE` with an edge as the unit; the nodes are public. All choices here are made
 from public facts; a guess of how dense the graph is decides about accuracy only.

@@ -1,4 +1,4 @@
-"""Each block in a fresh process that can compute and answer, and do nothing else.
+"""The sandbox of subsample-and-aggregate: each block in a fresh process that can only compute and answer.
 
 Analyses have leaked through what a function does besides answering: through state that it keeps, through the time that
 it takes, and through the budget that it spends. [HPN11] Here it keeps no state, has a slot of fixed length, and cannot

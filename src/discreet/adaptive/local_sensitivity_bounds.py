@@ -444,9 +444,9 @@ def _query(
 
 def _without_ends(grid: Grid, statistic: Statistic, ends: int | None, size: int | None) -> OrderQuery:
     if size is None:
-        raise InvalidParameter("means without their ends are bounded under REPLACE_ONE only")
+        raise InvalidParameter("trimmed and Winsorised means have a sensitivity bound under REPLACE_ONE only")
     if ends is None:
-        raise InvalidParameter("ends, the number of values left out or moved on each side, is needed")
+        raise InvalidParameter("`ends`, the number of values trimmed or moved on each side, is required")
     if statistic == "trimmed_mean":
         return trimmed_mean_query(grid=grid, public_rows=size, trimmed=ends)
     if statistic == "winsorised_mean":
@@ -462,7 +462,7 @@ def _variance(
     if read_relation(relation) is not Relation.REPLACE_ONE:
         raise InvalidParameter("the sensitivity of a variance is known under REPLACE_ONE only")
     if not len(column):
-        raise InvalidParameter("the variance of nothing has no sensitivity")
+        raise InvalidParameter("a variance needs at least one value")
     grid = Grid.between(*bounds, step=step)
     return Ranked.of(column, grid), grid.step**2
 

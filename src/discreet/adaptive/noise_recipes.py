@@ -1,4 +1,4 @@
-"""Recipes for noise that follows a smooth bound: pure privacy, the classical recipes, and how they are tuned."""
+"""Recipes for noise scaled to smooth sensitivity: pure DP, (epsilon, delta), zCDP, and how they are tuned."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def best_shape(make: Callable[[Fraction], Recipe], shapes: Iterable[Fraction]) -
     """Return the recipe whose noise is narrowest, by a guess of its half-width, among shapes that the budget allows."""
     made = [recipe for recipe in (_or_none(make, shape) for shape in shapes) if recipe is not None]
     if not made:
-        raise InvalidParameter("no shape of this noise bears so large a beta: choose a smaller one")
+        raise InvalidParameter("no shape of this noise is proven for so large a beta: choose a smaller beta")
     return min(made, key=lambda recipe: recipe.law.guess(_RARE) / float(recipe.alpha))
 
 
@@ -385,7 +385,7 @@ def _first(width: Callable[[float], float]) -> float:
             if since == _PATIENCE:
                 break
     if math.isinf(best_width):
-        raise InvalidParameter("this family has no recipe for any beta between 0.0001 and 10: spend more")
+        raise InvalidParameter("no beta between 0.0001 and 10 suits this family of noise at this budget: spend more")
     return best
 
 

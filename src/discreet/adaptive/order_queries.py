@@ -1,4 +1,4 @@
-"""Medians, quantiles, trimmed and Winsorised means as queries whose noise may follow the data.
+"""Medians, quantiles, trimmed and Winsorised means as queries with smooth sensitivity.
 
 Each has a value and a smooth bound, in grid steps. A bound never falls below a public part of a step: then the ranks
 that it depends on lie within a public distance, and so does the work.

@@ -1,4 +1,4 @@
-"""Which bins are there at all: the best that can be said about them if their counts are not asked for."""
+"""Optimal partition selection: name the bins that are not empty as often as (epsilon, delta) allows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["OptimalPartitionSelection", "partition_probability"]
 
 _BITS = 256
-_NO_INTERVAL = NoInterval(reason="keys have no interval; ask a truncated histogram for counts")
+_NO_INTERVAL = NoInterval(reason="keys have no confidence interval; ask a truncated histogram for counts")
 
 
 def partition_probability(count: int, *, epsilon: Number, delta: Number) -> Fraction:

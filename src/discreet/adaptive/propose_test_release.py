@@ -1,4 +1,4 @@
-"""Propose a bound, test whether the data are far from where it fails, and only then release."""
+"""Propose-test-release: propose a bound, test how far the data are from where it fails, then release."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def propose_trimmed_mean(
     check_size(Relation.REPLACE_ONE, public_rows)
     public_rows, ends = int(public_rows), integer(trimmed, name="trimmed")
     if not 0 <= 2 * ends < public_rows:
-        raise InvalidParameter("trimmed must leave at least one value of the public size")
+        raise InvalidParameter("2 * trimmed must be at least 0 and below public_rows")
     return _central(grid, public_rows, ends + 1, public_rows - ends, bound, epsilon, delta, test_share)
 
 
@@ -247,8 +247,8 @@ def _steps(bound: Number, grid: Grid, *, terms: int) -> int:
     steps = math.floor(positive(bound, name="bound") * terms / grid.step)
     if not 1 <= steps < grid.width:
         raise InvalidParameter(
-            "bound must be at least one grid step, and small enough to say something: one unit never moves the "
-            "answer by more than the range of the grid over the number of values that are averaged"
+            "bound must be at least one grid step, and below the global sensitivity: the width of the grid over the "
+            "number of values that are averaged"
         )
     return steps
 

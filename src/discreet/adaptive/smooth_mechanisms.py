@@ -45,7 +45,7 @@ __all__ = [
 
 
 PRIVATE_SCALE = NoInterval(
-    reason="the noise is as wide as this data asked for, and how wide that is, is private: no interval can be told. "
+    reason="the scale of the noise depends on the data and is private, so there is no confidence interval; "
     "`predicted_half_width` tells what to expect for a public guess of the smooth bound"
 )
 

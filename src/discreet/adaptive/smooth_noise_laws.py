@@ -1,4 +1,4 @@
-"""Laws of noise on the real line that bear being stretched a little: the noise behind smooth sensitivity.
+"""Admissible noise distributions of smooth sensitivity: close to themselves when shifted or dilated a little.
 
 All are symmetric and fall away from zero. The values are balls at the working precision.
 """

@@ -1,4 +1,4 @@
-"""Queries whose noise may follow the data: a value, and a smooth bound on how far one unit moves it.
+"""Queries with a smooth upper bound on their local sensitivity.
 
 Numbers are in steps of the query's public grid. A bound S is beta-smooth if it is never below the change that one
 unit makes to the value, and no unit changes S itself by more than a factor e^beta. [NRS07]

@@ -182,7 +182,7 @@ def largest_loss(law: TailedLaw, *, alpha: Number, beta: Number, tolerance: Numb
     """Enclose the pure epsilon that noise S Z / alpha delivers with beta-smooth S, to a relative tolerance."""
     shift, dilation = positive(alpha, name="alpha"), nonnegative(beta, name="beta")
     if not isinstance(law, TailedLaw):
-        raise InvalidParameter("only a law that falls like a power has a largest loss")
+        raise InvalidParameter("only a distribution with polynomial tails has a largest privacy loss")
     with precision(_ADMISSIBILITY_BITS):
         return _LossSearch(law, shift, dilation).run(float(positive(tolerance, name="tolerance")))
 

@@ -1,4 +1,4 @@
-"""Release an answer exactly where no unit can change it, after a noisy test of how far away that would be."""
+"""Stability-based release: an exact answer where no unit can change it, after a noisy test of the distance."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ __all__ = [
     "steps_to_change",
 ]
 
-_EXACT = NoInterval(reason="an answer that is given is exact: there is no noise in it, and no interval around it")
+_EXACT = NoInterval(
+    reason="an answer that is given is exact: there is no noise in it, and no confidence interval around it"
+)
 
 
 @final
@@ -360,7 +362,7 @@ class StableSelection:
         check_selection(self)
         settle(self, sensitivity=positive_integer(self.sensitivity, name="sensitivity"))
         if self.candidates < 2:
-            raise InvalidParameter("candidates must be at least 2: of one there is nothing to choose")
+            raise InvalidParameter("`candidates` must be at least 2")
         settle(self, delta=self.test.delta)
 
     @property

@@ -1,4 +1,4 @@
-"""Any function of the data, privately: on many blocks of it, each by itself, and one private answer of all."""
+"""Subsample and aggregate: any function on many random blocks of the data, and one private answer of all."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ class SubsampleAndAggregate:
         records = read_records(rows)
         (answer,) = self._hasty._answers([rows_of(records, range(len(records)))], None)
         if answer is FAILED:
-            raise Refused("a block fails on these rows: they or the function need another look, or other limits")
+            raise Refused("the function fails on a block of these rows: check the rows, the function and the limits")
         return self.aggregator.read(answer)
 
     def distribution(self, data: Any) -> Outcomes:

@@ -1,4 +1,4 @@
-"""Counts of bins that nobody declared: those that data fall into, if they come out large enough."""
+"""Truncated histograms: noisy counts of bins that nobody declared, shown if they exceed a threshold."""
 
 from __future__ import annotations
 

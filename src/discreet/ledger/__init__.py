@@ -1,4 +1,4 @@
-"""The durable record of what was spent: charge before reading, store before answering."""
+"""The privacy budget ledger: a durable record; charge before reading, store before answering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of the chain, kept a second time outside the ledger file.
+"""The anchor: the head of the hash chain, kept a second time outside the ledger file.
 
 A ledger whose chain does not contain the anchored head was rolled back, replaced or cut, and is refused. The order
 is always: commit the entry, anchor its head, answer the caller. So the anchor is never ahead of the ledger, and

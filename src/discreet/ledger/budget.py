@@ -1,4 +1,4 @@
-"""Budgets, and exact sums of what was spent of them."""
+"""Privacy budgets and quotas, and exact sums of what was spent of them."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Budget:
             raise InvalidParameter("delta needs an epsilon: say Budget(epsilon=…, delta=…)")
         for name, value in values.items():
             if value is not None and not _LEAST <= value <= _MOST:
-                raise InvalidParameter(f"{name} must be of a sane size: between 1e-300 and 1e300")
+                raise InvalidParameter(f"{name} must lie between 1e-300 and 1e300")
             object.__setattr__(self, name, value)
         object.__setattr__(self, "approximate", share if given else None)
         object.__setattr__(self, "expect", expect)

@@ -1,4 +1,4 @@
-"""Filters: which sums may stand at the end, whoever chose the charges and whenever.
+"""Privacy filters: which sums of adaptively chosen charges are admitted.
 
 A filter admits a charge if the sums after it satisfy its rule. The sums only grow, so a rule that holds at the end
 held throughout; that is why the answers may decide what is asked next and how much is spent on it. The proof is in
@@ -37,7 +37,7 @@ _PARTS = tuple(Fraction(1, 4**power) for power in range(6))  # of the delta for 
 
 
 class PrivacyFilter(Protocol):
-    """A rule about sums."""
+    """A privacy filter: a rule about sums that bounds what adaptively chosen charges spend together."""
 
     @property
     def budget(self) -> Budget:
@@ -66,7 +66,7 @@ class PrivacyFilter(Protocol):
 @final
 @dataclass(frozen=True)
 class PureFilter:
-    """Epsilons add up, exactly. [DMNS06, RRUV16]"""
+    """Pure DP: epsilons add up, exactly. [DMNS06, RRUV16]"""
 
     budget: Budget
     shares: Shares = NO_SHARES
@@ -89,7 +89,7 @@ class PureFilter:
 @final
 @dataclass(frozen=True)
 class ConcentratedFilter:
-    """Rhos add up, exactly: at every order at once. [BS16, FZ21, WRRW23]"""
+    """zCDP: rhos add up, exactly, at every order at once. [BS16, FZ21, WRRW23]"""
 
     budget: Budget
     shares: Shares = NO_SHARES

@@ -1,4 +1,4 @@
-"""Answers that come one by one under one charge: a series that was paid for whole before its first answer.
+"""Several answers under one charge: a series that was paid for whole before its first answer.
 
 A charge says how many answers it pays for. They are drawn in order, each once, and each is an entry of the chain. The
 body of an answer is kept beside the chain under the index of that entry, which a key of our own leads to.

@@ -1,4 +1,4 @@
-"""Go on with an old copy after a disk was lost: soundly, and only when said.
+"""Restore a ledger from an old copy after a disk was lost: everything counts as spent, and only when said.
 
 What was charged since the copy was made is unknown, but it was within the budget, for the filter saw to that. So
 everything up to now, known and lost, is one event: the whole budget. Nothing is left until the budget is raised,

@@ -230,7 +230,9 @@ def fail_claim(rows: LedgerRows, claim: ReadClaim) -> None:
 def finish_claim(rows: LedgerRows, entry: Entry, claim: ReadClaim) -> None:
     """End a claim whose result is not kept here; it has neither key nor question, so nobody can ask for it again."""
     if entry.content.get("key") is not None or question_of(entry.content) is not None:
-        raise InvalidParameter("what can be asked for again is answered with store, so that it is the same again")
+        raise InvalidParameter(
+            "a charge with an idempotency key or a version ends with store, so that its answer can be given again"
+        )
     check_claim(rows, claim.charge.id, claim)
     append(rows, claim.dataset, "read", {"charge": claim.charge.id, "principal": claim.principal})
     rows.end_claim(claim.charge.id)

@@ -1,4 +1,4 @@
-"""Read the whole record again and add everything up anew: the chain is whole, or `LedgerDamaged`."""
+"""Verify the whole hash chain, and add everything up anew: it is whole, or `LedgerDamaged`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise that pays for a query: how much of it follows from the query's sensitivity and nothing else."""
+"""Additive noise, calibrated to the sensitivity of a query and to nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUNDED_UP = 1 << 20  # Rounding a sensitivity up to a unit costs at most this 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sensitivity:
-    """How far one unit moves a vector of whole numbers, in grid steps, in the two norms that noise is paid by.
+    """The l1 and squared l2 sensitivity of a vector of whole numbers, in grid steps.
 
     Args:
         l1: The sum of absolute changes, in grid steps.
@@ -66,7 +66,7 @@ class Sensitivity:
 
 
 class Noise(Protocol):
-    """A law of noise that fits itself to a sensitivity: a frozen value.
+    """A family of noise that is calibrated to a sensitivity: a frozen value.
 
     Examples:
         >>> laplace: dp.mechanisms.Noise = dp.mechanisms.LaplaceNoise(epsilon=1)
@@ -100,7 +100,7 @@ def _unit(scale: int, sensitivity: int) -> int:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceNoise:
-    """Discrete Laplace noise for `epsilon`, fitted to the l1 sensitivity.
+    """Discrete Laplace noise for `epsilon`, calibrated to the l1 sensitivity.
 
     Args:
         epsilon: What the noise spends, above 0.
@@ -141,7 +141,7 @@ class LaplaceNoise:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianNoise:
-    """Rounded Gaussian noise, fitted to the l2 sensitivity.
+    """Rounded Gaussian noise, calibrated to the l2 sensitivity.
 
     The answer lies on the grid, so adding rounded noise is rounding the answer of the continuous mechanism.
 

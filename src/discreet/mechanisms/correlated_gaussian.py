@@ -1,4 +1,4 @@
-"""Gaussian noise of any covariance."""
+"""The Gaussian mechanism with any covariance."""
 
 from __future__ import annotations
 

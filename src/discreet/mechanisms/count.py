@@ -1,4 +1,4 @@
-"""How many."""
+"""The noisy count of a column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose among public candidates, the better ones exponentially more often."""
+"""The exponential mechanism: select among public candidates, the better ones exponentially more often."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def check_selection(mechanism: Any) -> None:
     settle(mechanism, relation=read_relation(mechanism.relation))
     if read_flag(mechanism.monotone, name="monotone") and mechanism.relation is Relation.REPLACE_ONE:
         raise InvalidParameter(
-            "no score is monotone under REPLACE_ONE, where one person's going and another's coming move scores both "
+            "no score is monotone under REPLACE_ONE, where removing one row and adding another moves scores both "
             "ways: leave monotone out"
         )
 

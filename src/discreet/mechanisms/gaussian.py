@@ -1,4 +1,4 @@
-"""Rounded Gaussian noise on whole numbers: the exact rounding of the continuous mechanism."""
+"""The Gaussian mechanism on whole numbers: the exact rounding of the continuous one."""
 
 from __future__ import annotations
 

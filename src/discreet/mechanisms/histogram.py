@@ -1,4 +1,4 @@
-"""Counts of public bins."""
+"""Noisy histograms over public bins."""
 
 from __future__ import annotations
 

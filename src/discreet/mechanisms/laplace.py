@@ -1,4 +1,4 @@
-"""Laplace noise on whole numbers."""
+"""The Laplace mechanism on whole numbers (geometric mechanism)."""
 
 from __future__ import annotations
 

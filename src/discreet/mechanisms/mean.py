@@ -1,4 +1,4 @@
-"""The average of a bounded column."""
+"""The noisy mean of a bounded column."""
 
 from __future__ import annotations
 

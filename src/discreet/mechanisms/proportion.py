@@ -1,4 +1,4 @@
-"""What share of the rows is true."""
+"""The noisy proportion of rows that are true."""
 
 from __future__ import annotations
 

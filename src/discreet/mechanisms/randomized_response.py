@@ -1,4 +1,4 @@
-"""Randomized response: each person answers by a coin, and nobody has to be trusted with the true answers."""
+"""Randomized response (local DP): each person randomises their own answer, and nobody sees the true ones."""
 
 from __future__ import annotations
 
@@ -124,7 +124,9 @@ class RandomizedResponse:
             value=tuple(self.respond_all(answers)),
             event=self.event,
             relation=self.relation,
-            accuracy=NoInterval(reason="a randomised answer has no interval; `estimate` gives one for the shares"),
+            accuracy=NoInterval(
+                reason="a randomised answer has no confidence interval; `estimate` gives one for the shares"
+            ),
         )
 
     def distribution(self, answers: Sequence[int]) -> Outcomes:

@@ -1,4 +1,4 @@
-"""Above threshold: pay for the few yes, not for the many no. [DNRRV09]"""
+"""The sparse vector technique (above threshold): pay for the few yes, not for the many no. [DNRRV09]"""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class AboveThreshold:
             value=tuple(replies),
             event=self.event,
             relation=self.relation,
-            accuracy=NoInterval(reason="yes or no has no interval: nothing more was paid for"),
+            accuracy=NoInterval(reason="yes or no has no confidence interval: nothing more was paid for"),
         )
 
     def distribution(self, answers: Sequence[int]) -> Outcomes:

@@ -1,4 +1,4 @@
-"""The total of a bounded column."""
+"""The noisy sum of a bounded column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Choose the k best of public candidates, one after the other."""
+"""Top-k selection by the exponential mechanism, one candidate after the other (peeling)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far values spread: the mean squared distance from the mean."""
+"""The noisy variance of a bounded column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The average of vectors, each clipped to a ball."""
+"""The noisy mean of vectors, each clipped to a Euclidean ball."""
 
 from __future__ import annotations
 
@@ -89,7 +89,9 @@ class VectorMean:
         if (self.bound / self.step).denominator != 1:
             raise InvalidParameter("bound must be a multiple of step")
         if self.dimension * self.radius**2 >= _LARGEST:
-            raise InvalidParameter("bound, in steps, squared, times dimension must stay below 2^62: a larger step")
+            raise InvalidParameter(
+                "bound, in steps, squared, times dimension must stay below 2^62: choose a larger step"
+            )
         _ = self.event  # Refuses noise that no sampler takes, while nothing is spent yet.
 
     @property

@@ -1,4 +1,4 @@
-"""Exact noise on the integers, from a cryptographic source."""
+"""Exact samplers of discrete noise, from a cryptographic source."""
 
 from discreet.noise.laws import (
     DiscreteGaussianLaw,

@@ -1,4 +1,4 @@
-"""Large scales: draw a block of 2^shift values from a ladder, then the place in it, and accept or draw again.
+"""Rejection sampling by blocks, for large scales: draw a block by inversion, a place in it, and accept or not.
 
 Within a block of width a small part of the scale the weight hardly falls, so most pairs are accepted by the first
 16 bits of a uniform number, whatever the place. The others compare 64 bits with a float whose error is far below

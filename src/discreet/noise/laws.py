@@ -1,4 +1,4 @@
-"""The laws that the samplers follow, as rigorous enclosures of their probabilities.
+"""The distributions that the samplers follow, as rigorous enclosures of their probabilities.
 
 The values are balls at the working precision: use them inside `with precision(bits)`.
 """

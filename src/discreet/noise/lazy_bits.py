@@ -1,4 +1,4 @@
-"""Decide whether a uniform number lies below a real one, by revealing bits until there is no doubt.
+"""Lazily revealed bits: decide whether a uniform number lies below a real one, without ever rounding.
 
 A uniform number in [0, 1) is known by its first bits: `prefix` / 2^`bits` and up to one unit more. The real number
 is known as a ball that shrinks as the precision grows. The two are compared until they separate. That takes two

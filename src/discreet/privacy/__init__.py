@@ -1,4 +1,4 @@
-"""The vocabulary of privacy: who is a neighbour, what was spent, and what that means."""
+"""Privacy accounting: the neighbouring relation, events (what was spent), and what they mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simplest account: an epsilon and a delta for each event, added up exactly. [DKMMN06]"""
+"""Basic composition: an epsilon and a delta for each event, added up exactly. [DKMMN06]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the parameter that meets a target: the least noise, the most steps, the largest sample."""
+"""Calibration: find the parameter that meets a target, such as the least noise or the most steps."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def calibrate(
         raise InvalidParameter("increasing and whole must be True or False")
     limit, target = positive(epsilon, name="epsilon"), read_delta(delta)
     if not Fraction(10) ** -300 < limit < Fraction(10) ** 300:
-        raise InvalidParameter("epsilon must be a number of a sane size")
+        raise InvalidParameter("epsilon must lie between 1e-300 and 1e300")
 
     def measure(x: Fraction | int) -> float:
         return _measure(make_event, x, target, relation)
@@ -160,7 +160,7 @@ class _Bracket:
 
     def _try(self, x: Fraction | int) -> None:
         if len(self.points) >= _MOST_EVALUATIONS:
-            raise InvalidParameter("no parameter was found: does epsilon change steadily with it?")
+            raise InvalidParameter("no parameter was found: epsilon must be monotone in it")
         point = _CurvePoint(self.sign * math.log2(x), x, self.measure(x))
         self._check_falling(point)
         self.points.append(point)

@@ -1,4 +1,4 @@
-"""From one definition of privacy to another. Each result is an upper bound, rounded up."""
+"""Conversions between definitions (pure, approximate, zCDP, Renyi, Gaussian); upper bounds, rounded up."""
 
 from __future__ import annotations
 

@@ -240,7 +240,7 @@ class ApproxDP(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class ZCDP(Event):
-    """rho-zero-concentrated privacy: every Renyi divergence of order a is at most a * rho. [BS16]
+    """rho-zero-concentrated DP: every Renyi divergence of order a is at most a * rho. [BS16]
 
     Args:
         rho: The parameter rho, at least 0.
@@ -259,7 +259,7 @@ class ZCDP(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class GDP(Event):
-    """mu-Gaussian privacy: as hard as telling N(0, 1) from N(mu, 1). [DRS22]
+    """mu-Gaussian DP: as hard as telling N(0, 1) from N(mu, 1). [DRS22]
 
     Args:
         mu: The parameter mu, at least 0; say this or `mu_squared`.
@@ -540,7 +540,7 @@ class Repeated(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Composed(Event):
-    """All of `events`, fixed in advance, on the same data.
+    """Composition: all of `events`, fixed in advance, on the same data.
 
     Args:
         events: The events, in any order. At least one.
@@ -560,7 +560,7 @@ class Composed(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Parallel(Event):
-    """Each of `events` on its own cell of a partition that depends on each unit's own value only.
+    """Parallel composition: each of `events` on its own cell of a partition by each unit's own value.
 
     Each event must hold in its cell when one unit is added, removed or replaced there. Under add-remove one unit
     touches one cell; under replace-one it may leave one cell and enter another.
@@ -585,7 +585,7 @@ class Parallel(Event):
 @final
 @dataclass(frozen=True, slots=True)
 class Grouped(Event):
-    """`event` as seen by `size` people who are protected together.
+    """Group privacy: `event` as seen by `size` people who are protected together.
 
     Args:
         event: What was spent, as seen by one unit.

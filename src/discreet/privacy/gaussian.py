@@ -94,7 +94,7 @@ def gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> f
     level = nonnegative(epsilon, name="epsilon")
     target = exact(delta, name="delta")
     if not 0 < target < 1:
-        raise InvalidParameter("delta must be above 0 and below 1: Gaussian noise is never purely private")
+        raise InvalidParameter("delta must be above 0 and below 1: Gaussian noise never satisfies pure DP")
     unit = positive(sensitivity, name="sensitivity")
     # In units of the sensitivity mu is 1 / sigma, and delta falls as sigma grows.
     sigma = crossing(lambda x: _at_sigma(x, level), target, _sigma_ceiling(level, target))[1]

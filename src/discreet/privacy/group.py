@@ -1,4 +1,4 @@
-"""What `size` people see together who are each protected by a guarantee. The rules for events are in `leaves`."""
+"""Group privacy: what `size` people see together who are each protected by a guarantee."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an event means: epsilon at a delta, delta at an epsilon, Renyi divergences; all proven upper bounds."""
+"""The guarantee of an event: epsilon at a delta, delta at an epsilon, Renyi divergences; proven upper bounds."""
 
 from __future__ import annotations
 

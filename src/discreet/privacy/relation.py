@@ -1,4 +1,4 @@
-"""Who counts as a neighbour."""
+"""The neighbouring relation: add-remove or replace-one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Relation", "check_member", "read_relation", "read_relation_if_any"]
 
 
 class Relation(Enum):
-    """Which two data sets must be hard to tell apart. Two relations are never mixed in one account.
+    """The neighbouring relation: which two data sets must be hard to tell apart. One account never mixes two.
 
     Attributes:
         ADD_REMOVE: Neighbours differ by one unit more or less (unbounded); the number of units is private.

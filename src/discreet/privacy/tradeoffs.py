@@ -1,4 +1,4 @@
-"""What an attacker can do: the trade-off between false positives and false negatives of any test. [DRS22]"""
+"""Trade-off curves: false positives against false negatives of any test of membership. [DRS22]"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions asked one after another: each may depend on the noisy answers so far, and on nothing else of the data."""
+"""Adaptive composition of noisy queries: each depends on the noisy answers so far, and on no other data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one value does to an estimate: at the normal model, a public fact; at data, for the custodian's own eyes."""
+"""Influence functions: what one value does, at the normal model (public) or at data (for the custodian)."""
 
 from __future__ import annotations
 

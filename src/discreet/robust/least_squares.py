@@ -115,7 +115,7 @@ def predict(coefficients: Sequence[Number], features: Any) -> NDArray[np.float64
 
 NOT_ASKED = NoInterval(reason="no budget was kept for the error of the estimate: say inference=True for an interval")
 DROWNED = NoInterval(
-    reason="the noise hides how steep the scores are, so no interval can be told: use more rows or a larger budget"
+    reason="the slope of the scores is lost in noise, so there is no confidence interval: use more rows or more budget"
 )
 
 

@@ -1,4 +1,4 @@
-"""Least squares in rounds: each looks more closely, in coordinates and within bounds that the round before told."""
+"""Least squares in rounds: each measures within tighter bounds and better coordinates than the one before."""
 
 from __future__ import annotations
 

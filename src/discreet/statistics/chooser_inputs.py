@@ -99,7 +99,7 @@ def _sample(law: Expected, size: int, grid: Grid) -> Ranked:
 def _small(delta: Number) -> Fraction:
     chance = probability(delta, name="delta")
     if not 0 < chance < 1:
-        raise InvalidParameter("delta must lie strictly between 0 and 1; leave it out for pure privacy")
+        raise InvalidParameter("delta must lie strictly between 0 and 1; leave it out for pure epsilon-DP")
     return chance
 
 

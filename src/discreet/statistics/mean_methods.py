@@ -49,7 +49,7 @@ class _AlwaysAnswers:
 
 @dataclass(frozen=True)
 class ClampedMean(_AlwaysAnswers):
-    """The mean of what lies between the declared bounds, with noise for the whole of their distance."""
+    """The mean of values clamped to the declared bounds, with noise scaled to the width of the bounds."""
 
     name: ClassVar[str] = "clamped"
     count_share: Fraction = Fraction(1, 2)
@@ -69,7 +69,7 @@ class ClampedMean(_AlwaysAnswers):
 
 @dataclass(frozen=True)
 class FoundBoundsMean(_AlwaysAnswers):
-    """The mean within narrower bounds, which a part of the budget finds."""
+    """The mean within narrower bounds, which are found privately for a part of the budget."""
 
     name: ClassVar[str] = "clipped"
 
@@ -89,7 +89,7 @@ class FoundBoundsMean(_AlwaysAnswers):
 
 @dataclass(frozen=True)
 class TrimmedMeanMethod(_AlwaysAnswers):
-    """The mean without some rows on each side, with noise that follows a smooth bound of its sensitivity."""
+    """The trimmed mean, with noise scaled to its smooth sensitivity."""
 
     name: ClassVar[str] = "trimmed"
 

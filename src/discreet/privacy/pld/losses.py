@@ -1,4 +1,4 @@
-"""Losses on a common grid, so that independent ones add by convolution."""
+"""Privacy losses on a common grid, so that independent ones add by convolution."""
 
 from __future__ import annotations
 
