@@ -1,4 +1,4 @@
-"""Answers about sensitive data, with a proven bound on what anyone can learn about one person.
+"""Differential privacy: answers about sensitive data, with a proven bound on what anyone learns about one person.
 
     import discreet as dp
 

@@ -153,7 +153,7 @@ BAD = [
     ('column = "stays"', 'column = "stay"', 64, "did you mean 'stays'"),
     ("value = 12000", "value = 12000.5", 64, "whole number"),
     ("value = 12000", "value = -1", 64, "not negative"),
-    ("value = 12000", "value = 1e400", 64, "write the number that everybody knows"),
+    ("value = 12000", "value = 1e400", 64, "write the publicly known number"),
     ("value = 12000", 'value = "many"', 67, "decimal such as"),
     ("value = 12000", 'value = 12000\nwhere = { sex = "f" }', 64, "where = {}"),
     ('table = "stays"', 'table = "stays_by_region"', 64, "where = { region = … }"),

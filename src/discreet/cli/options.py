@@ -1,4 +1,4 @@
-"""The words that commands share, each said once."""
+"""Options that commands share, each declared once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From exact numbers to released ones: choose the groups that are shown, and add noise."""
+"""Noise: partition selection, then exact numbers become released ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The custodian's word: whom to protect, what is publicly known, and what a query may use of the machine."""
+"""The policy: whom to protect, what is publicly known, and what a query may use of the machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_MEMBERS = 1_000_000
 @final
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whom we protect: everybody who shares a value of `column`, or each row by itself.
+    """The privacy unit, whom to protect: everybody who shares a value of `column`, or each row by itself.
 
     A unit is counted in at most `max_groups` groups of an answer, taken at random if it is in more, and with at most
     `max_rows_per_group` of its rows in each. Fewer mean less noise and more bias.
@@ -68,7 +68,9 @@ class Unit:
         positive_integer(self.max_groups, name="max_groups")
         positive_integer(self.max_rows_per_group, name="max_rows_per_group")
         if self.is_row and (self.max_groups, self.max_rows_per_group) != (1, 1):
-            raise InvalidParameter("a row is in one group, once: leave max_groups and max_rows_per_group out")
+            raise InvalidParameter(
+                "max_groups and max_rows_per_group are for a unit column: a row is in one group, once; leave them out"
+            )
 
     @property
     def is_row(self) -> bool:

@@ -1,4 +1,4 @@
-"""The main job: tables that are published on a schedule, priced before they run, with a bundle that defends them.
+"""Release plans: tables published on a schedule, priced before they run, as bundles that can be verified.
 
     plan = release.read_release_plan("plan.toml")
     print(release.price(plan))                     # what it costs, and how exact it will be; nothing is read

@@ -48,7 +48,7 @@ def _file_name(value: str) -> str:
 
 def _part(value: Any) -> Any:
     if not 0 < exact(value, name="this") <= 1:
-        raise ValueError("this is a part of what one release may spend: above 0 and at most 1")
+        raise ValueError("a share is a part of what one release may spend: above 0 and at most 1")
     return value
 
 

@@ -1,4 +1,4 @@
-"""A plan that repeats: what was released, what is due, what was passed over, and how long the budget lasts.
+"""A plan that repeats: what was released, what is due, what was skipped, and how long the budget lasts.
 
 All of it follows from the plan and the ledger, which are public; no private data are opened.
 """

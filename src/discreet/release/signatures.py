@@ -138,7 +138,7 @@ def _passphrase(said: str) -> bytes:
     except UnicodeEncodeError:
         raise InvalidParameter("a passphrase is text: this one has bytes that are none") from None
     if not secret:
-        raise InvalidParameter("an empty passphrase locks nothing: say one, or none")
+        raise InvalidParameter("the passphrase must not be empty: give one, or None")
     if len(secret) > _LONGEST_PASSPHRASE:
         raise InvalidParameter(f"a passphrase has at most {_LONGEST_PASSPHRASE:,} bytes")
     return secret

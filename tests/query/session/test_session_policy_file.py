@@ -108,7 +108,7 @@ BAD = [
     ('column = "customer_id"\n', "", 5, "missing"),
     ('column = "customer_id"', 'column = ""', 6, "must not be empty"),
     ('column = "customer_id"', 'colum = "customer_id"', 6, "did you mean column"),
-    ('column = "customer_id"', 'column = "row"', 5, "leave max_groups and max_rows_per_group out"),
+    ('column = "customer_id"', 'column = "row"', 5, "a row is in one group, once; leave them out"),
     ("max_groups = 3", "max_groups = 0", 7, "greater than or equal to 1"),
     ("max_groups = 3", "max_groups = 2.5", 7, "integer"),
     ("max_groups = 3", 'max_groups = "3"', 7, "integer"),

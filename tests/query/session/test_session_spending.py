@@ -42,7 +42,7 @@ def test_a_target_error_is_absolute_or_relative_to_what_is_expected():
         ({"epsilon": 1, "rho": 1}, "epsilon and rho"),
         ({"share": 1, "error": 1}, "share and error"),
         ({"delta": 1e-6}, "no default"),
-        ({"relative_error": 0.1}, "relative to what"),
+        ({"relative_error": 0.1}, "relative_error needs an expected value"),
         ({"share": 2}, "at most 1"),
         ({"share": 0}, "above 0"),
         ({"epsilon": 0}, "above 0"),

@@ -1,4 +1,4 @@
-"""`discreet audit`: try to prove a claim wrong, ours or yours."""
+"""`discreet audit`: statistical lower bounds on epsilon, for this library or for a function of yours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet budget`: what is spent and left, and more of it."""
+"""`discreet budget`: what is spent and left of a privacy budget, and raising it."""
 
 from __future__ import annotations
 

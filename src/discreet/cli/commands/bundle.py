@@ -1,4 +1,4 @@
-"""`discreet bundle`: what was published, checked again."""
+"""`discreet bundle`: verify what was published."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet data`: the sets that come with the package."""
+"""`discreet data`: the bundled data sets."""
 
 from __future__ import annotations
 

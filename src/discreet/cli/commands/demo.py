@@ -1,4 +1,4 @@
-"""`discreet demo`: what goes wrong without protection, and what does not with it."""
+"""`discreet demo`: attacks on made-up data, published exactly and published privately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet doctor`."""
+"""`discreet doctor`: check this machine."""
 
 from __future__ import annotations
 

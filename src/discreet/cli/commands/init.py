@@ -1,4 +1,4 @@
-"""`discreet init`: a first plan from a file."""
+"""`discreet init`: draft a release plan for a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet key`: who vouches for what is published."""
+"""`discreet key`: Ed25519 keys that sign bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet ledger`: the record itself."""
+"""`discreet ledger`: verify, list and export the ledger; release failed reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet profile`: a whole table at once."""
+"""`discreet profile`: a private summary of every column of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet release`: the main job."""
+"""`discreet release`: publish a period of a release plan."""
 
 from __future__ import annotations
 

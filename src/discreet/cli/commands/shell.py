@@ -1,4 +1,4 @@
-"""`discreet shell`: a sitting at the terminal."""
+"""`discreet shell`: the interactive SQL shell."""
 
 from __future__ import annotations
 

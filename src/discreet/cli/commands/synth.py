@@ -1,4 +1,4 @@
-"""`discreet synth`: synthetic data, from what is public of a table to rows that belong to nobody."""
+"""`discreet synth`: synthetic data, from the declared domain of a table to synthetic rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`discreet version`."""
+"""`discreet version`, and what is told about this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is public about the counting: how much one unit may give, and the range and the use of every measure."""
+"""Contribution bounds: how much one unit may give, and the range and the use of every measure."""
 
 from __future__ import annotations
 

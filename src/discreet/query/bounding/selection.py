@@ -1,4 +1,4 @@
-"""Keep at most so many groups of a unit, and at most so many rows in each: the one stage that bounds contributions.
+"""Contribution bounding: keep at most so many groups of a unit, and at most so many rows in each.
 
 Theorem     Given the secret, what is kept of a unit is a function of its own name and its own rows. So one unit more
             or less changes no other unit's kept rows, and the kept rows of the data by at most `max_groups` groups

@@ -176,7 +176,7 @@ def _in(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     if not others or not all(isinstance(other, Literal) for other in others):
         raise Refused(
             "IN takes a list of constants",
-            reason="a list that comes from data may be everybody's",
+            reason="a list that comes from data would depend on other people's rows",
             way_out="write the values, or join a table that holds them",
         )
     return apply(_O.IN, value, *dict.fromkeys(others))

@@ -175,7 +175,7 @@ def _side(context: Context, join: exp.Expr) -> str:
     raise context.script.refuse(
         join,
         f"{' '.join(word for word in (method, side, kind) if word)} JOIN is not answered",
-        reason="a row without a partner belongs to nobody whose share could be bounded, or depends on others",
+        reason="a row without a partner has no unit whose contribution could be bounded, or depends on others",
         way_out="use JOIN or LEFT JOIN, with the private table on the left",
     )
 
@@ -252,7 +252,7 @@ def _unconnected(context: Context, partner: _Partner) -> Exception:
     return context.script.refuse(
         partner.node,
         "nothing connects this with the rest of FROM",
-        reason="every row with every other is a number of rows that nobody's share bounds",
+        reason="a join of every row with every other has no bound on the contribution of one unit",
         way_out="join on equal columns: JOIN t ON a.key = t.key",
     )
 
@@ -350,8 +350,8 @@ def check_join(
     elif is_private(left) and is_private(right) and not equates_units(left_units, right_units, pairs):
         raise context.script.refuse(
             node,
-            f"private tables are joined on the unit, {context.catalogue.unit.column}, itself",
-            reason="otherwise a joined row belongs to two people, and the share of neither is bounded",
+            f"private tables must be joined on the unit column, {context.catalogue.unit.column}, itself",
+            reason="otherwise a joined row belongs to two people, and the contribution of neither is bounded",
             way_out=f"add a.{context.catalogue.unit.column} = b.{context.catalogue.unit.column} to ON, unchanged",
         )
 
@@ -360,7 +360,7 @@ def _check_rows(context: Context, node: exp.Expr, left: Source, right: Source, p
     if is_private(left) and is_private(right):
         raise context.script.refuse(
             node,
-            "private tables are not joined where rows are protected",
+            "private tables cannot be joined where the privacy unit is a row",
             reason="one row may match many, and would count as often",
             way_out='ask the custodian to protect a unit: Unit("column", …) instead of "row"',
         )

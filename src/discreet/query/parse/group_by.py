@@ -53,7 +53,7 @@ def _refuse_both(context: Context, node: exp.Expr, items: Sequence[Item]) -> Non
     if node.args.get("group") is not None or any(item.node is not None and has_aggregate(item.node) for item in items):
         raise context.script.refuse(
             node.args["distinct"],
-            "DISTINCT stands without GROUP BY and without aggregates",
+            "DISTINCT is redundant beside GROUP BY and aggregates",
             reason="groups are distinct already",
             way_out="leave DISTINCT out",
         )

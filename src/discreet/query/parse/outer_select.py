@@ -1,4 +1,4 @@
-"""What is done to released values, which is free: a SELECT around a query, ORDER BY and LIMIT."""
+"""Post-processing of released values, which is free: a SELECT around a query, ORDER BY and LIMIT."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sub-queries that aggregate the rows of each unit by themselves: exact, and no business of anybody else."""
+"""Sub-queries that aggregate the rows of each unit by themselves: exact, before contributions are bounded."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _check_keys(context: Context, scope: Scope, node: exp.Expr, keys: Sequence[E
     if context.catalogue.unit.is_row:
         raise context.script.refuse(
             place,
-            "a sub-query does not aggregate where rows are protected",
+            "a sub-query cannot aggregate where the privacy unit is a row",
             reason="it would mix rows of different people before anything is bounded",
             way_out='ask the custodian to protect a unit: Unit("column", …) instead of "row"',
         )

@@ -43,8 +43,8 @@ def read_options(script: Script, tokens: Sequence[Token], unit: Unit) -> Privacy
         if key not in _NAMES or key in found:
             raise script.refuse(
                 name,
-                "this is no option, or it is given twice",
-                reason="every option changes what is promised, so none is passed over in silence",
+                "this option is unknown, or given twice",
+                reason="every option changes what is promised, so none is ignored",
                 way_out=f"the options are {', '.join(_NAMES)}",
             )
         found[key] = value

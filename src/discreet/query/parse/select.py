@@ -185,7 +185,7 @@ class _SelectDraft:
             raise self.context.script.refuse(
                 node,
                 "DP_LOW and DP_HIGH take the name of an aggregate in the SELECT list",
-                reason="only a released number has an interval",
+                reason="only a released aggregate has a confidence interval",
                 way_out="SELECT COUNT(*) AS n, DP_LOW(n), DP_HIGH(n) …",
             )
         return self._measure(inside)
@@ -299,8 +299,8 @@ def _check(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]
         raise context.script.refuse(
             node,
             "rows themselves are never shown",
-            reason="a row is somebody's",
-            way_out="count or add up: SELECT key, COUNT(*), AVG(x) FROM … GROUP BY key",
+            reason="a row is one person's data",
+            way_out="aggregate: SELECT key, COUNT(*), AVG(x) FROM … GROUP BY key",
         )
     if not items:
         raise context.script.refuse(
@@ -330,7 +330,7 @@ def _check_keys(draft: _SelectDraft, node: exp.Expr) -> None:
     if any(isinstance(key, Field) and key.name in draft.scope.units for key in draft.keys):
         raise draft.context.script.refuse(
             node.args.get("group") or node,
-            "the unit itself is no key of an answer",
+            "the unit column cannot be a group key",
             reason="each group would be one person, and all of them would be hidden",
             way_out="group by the unit in a sub-query, and ask about its rows",
         )

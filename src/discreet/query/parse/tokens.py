@@ -79,7 +79,7 @@ def tokenize(script: Script) -> list[Token]:
     except TokenError:
         raise script.refuse(
             None,
-            "this text cannot be split into words",
+            "this query cannot be tokenised",
             reason="only what is understood in full is answered",
             way_out="look for a quotation mark or a comment that is never closed",
         ) from None
@@ -99,7 +99,7 @@ def _check_statement(script: Script, tokens: Sequence[Token]) -> None:
     if not tokens or tokens[0].token_type.name not in _STARTS:
         raise script.refuse(
             tokens[0] if tokens else None,
-            "a question is one SELECT",
+            "a query must be one SELECT statement",
             reason="everything else changes or shows something without a price",
             way_out="write SELECT … FROM … GROUP BY …",
         )
@@ -225,8 +225,8 @@ def _lift_clause(script: Script, tokens: list[Token], unit: Unit) -> tuple[list[
     if len(starts) > 1:
         raise script.refuse(
             tokens[starts[1]],
-            "one privacy clause is enough",
-            reason="a question is paid once",
+            "only one privacy clause is allowed",
+            reason="a query is paid once",
             way_out="keep the first",
         )
     first = starts[0]

@@ -1,4 +1,4 @@
-"""Choosing one value in every group: quantiles and modes of what was kept of each unit."""
+"""Selection of one value in every group: quantiles and modes of what was kept of each unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass: how many groups a unit is counted in, and with how many rows in each."""
+"""Pass: contribution limits, how many groups a unit is counted in, and with how many rows in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pass: what is measured, on which grid, and how much one unit changes it. What is shared is paid once."""
+"""Pass: measurements and their sensitivities, on a grid. What is shared is paid once."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def word(value: Operand) -> Expr:
             return Expr(f"DATE '{value.isoformat()}'")
         case int() | float() | Decimal() | Fraction():
             return Expr(_decimal(value))
-    raise InvalidParameter(f"{type(value).__name__} cannot stand in a question")
+    raise InvalidParameter(f"{type(value).__name__} cannot be used in a query")
 
 
 def _decimal(value: int | float | Decimal | Fraction) -> str:
@@ -296,7 +296,7 @@ class QueryBuilder:
     def sql(self) -> str:
         """The question as SQL."""
         if not self.measures:
-            raise InvalidParameter("ask for something: .agg(n=count())")
+            raise InvalidParameter("name at least one aggregate: .agg(n=count())")
         shown = ", ".join(f"{word.sql} AS {name(label)}" for label, word in self.groups + self.measures)
         parts = [
             f"SELECT {shown}",

@@ -191,7 +191,7 @@ class Offer:
             )
         if self.relative_error is not None and self.expected is None:
             raise InvalidParameter(
-                "relative_error needs to know relative to what, and that is never read from the data: say expected=… "
+                "relative_error needs an expected value, which is never read from the data: say expected=… "
                 '(how many rows a typical group has, or {"*": rows, "column": value}), or give an absolute error='
             )
 

@@ -1,4 +1,4 @@
-"""What a series of totals so far costs, once for all its days, and how exact every day will be."""
+"""What a running total costs, once for all its days, and how exact every day will be."""
 
 from __future__ import annotations
 

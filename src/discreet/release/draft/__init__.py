@@ -1,1 +1,1 @@
-"""A first plan from a file: what is inferred is shown to the custodian only, and is public once it is confirmed."""
+"""Draft plans: what is inferred from a file is shown to the custodian only, and public once confirmed."""

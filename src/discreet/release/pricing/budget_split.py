@@ -201,7 +201,7 @@ class _BudgetDivision:
         try:
             return self.quotes[index].at(amount)
         except InvalidParameter as error:
-            told = InvalidParameter(f"what is left for {self.quotes[index].table.name!r} does not do: {error}")
+            told = InvalidParameter(f"what is left for {self.quotes[index].table.name!r} is not enough: {error}")
             raise located(self.plan, ("release",), told) from None
 
     def _divided(self, total: Fraction) -> dict[int, Fraction] | None:

@@ -290,9 +290,9 @@ def _check_value(said: Invariant, question: Query) -> None:
     if said.column not in measures:
         raise InvalidParameter(f"{said.table!r} measures no {said.column!r}. {nearest(said.column, measures)}")
     if abs(said.value) > _LARGEST:
-        raise InvalidParameter(f"{said.column!r} is never so large: write the number that everybody knows")
+        raise InvalidParameter(f"{said.column!r} cannot be so large: write the publicly known number")
     statistic = measures[said.column].statistic
     if statistic not in _COUNTS and statistic is not Statistic.SUM:
-        raise InvalidParameter(f"{said.column!r} is no count and no sum: only these can be held to a number")
+        raise InvalidParameter(f"{said.column!r} is no count and no sum: only these can have an invariant")
     if statistic in _COUNTS and (said.value < 0 or said.value.denominator != 1):
         raise InvalidParameter(f"{said.column!r} counts, so its value is a whole number that is not negative")

@@ -1,1 +1,1 @@
-"""Tables that add up: whole numbers, not negative, the same in every table, from released values only."""
+"""Consistent post-processing: released tables made of whole, non-negative numbers that add up."""

@@ -489,7 +489,7 @@ def _added(layout: CellLayout, table: str, atoms: Places) -> Places:
 def family_of(layout: CellLayout, column: RawColumn) -> FamilyColumn:
     """Return the least squares problem of a column."""
     if sum(float(np.abs(values).sum()) for values in column.values.values()) > LARGEST:
-        raise InvalidParameter("its values are too many grains to be added up in floats: declare a coarser step")
+        raise InvalidParameter("its values have too many grid steps to be added up in floats: declare a coarser step")
     spots = [layout.spots[table] for table in column.values]
     numbers = {table: number for number, table in enumerate(column.values)}
     known = {(numbers[table], cell): value for (table, cell), value in column.known.items()}
