@@ -36,7 +36,7 @@ def test_a_promise_to_nobody_in_particular_is_refused(saved: Path, claim: dict[s
         arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a dictionary
     head["promise"] |= claim
     save_file(arrays, str(saved), {"discreet": json.dumps(head)})
-    with pytest.raises(dp.Refused, match=r"promises more|whom it protects"):
+    with pytest.raises(dp.Refused, match=r"claims more|whom it protects"):
         dp.synth.load(saved)
 
 

@@ -1,4 +1,4 @@
-"""Learning with privacy: DP-SGD for PyTorch and estimators in scikit-learn's shape.
+"""Differentially private learning: DP-SGD and DP-FTRL for PyTorch, and scikit-learn estimators.
 
 `make_private` and `discreet.learn.torch` need the extra `torch`; `discreet.learn.sklearn` needs the extra `sklearn`.
 """

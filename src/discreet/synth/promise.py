@@ -1,4 +1,4 @@
-"""What is promised about a synthetic table, in plain words and exactly."""
+"""The guarantee of a synthetic table, in plain words and exactly."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Promise:
         )
         said = document["epsilon"]
         if type(said) is not float or not math.inf > said >= found.epsilon * (1 - 2.0**-20):
-            raise InvalidParameter("the file promises more than its event keeps")
+            raise InvalidParameter("the file claims more privacy than its event provides")
         if not isinstance(found.unit, str) or not found.unit or (found.unit == "row" and found.rows_per_unit != 1):
             raise InvalidParameter("the file does not say whom it protects")
         settle(found, epsilon=max(found.epsilon, said))

@@ -160,7 +160,7 @@ def test_columns_are_read_from_tables_of_this_machine() -> None:
 def test_nonsense_is_refused() -> None:
     copy = through_table(lambda table: table, secret="ill")
     for wrong in ({"ill": ILL}, {"street": ILL, "ill": ILL[:2]}, {"street": ILL, "club": ILL}):
-        with pytest.raises(InvalidParameter, match="the secret among them"):
+        with pytest.raises(InvalidParameter, match="the secret and at least one more"):
             found(copy, wrong)
     with pytest.raises(InvalidParameter, match="three people"):
         found(copy, town(2))
@@ -174,5 +174,5 @@ def test_a_table_is_attacked_through_a_model_or_a_synthetic_table() -> None:
     assert by_model.right == Success(10, 10)
     copied = attributes_of_table(table, secret="ill", known=["street"], people=30, synthesise=lambda rows: rows).value
     assert copied.right == Success(30, 30)
-    with pytest.raises(InvalidParameter, match="leave out"):
+    with pytest.raises(InvalidParameter, match="without the label"):
         attributes_of_table(table, secret="ill", known=["ill"])

@@ -58,7 +58,7 @@ def test_a_result_prints_draws_and_writes_itself() -> None:
 def test_nonsense_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="above 0"):
         lone_cells(PEOPLE, ["a"], epsilon=0)
-    with pytest.raises(InvalidParameter, match="nobody is alone"):
+    with pytest.raises(InvalidParameter, match="no cell has exactly one person"):
         lone_cells(PEOPLE, ["a"], epsilon=1)
     many = pa.table({name: np.arange(400) for name in "abc"})
     with pytest.raises(InvalidParameter, match="64,000,000 combinations"):

@@ -185,5 +185,5 @@ def test_a_table_is_attacked_by_the_model_of_the_lab_or_by_anybodys() -> None:
         found = membership_of_table(table, label="label", columns=columns, people=280, shadows=4, train=train).value
         assert found.people == 224
         assert found.attacker("RMIA").auc_limits[0] > 0.55
-    with pytest.raises(InvalidParameter, match="leave out"):
+    with pytest.raises(InvalidParameter, match="without the label"):
         membership_of_table(table, label="label", columns=["label"])

@@ -51,7 +51,7 @@ def test_guesses_are_the_ends_of_the_scores() -> None:
 
 @pytest.mark.parametrize("wrong", [(0, 0, 0), (5, 6, 1), (5, 3, 4), (5, 3, -1)])
 def test_impossible_numbers_of_guesses_are_refused(wrong) -> None:
-    with pytest.raises(InvalidParameter, match="right ones"):
+    with pytest.raises(InvalidParameter, match="right <= made <= canaries"):
         Guesses(canaries=wrong[0], made=wrong[1], right=wrong[2])
 
 

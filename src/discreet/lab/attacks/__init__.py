@@ -1,4 +1,4 @@
-"""The attack lab: point it at your own table or release on your own machine, and see who falls.
+"""The attack lab: re-identification, differencing, reconstruction and inference attacks on your own data.
 
 Every result is about real people: it is `NotPrivate`, for whoever holds the data, and never part of a release.
 """

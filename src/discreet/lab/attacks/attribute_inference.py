@@ -136,7 +136,7 @@ def attributes(
     """
     count = _check(table, secret)
     if people < 1:
-        raise InvalidParameter("people must be 1 or more: so many are attacked")
+        raise InvalidParameter("`people`, the number of people to attack, must be at least 1")
     chosen = noise.permutation(count)[: min(people, count)]
     pairs = np.array([_both(release, table, secret, int(one)) for one in chosen], bool).reshape(-1, 3)
     right, without, common = (Success(int(column.sum()), len(pairs)) for column in pairs.T)
@@ -165,7 +165,7 @@ def _both(release: Callable[[Columns], Guesser], table: Columns, secret: str, on
 def _check(table: Columns, secret: str) -> int:
     lengths = {len(column) for column in table.values()}
     if secret not in table or len(table) < 2 or len(lengths) != 1:
-        raise InvalidParameter("a table must map names to columns of one length, the secret among them, and one more")
+        raise InvalidParameter("a table must map names to columns of equal length: the secret and at least one more")
     (count,) = lengths
     if count < 3:
         raise InvalidParameter("there must be at least three people")
@@ -318,4 +318,4 @@ _TRUTHS = _YES | {"False", "false", "0", "0.0"}
 
 def _table_models_check(label: str, columns: Sequence[str]) -> None:
     if not columns or label in columns:
-        raise InvalidParameter("say from which columns, and leave out the one that is to be told")
+        raise InvalidParameter("name the columns to predict from, without the label itself")

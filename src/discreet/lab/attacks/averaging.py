@@ -93,7 +93,7 @@ def averaging_curve(mechanism: Asked, times: Sequence[int]) -> AveragingCurve:
     if not listed or listed[0] < 1:
         raise InvalidParameter("times must be at least one number of answers, each at least 1")
     if isinstance(mechanism, RandomizedResponse) and mechanism.categories != 2:
-        raise InvalidParameter("averaging is computed for answers that are yes or no")
+        raise InvalidParameter("averaging_curve takes randomized response with two categories")
     if not isinstance(mechanism, RandomizedResponse):
         _check_unit(mechanism)
     chances = tuple(_chance(mechanism, k) for k in listed)
@@ -163,13 +163,15 @@ def _ceiling(mechanism: Asked, times: int) -> float:
 
 
 def _too_long() -> InvalidParameter:
-    return InvalidParameter("so much noise, so often, is more than can be computed: take less, or fewer answers")
+    return InvalidParameter(
+        "the sum of so many noise values of this scale is too long to compute: take less noise, or fewer answers"
+    )
 
 
 def _check_unit(mechanism: Laplace | Gaussian) -> None:
     one = mechanism.sensitivity if isinstance(mechanism, Laplace) else mechanism.squared_sensitivity
     if one != 1:
-        raise InvalidParameter("averaging is computed for counts that one person changes by 1")
+        raise InvalidParameter("averaging_curve takes mechanisms of sensitivity 1: counts that one person changes by 1")
 
 
 Interface: TypeAlias = Callable[[int], Callable[[], float]]  # of a secret, 0 or 1: what is asked again and again

@@ -74,7 +74,7 @@ class CountTable:
         if len(set(self.keys)) != len(self.keys):
             raise InvalidParameter(f"table {self.name!r} has a group twice")
         if not (math.isfinite(self.deviation) and self.deviation >= 0):
-            raise InvalidParameter("the deviation of noise is a finite number and not negative")
+            raise InvalidParameter("the standard deviation of the noise must be finite and not negative")
         if (self.noise is CountNoise.NONE) != (self.deviation == 0):
             raise InvalidParameter("say both the kind of noise and its deviation, or neither")
 
@@ -333,14 +333,14 @@ def axes_of(tables: Sequence[CountTable], attribute: str, levels: Sequence[AxisL
             if column not in bases:
                 values.setdefault(column, {}).update(dict.fromkeys(key[place] for key in table.keys))
     if attribute not in values:
-        raise InvalidParameter(f"no table is by {attribute!r}: there is nothing to learn about it")
+        raise InvalidParameter(f"no table is grouped by {attribute!r}: there is nothing to learn about it")
     if any({level.name, level.of} <= set(table.by) for level in levels for table in tables):
         raise InvalidParameter(
-            "a table is by a column and by its level, which says the same twice: leave the level out"
+            "a table is grouped by a column and by its level, which is redundant: leave the level out"
         )
     missing = [level.of for level in levels if level.of not in values]
     if missing:
-        raise InvalidParameter(f"a level groups {missing[0]!r}, but no table is by it: leave the level out")
+        raise InvalidParameter(f"a level groups {missing[0]!r}, but no table is grouped by it: leave the level out")
     names = [*sorted(set(values) - {attribute}), attribute]
     conditions = sorted({table.where for table in tables if table.where})
     columns = [value_axis(name, sorted(values[name], key=str), levels) for name in names]

@@ -123,7 +123,7 @@ def _columns(connection: Any, relation: str, name: str) -> dict[str, str]:
     except duckdb.Error:
         pass
     raise InvalidParameter(
-        f"the file cannot be read as what it is called; a DuckDB database must have a table {name!r}"
+        f"the file cannot be read in the format of its suffix; a DuckDB database must have a table {name!r}"
     )
 
 

@@ -60,7 +60,9 @@ class Marginals:
         if not 1 <= self.ways <= len(self.columns):
             raise InvalidParameter("ways must be at least 1 and at most the number of columns")
         if self.kinds > _MOST_KINDS:
-            raise InvalidParameter(f"these columns make more than {_MOST_KINDS:,} kinds of people: leave one out")
+            raise InvalidParameter(
+                f"these columns make more than {_MOST_KINDS:,} combinations of values: leave one out"
+            )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -103,7 +103,7 @@ class Population:
         if shares.ndim != 1 or not len(shares) or not ((shares > 0) & (shares < 1)).all():
             raise InvalidParameter("frequencies must be a list of numbers above 0 and below 1")
         if self.copies not in (1, 2):
-            raise InvalidParameter("people have one or two copies of an attribute")
+            raise InvalidParameter("`copies` must be 1 or 2")
         shares.flags.writeable = False
         object.__setattr__(self, "frequencies", shares)
 

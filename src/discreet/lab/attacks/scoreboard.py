@@ -1,4 +1,4 @@
-"""The scoreboard: a diary without a name is found by a few things that somebody knows roughly about its owner. [NS08]
+"""The scoreboard: re-identification of sparse data by a few facts that are known approximately. [NS08]
 
 Every diary is scored by how well it fits what is known: each item counts the more, the fewer people have it, and the
 nearer its value and its day are. The best is named only if it stands out from the second best; so dates may be off by
@@ -118,9 +118,9 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not all(np.isfinite([self.eccentricity, self.value_scale, self.day_scale])) or self.eccentricity < 0:
-            raise InvalidParameter("eccentricity and scales are finite, and eccentricity is not negative")
+            raise InvalidParameter("eccentricity and scales must be finite, and eccentricity not negative")
         if min(self.value_scale, self.day_scale) <= 0 or not 0 <= self.fit <= 1:
-            raise InvalidParameter("scales are above 0, and fit is a part of a whole: from 0 to 1")
+            raise InvalidParameter("scales must be above 0, and fit must lie between 0 and 1")
 
 
 @final
@@ -232,7 +232,7 @@ def scoreboard(
 
 def _check(known: Sequence[int], days: Sequence[int], false_facts: int, targets: int) -> None:
     if not known or not days or min(known) < 1 or min(days) < 0 or targets < 1:
-        raise InvalidParameter("known and targets are at least 1, and days at least 0")
+        raise InvalidParameter("known and targets must be at least 1, and days at least 0")
     if not 0 <= false_facts < min(known):
         raise InvalidParameter("`false_facts` must be at least 0 and smaller than every number in `known`")
 
@@ -400,7 +400,7 @@ def item_counts(
     """
     price = exact(epsilon, name="epsilon")
     if price <= 0 or most < 1 or known < 1 or targets < 1:
-        raise InvalidParameter("epsilon is above 0, and most, known and targets are at least 1")
+        raise InvalidParameter("epsilon must be above 0, and most, known and targets at least 1")
     read = diaries(rows, person=person, item=item, value=value, when=when)
     counted = _counted(read, known, most, targets)
     if not len(counted):

@@ -1,4 +1,4 @@
-"""Noise exploitation: noise that sticks to who is counted tells who is counted. [GHRLM19]
+"""Noise exploitation: sticky noise, which depends on who is counted, tells who is counted. [GHRLM19]
 
 Two questions that differ by one person are subtracted. If that person is in neither, the noise of the two is nearly
 the same and cancels; if in one, it does not: so the noise itself is the signal. The same attacker against a private
@@ -149,7 +149,9 @@ def sticky(
     alone = singled_out(table)
     chosen, looked = _exposed(table, alone, victims, crowd)
     if not chosen:
-        raise InvalidParameter("nobody is singled out with such a crowd around: name other columns, or a smaller crowd")
+        raise InvalidParameter(
+            "nobody is unique with `crowd` others around them: name other columns, or a smaller crowd"
+        )
     system, promised = _system(table, epsilon, by_session)
     return NotPrivate(
         Sticky(

@@ -33,7 +33,7 @@ class Success:
 
     def __post_init__(self) -> None:
         if not 0 <= self.hits <= self.of:
-            raise InvalidParameter("there are between none and all hits")
+            raise InvalidParameter("`hits` must lie between 0 and `of`")
 
     @property
     def share(self) -> float:
@@ -145,7 +145,7 @@ def _read(scores: Any, inside: Any) -> tuple[Floats, Flags]:
 def _found(members: Floats, others: Floats, rate: float, event: Event | None) -> FoundRate:
     """Take the highest threshold that is the score of somebody who was not in, with few enough of them above it."""
     if not 0 < rate < 1:
-        raise InvalidParameter("a rate of false alarms lies between 0 and 1")
+        raise InvalidParameter("a false positive rate must lie between 0 and 1")
     allowed = int(Fraction(str(rate)) * len(others))
     threshold = others[len(others) - 1 - allowed]
     alarms = Success(int(np.count_nonzero(others > threshold)), len(others))

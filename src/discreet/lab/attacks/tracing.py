@@ -1,4 +1,4 @@
-"""Tracing: telling from published means or counts who is among the people that were counted.
+"""Tracing: membership inference from published means or counts.
 
 No count is small and no two are subtracted. But a member's row is in every one of them, a little; over enough
 attributes that adds up to a name. [HSR08, SOJH09, DSSUV15]

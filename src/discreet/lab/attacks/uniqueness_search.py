@@ -1,4 +1,4 @@
-"""How many people share their values, under every combination of some columns: a search that forgets whoever is alone.
+"""Uniqueness: how many people share their values, under every combination of quasi-identifiers.
 
 Whoever is alone under some columns is alone under more of them. So each combination is counted among those only who
 hide in a crowd under all but its last column, and columns of many values come first: few are left to be counted.
@@ -297,7 +297,7 @@ def uniqueness(
     person. Of people with several rows the one that gives away most counts. A missing value is a value of its own.
     """
     if size < 1:
-        raise InvalidParameter("size is the number of columns that an attacker knows: at least 1")
+        raise InvalidParameter("`size`, the number of columns that an attacker knows, must be at least 1")
     with laboratory({"rows": rows}) as lab:
         table = encoded(lab, written_columns(lab, columns, person), person)
     if not table.rows:
@@ -374,12 +374,12 @@ def lone_cells(rows: Any, columns: NamedColumns, *, epsilon: Number) -> NotPriva
     """
     price = exact(epsilon, name="epsilon")
     if price <= 0:
-        raise InvalidParameter("epsilon is above 0")
+        raise InvalidParameter("epsilon must be above 0")
     with laboratory({"rows": rows}) as lab:
         counts = _counts(encoded(lab, written_columns(lab, columns, None), None))
     alone, empty = (_seen(int((counts == people).sum()), people, price) for people in (1, 0))
     if not alone.of or not empty.of:
-        raise InvalidParameter("nobody is alone, or no cell is empty: there is nothing to look for")
+        raise InvalidParameter("no cell has exactly one person, or no cell is empty: there is nothing to compare")
     ceiling = best_tpr(PureDP(price), Fraction(empty.interval()[1]), relation=Relation.ADD_REMOVE)
     return NotPrivate(LoneCells(columns=tuple(columns), epsilon=up(price), alone=alone, empty=empty, ceiling=ceiling))
 

@@ -1,4 +1,4 @@
-"""The auditor: it tries to prove a claim wrong, ours or anybody's, from nothing but outputs."""
+"""The auditor: statistical lower bounds on epsilon, from nothing but outputs."""
 
 from discreet.lab.audit.black_box import audit
 from discreet.lab.audit.confidence_limits import hockey_stick_at_least, renyi_at_least

@@ -1,4 +1,4 @@
-"""Try to prove a claim wrong: run a mechanism on neighbours, look for an event that tells them apart, test it afresh.
+"""Black-box audit: run a mechanism on neighbours, search an event that tells them apart, test it afresh.
 
 Theorem     If outputs S have P(S) > e^ε Q(S) + δ for two neighbours, no (ε, δ) claim holds. The event is chosen on one
             half of the runs and tested on the other, with exact binomial limits, each wrong with probability at most
@@ -85,7 +85,9 @@ def _listed(pairs: Worlds | Iterable[Pair], relation: Relation | None) -> list[A
     if not isinstance(pairs, Worlds):
         return [tuple(pair) for pair in pairs]
     if relation is None:
-        raise InvalidParameter("say relation=Relation.ADD_REMOVE or Relation.REPLACE_ONE: a world has neighbours by it")
+        raise InvalidParameter(
+            "say relation=Relation.ADD_REMOVE or Relation.REPLACE_ONE: it decides which data sets are neighbours"
+        )
     places = neighbours(pairs, relation)
     return [(pairs.data_sets[one], pairs.data_sets[other]) for one, other in places if one < other]
 
@@ -100,7 +102,7 @@ def _check(pairs: Sequence[Any], runs: int, kept: int, level: float) -> None:
     if runs < 2 * _LEAST_RUNS:
         raise InvalidParameter(f"runs must be at least {2 * _LEAST_RUNS}: fewer show nothing")
     if kept < 1:
-        raise InvalidParameter("kept must be 1 or more: so many pairs are tested")
+        raise InvalidParameter("`kept`, the number of pairs that are tested, must be at least 1")
     if not 0 < level < 1:
         raise InvalidParameter("level must be a probability between 0 and 1")
 

@@ -62,7 +62,7 @@ def at_most(seen: int, runs: int, error: float) -> float:
 
 def _check(seen: int, runs: int, error: float) -> None:
     if not 0 <= seen <= runs or runs < 1:
-        raise InvalidParameter("what was seen must be between nothing and all of at least one run")
+        raise InvalidParameter("`runs` must be at least 1, and `seen` between 0 and `runs`")
     if not 0 < error < 1:
         raise InvalidParameter("error must be a probability between 0 and 1")
 

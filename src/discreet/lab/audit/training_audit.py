@@ -234,7 +234,7 @@ class Guesses:
 
     def __post_init__(self) -> None:
         if not 0 <= self.right <= self.made <= self.canaries or self.canaries < 1:
-            raise InvalidParameter("there must be canaries, at most as many guesses, and at most as many right ones")
+            raise InvalidParameter("0 <= right <= made <= canaries must hold, with at least one canary")
 
 
 def guess(scores: Sequence[float], included: Sequence[bool], *, high: int, low: int) -> Guesses:
@@ -274,7 +274,7 @@ def epsilon_from_guesses(guesses: Guesses, *, delta: float, error: float) -> flo
 def epsilon_from_guesses_gdp(guesses: Guesses, *, delta: float, error: float) -> float:
     """Return the like for Gaussian trade-off curves, which is tighter, and holds only if the curve is such a one."""
     if not 0 < delta < 1:
-        raise InvalidParameter("delta must be a probability above 0: with none a Gaussian curve has no epsilon")
+        raise InvalidParameter("delta must be above 0: a Gaussian trade-off curve has no epsilon at delta = 0")
     mu = mu_from_guesses(guesses, error=error)
     if mu == 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""How good a synthetic table is, and what it gives away: the custodian's report and the publishable ones."""
+"""Evaluation of synthetic data: utility and privacy, in the custodian's report and the publishable ones."""
 
 from discreet.lab.evaluation.exact_report import evaluate
 from discreet.lab.evaluation.image_report import evaluate_images, evaluate_images_publicly

@@ -1,4 +1,4 @@
-"""How like the real table it is: distances of marginals, associations of columns, and every column by itself."""
+"""Fidelity of a synthetic table: distances of marginals, associations of columns, and single columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who was in the data, and what are their secrets: attackers on the table, and on tables made of halves."""
+"""Membership and attribute inference against a synthetic table, and against tables made of halves."""
 
 from __future__ import annotations
 

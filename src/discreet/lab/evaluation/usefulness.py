@@ -1,4 +1,4 @@
-"""What the table is good for: models that are trained on it, and counts that are read off it."""
+"""Utility of a synthetic table: models that are trained on it, and counts that are read off it."""
 
 from __future__ import annotations
 

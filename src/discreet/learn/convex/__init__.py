@@ -1,4 +1,4 @@
-"""Convex fits with a proven bound on what one row tells: exact gradients, certified minima, noisy sums."""
+"""Private convex optimisation: exact gradients, certified minima, objective perturbation."""
 
 from __future__ import annotations
 

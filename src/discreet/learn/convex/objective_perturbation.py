@@ -1,4 +1,4 @@
-"""Objective perturbation: a random slope is added to the loss, and the minimum is certified in whole numbers."""
+"""Objective perturbation: a random linear term is added to the loss, and the minimum is certified exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private estimators in scikit-learn's shape. Each is loaded when it is first named."""
+"""Private scikit-learn estimators. Each is loaded when it is first named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logistic regression with privacy."""
+"""Logistic regression by objective perturbation or by noisy Newton steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Principal components of a noisy covariance matrix."""
+"""Principal component analysis of a noisy covariance matrix."""
 
 from __future__ import annotations
 

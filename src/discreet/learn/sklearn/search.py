@@ -1,4 +1,4 @@
-"""Choose parameters privately: every candidate is fitted on some rows, and one is chosen by the others."""
+"""Private hyper-parameter search: every candidate is fitted on some rows, and one is chosen by the others."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         if not declared:
             raise Refused(
                 "choosing among regressors needs target_bounds=(low, high)",
-                reason="an error counts by its share of what is possible at all",
+                reason="errors are scored relative to the width of these bounds",
                 way_out="declare what is publicly known of the target",
             )
         return read_pair(declared[0], "target_bounds")
@@ -379,7 +379,7 @@ def quote(estimator: Any, *, rows: int, columns: int, names: Any = None) -> list
     sessions = private_parameters(estimator, "session")
     if not sessions:
         raise Refused(
-            "this estimator has no session that could be charged, so nothing is known of what it tells",
+            "this estimator takes no session that could be charged, so its privacy loss is unknown",
             way_out="search over estimators of discreet.learn.sklearn, alone or in a Pipeline",
         )
     payer = _Quoting(waits_for=len(sessions))

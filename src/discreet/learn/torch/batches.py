@@ -213,7 +213,7 @@ def _check_items(dataset: Any) -> None:
 def _zero_row(collate: Collate, example: Any) -> Tree:
     if example is None:
         raise Refused(
-            "nothing tells the shapes of a row before it is paid",
+            "the shapes of a row are not known before it is paid for",
             way_out="say example=(torch.zeros(1, 28, 28), 0), or another row that you make up with the shapes of yours",
         )
     row = collate([example])

@@ -1,4 +1,4 @@
-"""What bad rows do to a model: accuracy and back doors, plain against private training, as bad rows become more.
+"""Data poisoning: accuracy and back doors of plain and private training, as bad rows become more.
 
 A row that is clipped moves a sum by little, whatever is in it, and noise hides what few rows say together. That is the
 promise of privacy, and it limits mislabelled and backdoored rows too, until there are many of them. [MZH19]

@@ -1,4 +1,4 @@
-"""The three-line change: a model, its optimiser and its data become a private training run."""
+"""DP-SGD and DP-FTRL in three changed lines: a model, its optimiser and its data become a private run."""
 
 from __future__ import annotations
 

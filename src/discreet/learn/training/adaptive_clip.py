@@ -1,4 +1,4 @@
-"""Let the clip of a run follow a quantile of the gradients' norms, from a noisy count in every step."""
+"""Adaptive clipping: the clip follows a quantile of the gradients' norms, by a noisy count in every step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How one record's gradient is kept small: every rule says the norm that no contribution exceeds.
+"""Clipping rules for per-example gradients: each states the norm that no contribution exceeds.
 
 A rule is public and frozen. `bound` is the l2 norm that what one record adds to the sum never exceeds, in the unit in
 which the sum is formed: that of the gradient, or, for `AdaptiveClip`, the clip of the step itself.

@@ -46,7 +46,7 @@ class NoiseAhead:
     def next(self) -> Integers:
         """Return a fresh vector: one whole number of grid steps for every parameter."""
         if self._closed:
-            raise InvalidParameter("this row of noise was closed: start another one")
+            raise InvalidParameter("this prefetcher of noise is closed: start another one")
         if self._ahead == 0:
             return draw(self.plan)
         if self._drawing is None or self._drawing.process != os.getpid():

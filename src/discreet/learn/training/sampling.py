@@ -1,4 +1,4 @@
-"""Who takes part in a step: every record by an exact coin of its own, in random order, in batches of one shape."""
+"""Poisson sampling: every record joins a step by an exact coin, in random order, in batches of one shape."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Stream:
         if self._begun != self._done:
             raise Refused(
                 "a step of a stream was left before its sum was released",
-                reason="the noise of later steps takes back noise of earlier ones, so none can be left out",
+                reason="the noise of later steps is correlated with that of earlier ones, so none can be left out",
                 way_out="start the run again; what was released so far is spent",
             )
         if self._begun >= self.plan.steps:

@@ -493,7 +493,9 @@ class StreamPlan:
             slack=read_slack(self.slack),
         )
         if self.band > self.period:
-            raise InvalidParameter("band must not exceed period: two turns of one record would share noise")
+            raise InvalidParameter(
+                "band must not exceed period: the bands of two participations of one record would overlap"
+            )
         check_noise_variance(self.variance)
 
     @property
@@ -633,5 +635,5 @@ def _calibrated_stream(target: Fraction, delta: Fraction) -> Fraction:
 
 def _read_clip(clip: Clip) -> Flat | Automatic | PerLayer:
     if isinstance(clip, AdaptiveClip):
-        raise InvalidParameter("a stream cannot have an adaptive clip: its counts would need noise in bands as well")
+        raise InvalidParameter("a stream cannot have an adaptive clip: its counts would need correlated noise as well")
     return clip

@@ -1,4 +1,4 @@
-"""Pictures by diffusion, learnt from noisy gradients. Learning and drawing need the extra `torch`."""
+"""Diffusion models of images, trained by DP-SGD. Learning and drawing need the extra `torch`."""
 
 from __future__ import annotations
 

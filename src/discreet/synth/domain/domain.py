@@ -1,4 +1,4 @@
-"""What is publicly known of a table: its columns, their values and bounds, and which combinations cannot be."""
+"""The domain of a table: its columns, their values and bounds, and impossible combinations (structural zeros)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST = 1000  # Columns.
 @final
 @dataclass(frozen=True, slots=True)
 class Impossible:
-    """Cells that cannot occur together: a row is impossible if each of these columns is in one of its cells."""
+    """A structural zero: a row is impossible if each of these columns is in one of its cells."""
 
     columns: tuple[int, ...]  # places in the domain, rising
     cells: tuple[tuple[int, ...], ...]  # codes, for each of these columns
@@ -164,7 +164,7 @@ def _impossible(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Imp
     places = sorted(names.index(name) for name in rule)
     cells = tuple(_cells(columns[names[place]], rule[names[place]], names[place]) for place in places)
     if all(len(cells) == columns[names[place]].size for cells, place in zip(cells, places, strict=True)):
-        raise InvalidParameter("a rule of impossible leaves nothing possible")
+        raise InvalidParameter("a rule of impossible combinations (structural zeros) excludes every row")
     return Impossible(tuple(places), cells)
 
 

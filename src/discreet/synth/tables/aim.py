@@ -1,4 +1,4 @@
-"""AIM: round by round, choose what the model describes worst for its cost, measure it, fit again. [MMSM22]"""
+"""AIM: round by round, select the marginal that the model describes worst for its cost, measure, refit. [MMSM22]"""
 
 from __future__ import annotations
 

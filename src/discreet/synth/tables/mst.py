@@ -1,4 +1,4 @@
-"""MST: all columns, and the pairs of columns along a tree that tells the most. [MMS21]"""
+"""MST: one-way marginals, and two-way marginals along a maximum spanning tree. [MMS21]"""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ class MST:
         for name in ("columns_share", "choices_share"):
             settle(self, **{name: read_share(getattr(self, name), name=name)})
         if not self.columns_share + self.choices_share < 1:
-            raise InvalidParameter("columns_share and choices_share must leave something for counting pairs")
+            raise InvalidParameter(
+                "columns_share and choices_share must add up to less than 1: the rest is for two-way marginals"
+            )
         settle(self, drowned=float(positive(self.drowned, name="drowned")))
 
     @property

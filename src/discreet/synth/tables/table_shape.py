@@ -1,4 +1,4 @@
-"""What methods know of a table before they look: sizes, which codes have an order, and what cannot be."""
+"""What methods know of a table before they look: sizes, which codes have an order, and structural zeros."""
 
 from __future__ import annotations
 

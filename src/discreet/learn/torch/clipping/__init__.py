@@ -1,1 +1,1 @@
-"""Sums of clipped gradients, one forward and one backward pass."""
+"""Sums of clipped per-example gradients, in one forward and one backward pass (book-keeping)."""

@@ -1,4 +1,4 @@
-"""Sums of clipped gradients: one forward pass, one backward pass to the outputs of layers, no gradient twice."""
+"""Sums of clipped per-example gradients: one forward pass, one backward pass to the outputs of layers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Gradients = list[tuple[Tensor | None, ...]]
 
 @final
 class ClippedSums:
-    """Sum the gradients of single records, each clipped, over the physical batches of a step.
+    """Sum the per-example gradients, each clipped, over the physical batches of a step.
 
     Use: an ordinary forward pass of `physical_batch` rows on the model; `add` with one loss a row; after the last
     batch of the step `take`. Rows with `inside` false contribute nothing, and neither do rows whose gradient is

@@ -1,4 +1,4 @@
-"""The three shapes in which a layer hands over the gradients of all rows with respect to one parameter."""
+"""Per-example gradients of one parameter, in the three forms in which layers hand them over."""
 
 from __future__ import annotations
 

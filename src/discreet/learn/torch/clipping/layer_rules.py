@@ -1,4 +1,4 @@
-"""One rule for each kind of layer: from what a call saw and its output's gradient to the gradients of all rows."""
+"""Per-example gradient rules of layers: from a call's input and its output's gradient to those of all rows."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class LayerCall:
         """Refuse if something wrote into an input or an output after the layer was called."""
         if any(tensor._version != version for tensor, version in self.versions):
             raise Refused(
-                f"what the layer {self.name!r} ({type(self.module).__name__}) saw or said was changed in place later",
+                f"input or output of the layer {self.name!r} ({type(self.module).__name__}) was changed in place later",
                 reason="its gradient can no longer be told from what the layer computed",
                 way_out="use inplace=False in the layer that follows, and x = x + y instead of x += y",
             )

@@ -43,7 +43,7 @@ def cannot_run(error: BaseException) -> Refused:
     return Refused(
         "the model or its loss could not run on made-up rows",
         reason=f"it raised {type(error).__name__} (above); made-up floats are between 0 and 1, whole numbers 0 or 1",
-        way_out="mend the model; if it needs other values, pass public=(x, y) with two or more rows that are no secret",
+        way_out="fix the model; if it needs other values, pass public=(x, y) with two or more rows that are no secret",
     )
 
 
@@ -102,7 +102,7 @@ def require_unwritten(run: WatchedRun, before: Tree) -> None:
     for call in run.calls:
         if call.output._version != call.version:
             raise Refused(
-                f"what layer {call.path} gave was changed in place",
+                f"the output of layer {call.path} was changed in place",
                 reason="its gradient would be that of something else",
                 way_out="write x = x + y instead of x += y, relu(x) instead of relu_(x), and so on",
             )
