@@ -68,6 +68,7 @@ class BlockSampler:
             block = self._inversion.one()
             word = int.from_bytes(read(8), "little")
             low, top = word & self._mask, word >> (64 - _CHECK)
+            # Places count from the value nearest to zero, which is the last one of a negative block.
             place = self._mask - low if block < 0 else low
             sure = top < self._sure and not self._inversion.unsure(block)
             if sure or self._accepts(block, place, top, _CHECK):

@@ -98,6 +98,7 @@ class Inversion:
     def settle(self, words: NDArray[np.uint16]) -> NDArray[np.int64]:
         """Decide the flagged draws that began with these 16 bits."""
         more = np.frombuffer(read(8 * words.size), "<u8")
+        # The draw goes on with the 16 bits that it began with. Drawing anew would make flagged outcomes too rare.
         full = (words.astype(np.uint64) << np.uint64(48)) | (more >> np.uint64(16))
         # Most open buckets hold one threshold: look at it, and search only where that was not the end.
         rungs, padded = self._buckets.first[words].astype(np.int64), self._buckets.padded
@@ -124,6 +125,7 @@ class Inversion:
 
     def _climb(self, prefix: int, bits: int) -> int:
         rung = bisect_right(self._thresholds, prefix)
+        # A threshold T is only known to have T <= 2^64 top <= T + 2: at T or one above, 64 bits do not decide.
         if rung == len(self._thresholds) or (rung and prefix - self._thresholds[rung - 1] <= DOUBT):
             return self._resolve(prefix, bits)
         return self._outcomes[rung]
@@ -133,6 +135,7 @@ class Inversion:
 
     def _landed(self, rungs: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Return the outcomes on these rungs, having resolved the draws that hit a threshold."""
+        # On rung 0 the unsigned difference wraps around and means nothing: it is masked out in the next line.
         near = words - self._array[np.maximum(rungs, 1) - 1] <= DOUBT
         ties = np.flatnonzero((near & (rungs > 0)) | (rungs == self._array.size))
         drawn = self._values[np.minimum(rungs, self._array.size - 1)]
@@ -283,6 +286,7 @@ def rounded_gaussian(variance: Fraction) -> Ladder:
     def rungs(depth: int) -> Rungs:
         step = ball(Fraction(-1, 2)) / ball(variance).sqrt()
         count = _reach(depth, variance) + 1
+        # P[Z > k + 1/2] as a lower tail, by symmetry: as 1 minus a number close to 1 it would lose its digits.
         above = [normal_cdf(step * (2 * k + 1)) for k in range(count)]
         outer = [above[k - 1] - above[k] for k in range(1, count)]
         outcomes = [0, *(value for k in range(1, count) for value in (-k, k))]

@@ -110,6 +110,7 @@ def _block(rows: NDArray[np.float64], labels: Integers, place: Integers) -> list
     piece, rest = pieces(rows, place)
     high, low = VALUES[piece] - (labels << TOP), slopes_at(piece) * rest
     parts = np.stack([high, *_digits(low)], axis=1).astype(np.float64)
+    # Digit by digit each sum is a whole number below 2^53, exact in floats; Python's integers put digits together.
     sums = (rows.T @ parts).tolist()
     shifts = (REST, 2 * _DIGIT, _DIGIT, 0)
     return [sum(int(value) << shift for value, shift in zip(row, shifts, strict=True)) for row in sums]
@@ -122,6 +123,7 @@ def pieces(rows: NDArray[np.float64], place: Integers) -> tuple[Integers, Intege
     """
     high, middle, low = (rows @ np.stack(_digits(place), axis=1).astype(np.float64)).T
     about = (high * 2.0**_DIGIT + middle) * 2.0**_DIGIT + low
+    # Put together in 64 bits a far margin would overflow. Margins are clamped to +-16, so its sign is enough.
     far = np.abs(about) >= 2.0 * _ENDS
     high, middle, low = (np.where(far, 0.0, part).astype(np.int64) for part in (high, middle, low))
     margins = (((high << _DIGIT) + middle) << _DIGIT) + low

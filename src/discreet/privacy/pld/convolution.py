@@ -108,6 +108,7 @@ def _discounted(values: Floats, step: float) -> Floats:
 
 def _geometric(origin: float, rate: float, step: float, size: int) -> Floats:
     """Return exp(-rate * (origin + i * step)) for i below `size`, from the products of two short lists."""
+    # About size / 256 exponentials instead of `size` of them: an exponential costs far more than a product.
     short = np.exp(-rate * step * np.arange(256))
     long = np.exp(-rate * (origin + 256 * step * np.arange(size // 256 + 1)))
     product: Floats = np.multiply.outer(long, short).ravel()[:size]
@@ -131,11 +132,13 @@ def _convolve(
     spectra: dict[int, Complexes] = {}
     norms = 0.0
     for law, count in _bundles(losses, tilted, plan.size):
+        # Laws of one count are multiplied first, so that one power serves all of them.
         spectrum = np.fft.rfft(law.astype(kind), plan.size)
         spectra[count] = spectra[count] * spectrum if count in spectra else spectrum
         norms += count * _norm(law)
     product = reduce(np.multiply, (_power(spectrum, count) for count, spectrum in spectra.items()))
     folded = np.fft.irfft(product, plan.size).astype(np.float64)
+    # Each law was shifted to begin at 0, so entry i of `folded` is the sum origin + i, up to multiples of the size.
     mass = np.roll(folded, (origin - plan.start) % plan.size)
     growth = 1.1 * exp(transform * math.sqrt(plan.size) * norms)
     return mass, growth * transform * norms + (transform + 3 * ulp * steps) * 2 * _norm(mass)
@@ -181,6 +184,7 @@ def _power(base: Complexes, count: int) -> Complexes:
 def _tails(cumulant: Cumulant, value: float, plan: CompositionPlan) -> tuple[float, float]:
     """Bound the tilted mass above and below the window, by Chernoff."""
     bottom, top = plan.start * plan.step, (plan.start + plan.size) * plan.step
+    # Under the tilted law P[S >= x] <= e^(K(t + r) - K(t) - r x) for r >= 0; 1.01 is more than rounding takes off.
     above = cumulant(plan.tilt + plan.rise) - value - plan.rise * top
     below = cumulant(plan.tilt - plan.fall) - value + plan.fall * bottom
     return 1.01 * exp(min(0.0, above)), 1.01 * exp(min(0.0, below))
@@ -197,6 +201,7 @@ def _relative_error(losses: Sequence[tuple[GridLoss, int]], logs: Floats, plan: 
 
 def ever(chances: Iterable[tuple[float, int]]) -> float:
     """Return the chance that one of independent things happens, each tried so many times."""
+    # By log1p and expm1: beside 1 a chance below 1e-16 would be lost, and delta may be far smaller.
     logs = [count * math.log1p(-chance) if chance < 1 else -math.inf for chance, count in chances]
     return abs(math.expm1(sum(logs)))
 
@@ -238,6 +243,7 @@ class Cumulant:
 
     def _tilt(self, tilt: float) -> tuple[Floats, Floats, Floats]:
         exponent = self._log_mass + tilt * self._loss
+        # Divided by the largest weight of its row, which becomes 1: no tilt overflows.
         peak = self._rows.largest(exponent)
         weights = np.exp(exponent - self._rows.spread(peak))
         totals = self._rows.sum(weights)

@@ -52,6 +52,7 @@ class Divergence:
 
     def finite(self, epsilon: float) -> float:
         """Return at least the finite part of delta, apart from what was lost."""
+        # The sum may be wrong by `slip`, and delta falls with epsilon: a smaller one is the safe side here.
         at = epsilon - self.slip
         bound = self._chernoff_delta(at)
         if at >= self.first * self.step:
@@ -86,6 +87,7 @@ class Divergence:
         ahead, behind = self._sums(epsilon)
         t, points = 2 * self.tilt, len(self.ahead)
         largest = exp(-self.tilt * (epsilon - self.centre))
+        # The integral of w^2 over y > 0 is 1/t - 2/(t + 1) + 1/(t + 2), t being twice the tilt here.
         integral = 2 / (t * (t + 1) * (t + 2)) if t > 1e-9 else math.inf
         noise = self.noise * largest * math.sqrt(min(integral / self.step + 1, points))
         # A sum of n terms is right to n ulp of the sum of their sizes, and they are positive up to the noise. The
@@ -97,11 +99,13 @@ class Divergence:
         """Return the two parts of delta on the grid, without its scale: P's mass above epsilon, and e^epsilon Q's."""
         point = math.floor(min(epsilon / self.step, 2.0**62))
         k = min(max(point + 1 - self.first, 0), len(self.ahead) - 1)
+        # `behind` is discounted to the grid point x_k; this factor, e^(epsilon - x_k), discounts it to epsilon.
         nearer = exp(min(0.0, epsilon - (self.first + k) * self.step))
         return float(self.ahead[k]), nearer * float(self.behind[k])
 
     def _peak(self, epsilon: float) -> float:
         """Return the largest weight."""
+        # x^t (1 - x), with x = e^-y, is largest at x = t / (1 + t).
         t = self.tilt
         return math.pow(t / (1 + t), t) / (1 + t) * exp(-t * (epsilon - self.centre))
 

@@ -74,6 +74,7 @@ def all_on_grid(pairs: Sequence[DominatingPair], step: float) -> list[GridLoss]:
     index = np.where(near, nearest, np.floor(position))
     rising = None
     if split.any():
+        # By expm1, since on a fine grid both 1 - e^-y and 1 - e^-h are differences of numbers close to 1.
         rising = mass * np.where(near, 0.0, np.expm1((index - position) * step) / math.expm1(-step))
     placed = _collect(index.astype(np.int64), mass, rising, rows)
     details = zip(pairs, placed, moved.tolist(), split.tolist(), strict=True)

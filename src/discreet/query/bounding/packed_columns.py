@@ -57,6 +57,7 @@ class Runs:
         self._size = values.size
         if self._size > self._differing.size:
             self._differing, self._flags = np.empty(self._size, np.uint64), np.empty((2, self._size + 1), np.bool_)
+        # Neighbours differ in a bit from `shift` on if their xor is at least 2^shift: one pass serves every shift.
         words = values.view(np.uint64)
         np.bitwise_xor(words[1:], words[:-1], out=self._differing[: self._size - 1])
 
@@ -193,6 +194,7 @@ class KeyLayout:
 
     def holds(self, low: int, high: int) -> bool:
         """Whether units with codes from `low` to `high` fit."""
+        # The unit is signed and on top, so that a plain sort of signed words orders by unit, group and payload.
         width = _KEYS_WORD - self.unit_shift
         return width > 0 and -(1 << width - 1) <= low and high < 1 << width - 1
 
@@ -421,6 +423,7 @@ def _beginnings(columns: Sequence[Integers], size: int, room: int) -> Words:
 def _sorted(keys: Words, columns: Sequence[Integers]) -> Integers:
     """Sort by key, and by value where keys are equal."""
     row_bits = np.uint64((keys.size - 1).bit_length())
+    # With the row's number below its key, sorting the words in place gives the order: no slower argsort is needed.
     words = (keys << row_bits) | np.arange(keys.size, dtype=np.uint64)
     words.sort()
     order = (words & ((np.uint64(1) << row_bits) - np.uint64(1))).view(np.int64)

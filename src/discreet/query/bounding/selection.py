@@ -80,6 +80,7 @@ class Selection:
 
     def _chosen(self, keys: Integers) -> Kept:
         """Choose among the keys that were just read."""
+        # Keys that are equal above the payload are the rows of one unit in one group.
         starts = self.runs.starts(self.layout.payload_bits)
         heads = keys[starts]
         pairs, ranks = self._pairs(heads)

@@ -154,5 +154,6 @@ class Spelling:
 
 def _filled(varying: int) -> int:
     """Set all bits of each byte below the highest one that is set."""
+    # So each byte is one field, moved by one shift and one mask; single bits would save room and cost many of both.
     parts = (((1 << (varying >> start & 0xFF).bit_length()) - 1) << start for start in range(0, 8 * _BYTES, 8))
     return reduce(int.__or__, parts)

@@ -122,7 +122,7 @@ def share_down(clip: Clip, layers: int) -> float:
     """Return the norm that each group of layers is clipped to: clip / sqrt(layers) per layer, else the whole."""
     if not isinstance(clip, PerLayer):
         return down(clip.bound)
-    # floor(2^40 / ceil-ish root): the root of layers 2^80, one added, is above the true one.
+    # isqrt(layers 2^80) + 1 is above sqrt(layers) 2^40, so that the share is rounded down.
     return down(clip.bound * Fraction(1 << 40, isqrt(layers << 80) + 1))
 
 
@@ -133,6 +133,7 @@ def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, si
     sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; 0 elsewhere
     """
     norms = squares.sqrt()
+    # Where no terms can cancel sizes are 0, and this limit is infinite.
     limit = sizes.sqrt().reciprocal_().mul_(share * SHRINK * RATIO)
     factors = torch.minimum(_wished(clip, threshold, share * SHRINK, norms), limit)
     # Below SMALLEST float32 would no longer round by a relative error.
@@ -353,6 +354,7 @@ def pairs_squares_up(left: Tensor, picked: Tensor, right: Tensor) -> Tensor:
     size = _trace(across) * _trace(between)
     depth = left.shape[2] + right.shape[2] + 2 * right.shape[1] + 8
     wrong = float(gamma(depth, DOUBLE))
+    # Terms that cancel may add up to less than 0 in floats; a bound on the error comes on top of what is clamped.
     return across.mul_(between).sum(2).sum(1).clamp_(min=0.0).add_(size * (2 * wrong))
 
 
