@@ -40,10 +40,7 @@ _PANELS = {
     "Attack": (attack_group, audit),
     "More": (data, doctor, version),
 }
-_ORDER = (
-    "init", "plan", "release", "bundle", "key", "profile", "synth", "demo", "query", "explain", "shell", "budget",
-    "ledger", "account", "explain-epsilon", "attack", "audit", "data", "doctor", "version",
-)  # fmt: skip
+_ORDER: list[str | None] = []  # the names of all commands, in the order of the panels
 
 
 @final
@@ -65,3 +62,5 @@ app = typer.Typer(
 for panel, modules in _PANELS.items():
     for module in modules:
         module.add_to(app, panel)
+        named = [each.name for each in app.registered_commands] + [each.name for each in app.registered_groups]
+        _ORDER.extend(name for name in named if name not in _ORDER)
