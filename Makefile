@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo quick test slow test-oldest soak check goldens house bench docs format clean
+.PHONY: demo quick test slow test-oldest soak check goldens house bench docs renew format clean
 
 # What the package needs, so that the demo starts soon; then what its tests and docs need.
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -60,6 +60,13 @@ bench: $(VENV)/.ready  ## Side by side with the peers, each in its own environme
 
 docs: $(VENV)/.ready  ## The documentation, into site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+renew: $(VENV)/.ready  ## Write what is made from the code and from the bibliography: lists, reference pages, schemas.
+	$(BIN)/python docs/make_references.py
+	$(BIN)/python docs/make_reference.py
+	$(BIN)/python scripts/make_cli_schemas.py
+	$(BIN)/python scripts/make_policy_schema.py
+	$(BIN)/python scripts/make_release_plan_schema.py
 
 clean:
 	rm -rf $(VENV) $(OLDEST) .bench site

@@ -166,8 +166,20 @@ def test_every_statistic_is_mentioned(name):
 
 
 def test_every_page_is_in_the_navigation():
-    listed = (ROOT / "mkdocs.yml").read_text()
+    filled_in = script("navigation")
+    linked = [entry for listing in filled_in.LISTS for entry in filled_in.linked(DOCS, listing)]
+    listed = (ROOT / "mkdocs.yml").read_text() + str(linked)
     assert [name for page in DOCS.rglob("*.md") if (name := page.relative_to(DOCS).as_posix()) not in listed] == []
+
+
+def test_a_page_that_is_linked_by_a_list_is_in_the_navigation_once():
+    filled_in = script("navigation")
+    config = {"nav": ["index.md", {"Use": [{"Mechanisms": ["mechanisms/index.md"]}]}], "docs_dir": str(DOCS)}
+    _, use = filled_in.on_config(config)["nav"]
+    first, *rest = use["Use"][0]["Mechanisms"]
+    assert first == "mechanisms/index.md"
+    assert {"Proportion": "mechanisms/proportion.md"} in rest
+    assert len({page for entry in rest for page in entry.values()}) == len(rest) > 20
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

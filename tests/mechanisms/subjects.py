@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
+from discreet.lab.audit.self_audit.subjects import ListedSubject, of_mechanisms
 from discreet.lab.verify import Worlds, worlds
 from discreet.mechanisms import (
     AboveThreshold,
@@ -227,9 +229,28 @@ SURVEYS = [
     Subject(RandomizedResponse.warner(), worlds((0, 1), (3,), ordered=True)),
 ]
 
-SUBJECTS = [
+
+def furthest(listed: ListedSubject) -> tuple[Any, Any]:
+    """Return the two data sets whose laws differ most, in total variation."""
+    laws = {data: listed.mechanism.distribution(listed.given(data)).masses for data in listed.worlds.data_sets}
+
+    def distance(pair: tuple[Any, Any]) -> float:
+        one, other = laws[pair[0]], laws[pair[1]]
+        return sum(abs(float(one.get(key, 0)) - float(other.get(key, 0))) for key in {**one, **other})
+
+    return max(combinations(laws, 2), key=distance)
+
+
+_LARGER = [
     *(subject for relation in BOTH for subject in additive(relation)),
     *(subject for relation in BOTH for subject in choosing(relation)),
     *(subject for relation in BOTH for subject in aggregates(relation)),
     *SURVEYS,
 ]
+# The library lists every mechanism in its audit of itself. What has no larger world above is tried in that one.
+LISTED = [
+    Subject(listed.mechanism, listed.worlds, listed.query, furthest(listed))
+    for listed in of_mechanisms()
+    if type(listed.mechanism) not in {type(subject.mechanism) for subject in _LARGER}
+]
+SUBJECTS = [*_LARGER, *LISTED]

@@ -34,7 +34,7 @@ class TestSelections(MechanismContract):
 
 
 class TestStatistics(MechanismContract):
-    subjects: ClassVar = [subject for relation in given.BOTH for subject in given.aggregates(relation)]
+    subjects: ClassVar = [*(each for relation in given.BOTH for each in given.aggregates(relation)), *given.LISTED]
 
 
 class TestSurveys(MechanismContract):

@@ -1,0 +1,33 @@
+"""Fill in the navigation of the site: after a list of pages, such as that of mechanisms, the pages that it links.
+
+So a page is named once, in the list that people read. `mkdocs.yml` names this file as a hook.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+__all__ = ["linked", "on_config"]
+
+LISTS = ("mechanisms/index.md",)
+_ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\) \|", re.MULTILINE)
+
+
+def linked(docs: Path, listing: str) -> list[dict[str, str]]:
+    """Return the pages that the rows of the tables on a page begin with, in order, with their titles."""
+    folder = Path(listing).parent.as_posix()
+    return [{title: f"{folder}/{page}"} for title, page in _ROW.findall((docs / listing).read_text(encoding="utf-8"))]
+
+
+def on_config(config: Any) -> Any:
+    """Do so when the site generator has read its settings."""
+    for part in _lists(config["nav"]):
+        part += [entry for listing in part if listing in LISTS for entry in linked(Path(config["docs_dir"]), listing)]
+    return config
+
+
+def _lists(nav: list[Any]) -> list[list[Any]]:
+    inside = [found for entry in nav if isinstance(entry, dict) for found in entry.values() if isinstance(found, list)]
+    return [nav, *(deeper for found in inside for deeper in _lists(found))]
