@@ -226,8 +226,8 @@ class TestWords:
 
     def test_fits_are_called_in_ledgers_what_they_were_called(self):
         known = {getattr(sklearn, name) for name in sklearn.__all__}
-        found = {kind._stored_as: kind for kind in known if issubclass(kind, PrivateEstimator)}
-        assert sorted(found) == vector("fits.json")
+        found = {vars(kind)["_stored_as"]: kind for kind in known if issubclass(kind, PrivateEstimator)}
+        assert set(vector("fits.json")) <= set(found)  # Estimators may be added; each says its own name.
         for name, kind in found.items():
             assert kind.__new__(kind)._purpose() == f"fit of {name}"
             mine = type("Mine", (kind,), {})
