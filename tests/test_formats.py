@@ -196,7 +196,8 @@ class TestSchemas:
     """Names in the schemas that are published."""
 
     def test_titles_and_definitions_have_the_names_that_they_had(self):
-        assert schema_names() == vector("schema_names.json")
+        kept = vector("schema_names.json")  # Commands may be added; docs/schema/cli has what they answer.
+        assert {name: names for name, names in schema_names().items() if name in kept} == kept
 
     def test_reports_have_the_keys_that_they_had(self):
         assert report_keys() == vector("report_keys.json")
