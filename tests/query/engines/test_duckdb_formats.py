@@ -22,6 +22,7 @@ from engine_trees import column, computed, field, plain, run, stage, table
 from discreet.errors import InvalidParameter
 from discreet.query.column_types import Kind
 from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.engines.tables import FILES, InMemory, hold
 from discreet.query.policy import public, time_number
 
 WHO = field("who", Kind.INTEGER)
@@ -99,6 +100,10 @@ def specials() -> pa.Table:
     """Return one row for each special value."""
     data = special_table().slice(0).take(pa.array(range(0, 26 * 26, 27)))
     return pa.table({"who": pa.array(range(data.num_rows)), **{name: data.column(name) for name in READ}})
+
+
+def test_every_kind_of_file_is_tried(tmp_path: Path) -> None:
+    assert {type(hold("t", form(specials(), tmp_path))) for form in FORMS} == {InMemory, *FILES}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -66,6 +66,12 @@ def session_of(tables: Any, **said: Any) -> dp.Session:
     return dp.Session(tables, ledger="memory", dataset="d", principal="ana", **how)
 
 
+def test_every_kind_of_file_is_changed(tmp_path: Path) -> None:
+    for name, write in FILES.items():
+        write(ROWS, tmp_path / name)
+    assert {type(unchanged.hold("t", tmp_path / name)) for name in FILES} == set(unchanged.FILES)
+
+
 @pytest.mark.parametrize("old", [True, False], ids=["settled", "fresh"])
 @pytest.mark.parametrize("change", OTHERS)
 def test_a_csv_file_with_other_columns_is_refused_before_the_charge(tmp_path: Path, change: str, old: bool) -> None:

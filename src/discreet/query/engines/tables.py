@@ -20,6 +20,7 @@ from discreet.query.engines.column_reader import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
 
 __all__ = [
+    "FILES",
     "NO_TABLE",
     "ColumnLookup",
     "Csv",
@@ -220,9 +221,13 @@ class Database:
         return frozenset([tuple((column, sql_type) for column, sql_type, *_ in rows)])
 
 
+# Tables in files. A worker opens them by itself, so they must be values that can be handed to one (`messages.py`).
+FILES = (Csv, Database, Parquet)
+
+
 def hold(name: str, table: Any) -> HeldTable:
     """Take a table in hand; looks at its type and its schema, at no row."""
-    if isinstance(table, (InMemory, Parquet, Csv, Database)):
+    if isinstance(table, (InMemory, *FILES)):
         return table
     if isinstance(table, (str, Path)):
         return _file(name, table)

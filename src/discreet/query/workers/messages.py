@@ -45,7 +45,7 @@ from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
-from discreet.query.engines.tables import Csv, Database, Parquet
+from discreet.query.engines.tables import FILES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -166,7 +166,7 @@ _RECORDS: Mapping[str, Any] = {
         *(Stage, StageColumn, StageKey, Wants, Grid),
         *(Apply, Case, Field, Literal, ExpressionFacts, CatalogueColumn),
         *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitTotal),
-        *(Csv, Database, Parquet),
+        *FILES,
     )
 }
 _CHOICES: Mapping[str, type[Enum]] = {kind.__name__: kind for kind in (Kind, Operator, JoinKind, UnitStatistic)}
