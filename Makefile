@@ -62,6 +62,7 @@ docs: $(VENV)/.ready  ## The documentation, into site/.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 renew: $(VENV)/.ready  ## Write what is made from the code and from the bibliography: lists, reference pages, schemas.
+	$(BIN)/python docs/make_floors.py
 	$(BIN)/python docs/make_references.py
 	$(BIN)/python docs/make_reference.py
 	$(BIN)/python scripts/make_cli_schemas.py
