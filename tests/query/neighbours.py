@@ -107,7 +107,6 @@ def loss_between(priced: PricedQuery, one: ExactCounts, other: ExactCounts) -> L
 
 def _add_group(priced: PricedQuery, loss: Loss, here: _Groups, there: _Groups, key: Key) -> None:
     noising = priced.draft.noising
-    assert noising is not None
     mine, yours = here.places[key], there.places[key]
     if noising.selection is not None:
         _add_selection(loss, noising.selection, abs(here.units(mine) - there.units(yours)))
@@ -141,7 +140,6 @@ class _Groups:
         self.priced, self.tally = priced, tallied.tally
         self.places = {key: place for place, key in enumerate(tallied.keys(list(range(tallied.groups))))}
         noising = priced.draft.noising
-        assert noising is not None
         exact = exact_numbers(priced.draft, tallied.tally)
         self.numbers = [noise.rounded(column) for noise, column in zip(noising.numbers, exact, strict=True)]
 

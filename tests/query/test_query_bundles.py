@@ -29,7 +29,6 @@ def test_rows_spread_over_a_bundle_move_no_more_than_is_paid(rows: int, spend: S
     unit, columns = dp.Unit("u", max_rows_per_group=rows), {"x": dp.between(0, MOST)}
     draft = planned(SQL, tables, unit=unit, columns=columns, spend=spend).draft
     assert draft.bundles == ((0, 1),)
-    assert draft.noising is not None
     one, other = draft.noising.numbers
     assert one.unit > 1, "nothing is rounded: the case says nothing"
     assert all(_moved(one, some) + _moved(other, rows - some) <= one.change for some in range(rows + 1))

@@ -14,7 +14,7 @@ from discreet.query.bounding.aggregation import Tally
 from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.choices import pick
-from discreet.query.plan.draft import Number, NumberNoise, PlanDraft, TallySpec
+from discreet.query.plan.draft import FinalDraft, Number, NumberNoise, TallySpec
 from discreet.query.release_table import compact, wide
 
 __all__ = ["draw", "exact_numbers"]
@@ -23,9 +23,8 @@ Rows: TypeAlias = NDArray[np.int64]
 T = TypeVar("T")
 
 
-def draw(draft: PlanDraft, tallied: ExactCounts) -> ReleasedNumbers:
+def draw(draft: FinalDraft, tallied: ExactCounts) -> ReleasedNumbers:
     """Draw all noise: of groups first, then, fresh and independent, of the numbers and choices of those shown."""
-    assert draft.noising is not None
     shown = _shown(draft, tallied)
     exact = exact_numbers(draft, tallied.tally)
     noises = zip(draft.noising.numbers, exact, strict=True)
@@ -40,7 +39,7 @@ def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:
     return compact((wide(one.rounded(exact)) + one.draw(exact.size)) * one.unit)
 
 
-def exact_numbers(draft: PlanDraft, tally: Tally) -> tuple[NDArray[Any], ...]:
+def exact_numbers(draft: FinalDraft, tally: Tally) -> tuple[NDArray[Any], ...]:
     """Return the exact numbers of all groups, in grid steps. This is private."""
     return tuple(_exact(number, tally) for number in draft.numbers)
 
@@ -68,9 +67,8 @@ def _there(part: T | None) -> T:
     return part
 
 
-def _shown(draft: PlanDraft, tallied: ExactCounts) -> Rows:
+def _shown(draft: FinalDraft, tallied: ExactCounts) -> Rows:
     """Return the groups that are shown: all public ones, or those with enough units after noise of their own."""
-    assert draft.noising is not None
     selection = draft.noising.selection
     if selection is None:
         if tallied.groups != draft.groups:
@@ -84,7 +82,7 @@ def _shown(draft: PlanDraft, tallied: ExactCounts) -> Rows:
     return np.flatnonzero((units > 0) & (units + np.array(drawn) > selection.threshold)).astype(np.int64)
 
 
-def _keys(draft: PlanDraft, tallied: ExactCounts, shown: Rows) -> tuple[tuple[Hashable, ...], ...]:
+def _keys(draft: FinalDraft, tallied: ExactCounts, shown: Rows) -> tuple[tuple[Hashable, ...], ...]:
     keys = draft.question.keys
     if draft.groups is not None:
         listed: list[tuple[Hashable, ...]] = list(product(*(key.domain or () for key in keys)))

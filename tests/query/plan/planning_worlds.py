@@ -223,7 +223,6 @@ class Planned:
     def _group(self, found: ExactCounts, numbers: list[int], group: int) -> Outcomes:
         """The law of one group: None if it is not shown, else its key and values."""
         noising = self.plan.draft.noising
-        assert noising is not None
         key = found.keys([group])[0]
         parts = [outcomes.from_law(one.law, exact) for one, exact in zip(noising.numbers, numbers, strict=True)]
         values = outcomes.product(

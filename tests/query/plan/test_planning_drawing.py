@@ -81,7 +81,6 @@ def test_noise_follows_the_law_of_the_plan(limits: tuple[int, int]) -> None:
     for spend in spends:
         made = many(EVERY["rows"], EVERY["sum"], limits=limits, **spend)
         noising = made.draft.noising
-        assert noising is not None
         table = made.draw(repeated(made, MANY, rows=7, sums=(11, 0)))
         for name, one, exact in zip(("m0", "m1"), noising.numbers, (7, 11), strict=True):
             sample = np.array([int(table[name].values[row]) for row in range(MANY)]) - exact
@@ -118,7 +117,6 @@ def exact_inside(law: Any, reach: Fraction) -> Fraction:
 def test_plus_minus_of_a_number_is_the_least_on_the_grid_with_its_coverage(name: str, spend: dict[str, Any]) -> None:
     made = priced(EVERY[name], keys="known", limits=(2, 3), **spend)
     noising = made.draft.noising
-    assert noising is not None
     reach = predicted(made.draft, made.question.outputs[1], None)
     assert reach is not None
     assert exact_inside(noising.numbers[0].law, reach) >= Fraction(95, 100)
@@ -129,7 +127,6 @@ def test_plus_minus_of_a_number_is_the_least_on_the_grid_with_its_coverage(name:
 
 def laws(spend: dict[str, Any], limits: tuple[int, int]) -> tuple[NumberNoise, NumberNoise]:
     made = priced(EVERY["mean of later"], limits=limits, **spend)
-    assert made.draft.noising is not None
     total, count = made.draft.noising.numbers
     return total, count
 
@@ -255,7 +252,6 @@ def test_distinct_values_are_no_more_than_there_can_be() -> None:
 def test_groups_that_are_not_public_are_hidden_or_shown_by_their_units() -> None:
     made = priced(EVERY["rows"], keys="unknown", epsilon=ONE, delta=Fraction(1, 10**6))
     noising = made.draft.noising
-    assert noising is not None
     assert noising.selection is not None
     crowd = tuple((("a", 4),) for _ in range(4 * noising.selection.reliable_count()))
     table = made.draw(tallied(made.stage, (*crowd, (("b", 4),))))
@@ -351,7 +347,6 @@ def test_wide_noise_is_drawn_in_a_public_unit_and_still_covered() -> None:
     """Squares of fine grids have noise that no sampler takes in single steps."""
     made = many(Measure(Statistic.VARIANCE, PAY), groups=500, limits=(10, 10), epsilon=Fraction(1, 100))
     noising = made.draft.noising
-    assert noising is not None
     squares = noising.numbers[next(p for p, n in enumerate(made.draft.numbers) if n.fold)]
     assert squares.unit > 1
     table = made.draw(repeated(made, 500, rows=10, sums=(0, 0)))

@@ -112,6 +112,5 @@ APART: dict[str, list[Measure]] = {
 def test_numbers_that_a_row_can_move_together_are_charged_apart(name: str) -> None:
     plan = priced(*APART[name], epsilon=ONE)
     assert len(plan.draft.bundles) == 2
-    assert plan.draft.noising is not None
     for place, number in enumerate(plan.draft.noising.numbers):
         assert number.law == DiscreteLaplaceLaw(2 * plan.draft.changes[place])

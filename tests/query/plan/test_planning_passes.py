@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from time import perf_counter
@@ -36,9 +37,22 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.plan.draft import Added, Spend, TallySpec
-from discreet.query.plan.measurements import grid_of
-from discreet.query.plan.planner import PASSES, PricedQuery, plan
+from discreet.query.plan.contribution_limits import bound_contributions
+from discreet.query.plan.draft import (
+    Added,
+    BundledDraft,
+    FinalDraft,
+    LimitedDraft,
+    MeasuredDraft,
+    PlanRequest,
+    SensitivityDraft,
+    Spend,
+    TallySpec,
+    known_as,
+)
+from discreet.query.plan.measurements import bound_changes, choose_measurements, grid_of
+from discreet.query.plan.noise_selection import bundle_numbers, choose_noise
+from discreet.query.plan.planner import PricedQuery, plan
 
 ONE = Fraction(1)
 TRUE = Apply(Operator.IS_NULL, (X,), ExpressionFacts(kind=Kind.BOOLEAN))
@@ -277,7 +291,6 @@ def test_both_forms_of_a_sum_are_chosen_where_they_err_less() -> None:
 def test_noise_is_laplace_gaussian_or_the_better_of_both() -> None:
     def gaussian(limits: tuple[int, int], *measures: str, **spend: Any) -> bool:
         noising = priced(*(EVERY[name] for name in measures), keys="known", limits=limits, **spend).draft.noising
-        assert noising is not None
         return noising.gaussian
 
     delta = Fraction(1, 10**6)
@@ -297,7 +310,7 @@ def test_the_better_noise_is_the_one_that_is_predicted_to_err_less() -> None:
             made = priced(
                 *(EVERY[name] for name in names), keys="known", limits=limits, epsilon=ONE, delta=Fraction(1, 10**6)
             )
-            other = noise_selection._laplace(made.draft, ONE, None) if made.draft.noising.gaussian else None  # type: ignore[union-attr]
+            other = noise_selection._laplace(made.draft, ONE, None) if made.draft.noising.gaussian else None
             if other is not None:
                 mine, theirs = (predicted(d, made.question.outputs[1], None) for d in (made.draft, other))
                 assert mine is not None
@@ -433,14 +446,24 @@ def test_planning_is_quick(capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\nplanning {len(EVERY)} statistics: {100 * (perf_counter() - start):.2f} ms")
 
 
-def test_the_passes_are_a_tuple_of_functions_and_every_one_of_them_decides_something() -> None:
-    made = priced(EVERY["mean"], keys="known", limits=(2, 2), epsilon=ONE)
-    draft = replace(
-        made.draft, max_groups=1, max_rows=1, columns=(), numbers=(), recipes=(), changes=(), bundles=(), noising=None
-    )
-    for apply in PASSES:
-        changed = apply(draft)
-        assert changed != draft
-        draft = changed
-    assert draft == made.draft
-    assert {number.tallying for number in draft.numbers} == {TallySpec.TOTAL, TallySpec.COUNT}
+STAGES: dict[Callable[[Any], PlanRequest], type[PlanRequest]] = {
+    bound_contributions: LimitedDraft,
+    choose_measurements: MeasuredDraft,
+    bound_changes: SensitivityDraft,
+    bundle_numbers: BundledDraft,
+    choose_noise: FinalDraft,
+}
+
+
+def test_each_pass_takes_the_stage_before_it_and_leaves_what_was_decided() -> None:
+    made = priced(EVERY["mean"], keys="known", limits=(2, 2), epsilon=ONE).draft
+    draft = PlanRequest(**known_as(PlanRequest, made))
+    for apply, stage in STAGES.items():
+        assert stage.__base__ is type(draft)
+        found = apply(draft)
+        assert type(found) is stage
+        assert known_as(type(draft), found) == known_as(type(draft), draft)
+        assert apply(made) == found  # A later stage is taken back to an earlier one.
+        draft = found
+    assert draft == made
+    assert {number.tallying for number in made.numbers} == {TallySpec.TOTAL, TallySpec.COUNT}

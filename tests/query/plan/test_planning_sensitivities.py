@@ -17,7 +17,7 @@ from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, Composed, Gaussian
 from discreet.query.ast import Apply, Case, Field, Literal, Measure, Operator, Statistic
 from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.plan.draft import PlanDraft, TallySpec
+from discreet.query.plan.draft import FinalDraft, TallySpec
 from discreet.query.plan.noise_selection import choose_noise
 from discreet.query.plan.planner import PricedQuery
 
@@ -67,7 +67,6 @@ def test_a_sum_is_moved_by_the_value_farthest_from_zero_also_below_it(low: int, 
 def spent_at_most(plan: PricedQuery, seen: list[list[list[int]]]) -> Fraction:
     """The largest loss of all numbers together: in l1 for Laplace, in squared l2 for Gaussian noise."""
     noising = plan.draft.noising
-    assert noising is not None
 
     def loss(found: list[list[int]]) -> Fraction:
         total = Fraction(0)
@@ -175,7 +174,6 @@ def test_numbers_that_exclude_each_other_stay_within_the_charge_when_they_are_ro
         cases = [replace(_case(city, "x", 0), facts=wide) for city in "ab"]
         plan = priced(*(Measure(Statistic.SUM, case) for case in cases), limits=(1, 2), **spend)
         noising = plan.draft.noising
-        assert noising is not None
         one, other = noising.numbers
         assert (one.unit, one.change) == (other.unit, other.change)
         assert one.unit > 1
@@ -200,7 +198,7 @@ def test_the_same_constant_twice_excludes_nothing() -> None:
 # Mutants: each is a slip that somebody made once, and each must be caught by the comparison above.
 
 
-def _with_changes(plan: PricedQuery, rule: object) -> PlanDraft:
+def _with_changes(plan: PricedQuery, rule: object) -> FinalDraft:
     return choose_noise(replace(plan.draft, changes=tuple(rule(plan.draft))))  # type: ignore[operator]
 
 

@@ -76,7 +76,7 @@ def test_the_rows_of_a_unit_share_what_a_median_spends() -> None:
 def coverage_once_shown(mechanism: Planned, count: int) -> float:
     """The chance of the interval of a shown group to hold its exact count, given that it is shown."""
     plan = mechanism.plan
-    reach = plan.draft.noising.numbers[0].reach(plan.spend.confidence)  # type: ignore[union-attr]
+    reach = plan.draft.noising.numbers[0].reach(plan.spend.confidence)
     with precision(128):
         found = mechanism.distribution(((("a", 0),),) * count)
         shown = [(value, mass) for outcome, mass in found.masses.items() for _, (value,) in outcome]
@@ -106,7 +106,6 @@ def test_a_lone_unit_is_named_with_chance_delta_at_most(limits: tuple[int, int],
     delta = Fraction(1, 10**5)
     plan = priced(EVERY["rows"], keys="unknown", limits=limits, delta=delta, **spend)  # type: ignore[arg-type]
     noising = plan.draft.noising
-    assert noising is not None
     selection = noising.selection
     assert selection is not None
     with precision(256):

@@ -108,7 +108,6 @@ def test_the_noise_that_a_profile_tells_is_the_noise_that_is_drawn(unit: Any, de
             priced = count_cells(opened, plan.table, subject, cells, plan.division, at="count")._asked.priced
             share = share_of(subject, "count")
             assert share is not None
-            assert priced.draft.noising is not None
             assert priced.draft.noising.numbers[0].law == plan.division.law(share, cells.cells + 1)
 
 

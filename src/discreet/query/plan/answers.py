@@ -19,7 +19,7 @@ from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.query.ast import Measure, OutputColumn, ReleasedMeasure, Statistic
 from discreet.query.column_types import Kind
 from discreet.query.plan.choices import counted_beside, reason
-from discreet.query.plan.draft import Added, Averaged, CountTerm, NumberNoise, Picked, PlanDraft, SpreadTerm
+from discreet.query.plan.draft import Added, Averaged, CountTerm, FinalDraft, NumberNoise, Picked, SpreadTerm
 from discreet.query.plan.measurements import plain_value, reach_of
 from discreet.query.release_table import AnswerColumn, ExactNumbers, Values, compact, wide
 
@@ -46,17 +46,17 @@ __all__ = [
 _PLAIN = 4  # A variance of the Gaussian from which on rounding adds 1/12, up to 1e-30.
 
 
-def variances(draft: PlanDraft) -> dict[str, Fraction]:
+def variances(draft: FinalDraft) -> dict[str, Fraction]:
     """Return the variance of every column that is a plain count or sum, by its name."""
     return dict(_each(draft))
 
 
-def deviations(draft: PlanDraft) -> dict[str, Fraction]:
+def deviations(draft: FinalDraft) -> dict[str, Fraction]:
     """Return their standard deviations, rounded up."""
     return {name: root_up(variance) for name, variance in _each(draft)}
 
 
-def _each(draft: PlanDraft) -> Iterator[tuple[str, Fraction]]:
+def _each(draft: FinalDraft) -> Iterator[tuple[str, Fraction]]:
     for output in draft.question.outputs:
         if isinstance(output.value, ReleasedMeasure):
             variance = _variance(draft, output.value.measure)
@@ -64,7 +64,7 @@ def _each(draft: PlanDraft) -> Iterator[tuple[str, Fraction]]:
                 yield output.name, variance
 
 
-def _variance(draft: PlanDraft, measure: int) -> Fraction | None:
+def _variance(draft: FinalDraft, measure: int) -> Fraction | None:
     match draft.recipes[measure]:
         case CountTerm() as recipe:
             return _of_sum(counted_terms(draft, recipe))
@@ -113,7 +113,7 @@ class ReleasedNumbers:
     rows: int
 
 
-def answer(draft: PlanDraft, measure: int, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+def answer(draft: FinalDraft, measure: int, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
     """Compute one measure for all groups."""
     recipe, asked = draft.recipes[measure], draft.question.measures[measure]
     match recipe:
@@ -129,14 +129,13 @@ def answer(draft: PlanDraft, measure: int, released: ReleasedNumbers, confidence
             return _picked(draft, recipe, asked, released)
 
 
-def noise_of(draft: PlanDraft, number: int) -> NumberNoise:
+def noise_of(draft: FinalDraft, number: int) -> NumberNoise:
     """Return the noise of a number."""
-    assert draft.noising is not None
     return draft.noising.numbers[number]
 
 
 def _counted(
-    draft: PlanDraft, recipe: CountTerm, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+    draft: FinalDraft, recipe: CountTerm, asked: Measure, released: ReleasedNumbers, confidence: Fraction
 ) -> AnswerColumn:
     over, terms = released.numbers[recipe.number], counted_terms(draft, recipe)
     if recipe.also is not None:
@@ -155,7 +154,7 @@ def _most_distinct(asked: Measure) -> Fraction | None:
     return Fraction(2) if facts.kind is Kind.BOOLEAN else None
 
 
-def counted_terms(draft: PlanDraft, recipe: CountTerm) -> list[tuple[Fraction, NumberNoise]]:
+def counted_terms(draft: FinalDraft, recipe: CountTerm) -> list[tuple[Fraction, NumberNoise]]:
     """Return the noises of a count, with their weights."""
     places = (recipe.number,) if recipe.also is None else (recipe.number, recipe.also)
     return [(Fraction(1), noise_of(draft, place)) for place in places]
@@ -169,7 +168,7 @@ def _about(values: ExactNumbers, reach: Fraction, limits: Limits, grain: Fractio
 
 
 def _added(
-    draft: PlanDraft, recipe: Added, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+    draft: FinalDraft, recipe: Added, asked: Measure, released: ReleasedNumbers, confidence: Fraction
 ) -> AnswerColumn:
     step, over = recipe.grid.step, released.numbers[recipe.total]
     terms = [(Fraction(1), noise_of(draft, recipe.total))]
@@ -183,7 +182,7 @@ def _added(
     return _about(ExactNumbers(over, step=step), step * reach_of_sum(terms, confidence), (least, most), grain)
 
 
-def _averaged(draft: PlanDraft, recipe: Averaged, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+def _averaged(draft: FinalDraft, recipe: Averaged, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
     """The centre plus a quotient of two noisy numbers, which is biased anyway and so kept within the bounds."""
     grid, centre = recipe.grid, recipe.centre
     total, count = released.numbers[recipe.total], released.numbers[recipe.count]
@@ -195,7 +194,7 @@ def _averaged(draft: PlanDraft, recipe: Averaged, released: ReleasedNumbers, con
     return AnswerColumn(name="", kind=Kind.REAL, values=value, low=low, high=high, limits=(grid.low, grid.high))
 
 
-def _spread(draft: PlanDraft, recipe: SpreadTerm, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+def _spread(draft: FinalDraft, recipe: SpreadTerm, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
     """(sum of squares) / n - (sum / n)^2, times n / (n - 1) for a sample; the interval is a box of three noises.
 
     Both are kept between zero and the largest variance that the bounds allow.
@@ -224,7 +223,7 @@ def _largest_spread(recipe: SpreadTerm) -> Fraction:
 
 
 def _spread_ends(
-    draft: PlanDraft, recipe: SpreadTerm, noisy: tuple[Array, Array, Array], confidence: Fraction
+    draft: FinalDraft, recipe: SpreadTerm, noisy: tuple[Array, Array, Array], confidence: Fraction
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     each = 1 - (1 - confidence) / 3
     places = recipe.squares, recipe.total, recipe.count
@@ -262,7 +261,7 @@ def _root(over: int, under: int) -> int:
     return isqrt(max(0, over) * _ROOT**2 // under)
 
 
-def _picked(draft: PlanDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers) -> AnswerColumn:
+def _picked(draft: FinalDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers) -> AnswerColumn:
     values = released.picks[recipe.pick]
     kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
     if isinstance(values, ExactNumbers) and kind.is_time:
@@ -275,7 +274,7 @@ def _picked(draft: PlanDraft, recipe: Picked, asked: Measure, released: Released
     return AnswerColumn(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
 
 
-def _may_be_empty(draft: PlanDraft, recipe: Picked, released: ReleasedNumbers) -> NDArray[np.bool_] | None:
+def _may_be_empty(draft: FinalDraft, recipe: Picked, released: ReleasedNumbers) -> NDArray[np.bool_] | None:
     """Tell groups whose released count does not rule out that they are empty; None where nothing was counted.
 
     What is picked of no values is any value, and would look like an answer.
@@ -491,14 +490,14 @@ def _survival(law: NoiseLaw) -> Callable[[Floats], Floats]:
 # --- predicted: How far off an answer will be, before anything is read. ---
 
 
-def needs_rows(draft: PlanDraft, output: OutputColumn) -> bool:
+def needs_rows(draft: FinalDraft, output: OutputColumn) -> bool:
     """Whether the error of a column depends on how many rows a group has."""
     return isinstance(output.value, ReleasedMeasure) and isinstance(
         draft.recipes[output.value.measure], (Averaged, SpreadTerm)
     )
 
 
-def predicted(draft: PlanDraft, output: OutputColumn, rows: int | None) -> Fraction | None:
+def predicted(draft: FinalDraft, output: OutputColumn, rows: int | None) -> Fraction | None:
     """Return the ± of a column, exactly for counts and sums; for means an upper bound in a group of so many rows."""
     if not isinstance(output.value, ReleasedMeasure):
         return None
@@ -516,14 +515,14 @@ def predicted(draft: PlanDraft, output: OutputColumn, rows: int | None) -> Fract
             return None
 
 
-def _predicted_added(draft: PlanDraft, recipe: Added, confidence: Fraction) -> Fraction:
+def _predicted_added(draft: FinalDraft, recipe: Added, confidence: Fraction) -> Fraction:
     terms = [(Fraction(1), noise_of(draft, recipe.total))]
     if recipe.count is not None:
         terms.append((Fraction(recipe.centre), noise_of(draft, recipe.count)))
     return recipe.grid.step * reach_of_sum(terms, confidence)
 
 
-def _predicted_averaged(draft: PlanDraft, recipe: Averaged, name: str, rows: int) -> Fraction:
+def _predicted_averaged(draft: FinalDraft, recipe: Averaged, name: str, rows: int) -> Fraction:
     """The noise of (sum - mean * count) over n; the mean is at most the reach away from the centre."""
     away: Fraction = Fraction(reach_of(recipe.grid, recipe.centre))
     if name in draft.spend.sizes:
@@ -532,7 +531,7 @@ def _predicted_averaged(draft: PlanDraft, recipe: Averaged, name: str, rows: int
     return recipe.grid.step * reach_of_sum(terms, draft.spend.confidence) / rows
 
 
-def _predicted_spread(draft: PlanDraft, recipe: SpreadTerm, name: str, rows: int) -> Fraction:
+def _predicted_spread(draft: FinalDraft, recipe: SpreadTerm, name: str, rows: int) -> Fraction:
     """To first order in the noise, at the largest mean of squares and the largest mean."""
     away = Fraction(reach_of(recipe.grid, recipe.centre))
     terms = [

@@ -15,13 +15,13 @@ from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.relation import Relation
 from discreet.query.bounding.aggregation import Values as Kept
-from discreet.query.plan.draft import Chooser, ModePick, Number, PlanDraft, QuantilePick, TallySpec
+from discreet.query.plan.draft import Chooser, FinalDraft, ModePick, Number, QuantilePick, TallySpec
 from discreet.query.release_table import ExactNumbers, Values
 
 __all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
 
 
-def quantile_of(draft: PlanDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
+def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
     """Return the mechanism for one row: a unit's M rows of a group move a score M times as far, so epsilon is divided.
 
     The rank error of every point moves by at most M max(q, 1 - q); then the scaled scores of neighbours differ by
@@ -35,7 +35,7 @@ def quantile_of(draft: PlanDraft, pick: QuantilePick, chooser: Chooser) -> Quant
     )
 
 
-def pick(draft: PlanDraft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
+def pick(draft: FinalDraft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
     """Choose in every shown group."""
     asked, chooser = draft.picks[place], draft.choosers[place]
     if isinstance(asked, ModePick):
@@ -59,12 +59,12 @@ def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64
     return np.asarray(right - left, np.int64)
 
 
-def mode_factor(draft: PlanDraft, chooser: Chooser) -> Fraction:
+def mode_factor(draft: FinalDraft, chooser: Chooser) -> Fraction:
     """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M."""
     return chooser.epsilon / draft.max_rows
 
 
-def _mode(draft: PlanDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
+def _mode(draft: FinalDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
     """Choose a candidate."""
     scores: Any = mode_scores(asked, indices)
     factor = mode_factor(draft, chooser)
@@ -73,12 +73,12 @@ def _mode(draft: PlanDraft, asked: ModePick, chooser: Chooser, indices: NDArray[
     return noise.categorical(scores, factor=factor)
 
 
-def reason(draft: PlanDraft, place: int) -> str:
+def reason(draft: FinalDraft, place: int) -> str:
     """Say why a choice has no ±, what is known of its error from public facts, and what it is of an empty group."""
     return f"{_error(draft, place)}; {_of_nothing(draft, place)}"
 
 
-def counted_beside(draft: PlanDraft, place: int) -> int | None:
+def counted_beside(draft: FinalDraft, place: int) -> int | None:
     """Find a number that counts the values of a choice, or else the rows or units of its group."""
     column = draft.columns[draft.picks[place].column].expression
 
@@ -91,14 +91,14 @@ def counted_beside(draft: PlanDraft, place: int) -> int | None:
     return min(((found, at) for found, at in ranked if found is not None), default=(0, None))[1]
 
 
-def counts_its_values(draft: PlanDraft, place: int) -> bool:
+def counts_its_values(draft: FinalDraft, place: int) -> bool:
     """Tell whether the count beside a choice counts its values, and not rows whose value may be NULL."""
     at = counted_beside(draft, place)
     values = draft.columns[draft.picks[place].column].expression
     return at is not None and (draft.numbers[at].tallying is TallySpec.COUNT or not values.facts.nullable)
 
 
-def _of_nothing(draft: PlanDraft, place: int) -> str:
+def _of_nothing(draft: FinalDraft, place: int) -> str:
     if counted_beside(draft, place) is None:
         return (
             "of a group without values it is arbitrary, which nothing here tells: ask for a COUNT beside it, and it is "
@@ -108,7 +108,7 @@ def _of_nothing(draft: PlanDraft, place: int) -> str:
     return said if counts_its_values(draft, place) else f"{said}; where all values of its rows are NULL it is arbitrary"
 
 
-def _error(draft: PlanDraft, place: int) -> str:
+def _error(draft: FinalDraft, place: int) -> str:
     asked, chooser = draft.picks[place], draft.choosers[place]
     confidence = draft.spend.confidence
     if isinstance(asked, QuantilePick):

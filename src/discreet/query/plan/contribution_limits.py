@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 from typing import final
 
@@ -32,7 +32,7 @@ from discreet.query.ast import (
 from discreet.query.catalogue import Catalogue
 from discreet.query.column_types import LONGEST_TEXT, Kind
 from discreet.query.functions.table import FUNCTIONS
-from discreet.query.plan.draft import PlanDraft
+from discreet.query.plan.draft import LimitedDraft, PlanRequest, known_as
 
 __all__ = [
     "MOST_COPIES",
@@ -300,7 +300,7 @@ def _below(node: Expression) -> tuple[Expression, ...]:
 MOST_GROUPS = 1_000_000
 
 
-def bound_contributions(draft: PlanDraft) -> PlanDraft:
+def bound_contributions(draft: PlanRequest) -> LimitedDraft:
     """Take the limits of the policy, those of the analyst if they are tighter, and what the source itself implies."""
     unit, source, keys = draft.catalogue.unit, draft.question.source, draft.question.keys
     groups = _known_groups(keys)
@@ -308,7 +308,7 @@ def bound_contributions(draft: PlanDraft) -> PlanDraft:
     check_work(draft.question, draft.catalogue)
     if unit.is_row:
         _check_rows_are_kept_apart(source, draft.catalogue)
-        return replace(draft, max_groups=1, max_rows=1, groups=groups)
+        return LimitedDraft(**known_as(PlanRequest, draft), max_groups=1, max_rows=1, groups=groups)
     if unit_of(source) is None:
         raise Refused("no column of this source tells whom a row belongs to: keep the unit's column in every part")
     most_groups = _tighter(unit.max_groups, draft, "max_groups")
@@ -317,10 +317,11 @@ def bound_contributions(draft: PlanDraft) -> PlanDraft:
         most_groups = most_rows = 1
     if _one_row_per_group(source, keys):
         most_rows = 1
-    return replace(draft, max_groups=min(most_groups, groups or most_groups), max_rows=most_rows, groups=groups)
+    most_groups = min(most_groups, groups or most_groups)
+    return LimitedDraft(**known_as(PlanRequest, draft), max_groups=most_groups, max_rows=most_rows, groups=groups)
 
 
-def _tighter(limit: int, draft: PlanDraft, name: str) -> int:
+def _tighter(limit: int, draft: PlanRequest, name: str) -> int:
     wanted = None if draft.tighter is None else getattr(draft.tighter, name)
     if wanted is None:
         return limit

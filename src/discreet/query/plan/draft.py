@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,22 +33,27 @@ __all__ = [
     "Added",
     "Averaged",
     "Bundle",
+    "BundledDraft",
     "Chooser",
     "CountTerm",
+    "FinalDraft",
+    "LimitedDraft",
+    "MeasuredDraft",
     "ModePick",
     "Noising",
     "Number",
     "NumberNoise",
-    "Pass",
     "Pick",
     "Picked",
-    "PlanDraft",
+    "PlanRequest",
     "QuantilePick",
     "Recipe",
+    "SensitivityDraft",
     "Spend",
     "SpreadTerm",
     "TallySpec",
     "Tighter",
+    "known_as",
     "together",
 ]
 
@@ -342,27 +347,63 @@ class Picked:
 Recipe: TypeAlias = CountTerm | Added | Averaged | SpreadTerm | Picked
 
 
-@final
+# The stages of a plan. Each pass takes one stage and returns the next, which knows all that the former knew; so what
+# takes a stage takes every later one as well, and nobody asks whether something has been decided yet.
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanDraft:
-    """What is known of a plan so far. Nothing in it comes from private data."""
+class PlanRequest:
+    """What is asked, and what is offered for it. Nothing in this or a later stage comes from private data."""
 
     question: Query
     catalogue: Catalogue
     spend: Spend
     tighter: Tighter | None
     pure: bool
-    max_groups: int = 1  # by `limits`
-    max_rows: int = 1
-    groups: int | None = None  # how many there are; None if data must tell
-    columns: tuple[StageColumn, ...] = ()  # by `measurements`
-    numbers: tuple[Number, ...] = ()
-    picks: tuple[Pick, ...] = ()
-    recipes: tuple[Recipe, ...] = ()  # one for each measure of the question
-    changes: tuple[int, ...] = ()  # by `sensitivities`: of each number, in one group, by one unit
-    bundles: tuple[tuple[int, ...], ...] = ()  # numbers of which one row moves one at most
-    noising: Noising | None = None  # by `choice`
-    choosers: tuple[Chooser, ...] = ()  # one for each pick
 
 
-Pass: TypeAlias = Callable[[PlanDraft], PlanDraft]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitedDraft(PlanRequest):
+    """By `bound_contributions`: in how many groups a unit is counted, and with how many rows in each."""
+
+    max_groups: int
+    max_rows: int
+    groups: int | None  # how many there are; None if data must tell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredDraft(LimitedDraft):
+    """By `choose_measurements`: what is measured, and how the answer follows from it."""
+
+    columns: tuple[StageColumn, ...]
+    numbers: tuple[Number, ...]
+    picks: tuple[Pick, ...]
+    recipes: tuple[Recipe, ...]  # one for each measure of the question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SensitivityDraft(MeasuredDraft):
+    """By `bound_changes`: how far one unit moves each number."""
+
+    changes: tuple[int, ...]  # in one group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundledDraft(SensitivityDraft):
+    """By `bundle_numbers`: which numbers are paid together."""
+
+    bundles: tuple[tuple[int, ...], ...]  # numbers of which one row moves one at most
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalDraft(BundledDraft):
+    """By `choose_noise`: all decisions are made."""
+
+    noising: Noising
+    choosers: tuple[Chooser, ...]  # one for each pick
+
+
+def known_as(stage: type[PlanRequest], draft: PlanRequest) -> dict[str, Any]:
+    """Return the fields of one stage, to go on from; a later stage is taken back to it."""
+    return {one.name: getattr(draft, one.name) for one in fields(stage)}

@@ -18,9 +18,9 @@ from discreet.query.plan.draft import (
     Added,
     Averaged,
     CountTerm,
+    FinalDraft,
     Number,
     Picked,
-    PlanDraft,
     QuantilePick,
     Recipe,
     SpreadTerm,
@@ -75,7 +75,7 @@ class Explanation:
         return kit.grid(pairs, named=True) + kit.bullets(self.notes)
 
 
-def explain(draft: PlanDraft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
+def explain(draft: FinalDraft, *, cost: str, notes: tuple[str, ...], left: str | None) -> Explanation:
     """Say what it costs, whom it protects, and how far off every column will be."""
     facts = [("price", cost), ("protects", _protects(draft)), *_groups(draft)]
     if left is not None:
@@ -85,13 +85,12 @@ def explain(draft: PlanDraft, *, cost: str, notes: tuple[str, ...], left: str | 
     return Explanation(facts=tuple(facts), errors=errors, notes=notes)
 
 
-def _protects(draft: PlanDraft) -> str:
+def _protects(draft: FinalDraft) -> str:
     unit = draft.catalogue.unit
     return "each row" if unit.is_row else f"each {unit.column} with all its rows"
 
 
-def _groups(draft: PlanDraft) -> list[tuple[str, str]]:
-    assert draft.noising is not None
+def _groups(draft: FinalDraft) -> list[tuple[str, str]]:
     selection = draft.noising.selection
     if selection is None:
         return [("groups", f"{draft.groups:,}, all of them public")] if draft.question.keys else []
@@ -99,7 +98,7 @@ def _groups(draft: PlanDraft) -> list[tuple[str, str]]:
     return [("groups", f"hidden unless units + noise > {selection.threshold}; {least} units are shown with 95 %")]
 
 
-def _error(draft: PlanDraft, output: OutputColumn) -> str:
+def _error(draft: FinalDraft, output: OutputColumn) -> str:
     """Say how far off a column will be, and by which noise."""
     if not isinstance(output.value, ReleasedMeasure):
         return "± follows from the released values it is computed from"
@@ -115,19 +114,18 @@ def _error(draft: PlanDraft, output: OutputColumn) -> str:
     return f"{how_far}; {_noise(draft, recipe)}"
 
 
-def _sure(draft: PlanDraft) -> str:
+def _sure(draft: FinalDraft) -> str:
     return f"with {plain(draft.spend.confidence * 100)} % confidence"
 
 
-def _choice(draft: PlanDraft, recipe: Picked) -> str:
+def _choice(draft: FinalDraft, recipe: Picked) -> str:
     if isinstance(draft.picks[recipe.pick], QuantilePick) or not draft.choosers[recipe.pick].flips:
         return "exponential mechanism"
     return "permute-and-flip"
 
 
-def _noise(draft: PlanDraft, recipe: Recipe) -> str:
+def _noise(draft: FinalDraft, recipe: Recipe) -> str:
     """Name the noise of the numbers behind an answer, with standard deviations as people count."""
-    assert draft.noising is not None
     law = "rounded Gaussian noise" if draft.noising.gaussian else "discrete Laplace noise"
     numbers = [f"{_WORDS[draft.numbers[place].tallying]} (sd {_deviation(draft, place)})" for place in _places(recipe)]
     return f"{law} on {enumerated(numbers)}"
@@ -146,13 +144,12 @@ def _places(recipe: Recipe) -> list[int]:
     return [place for place in places if place is not None]
 
 
-def _deviation(draft: PlanDraft, place: int) -> str:
-    assert draft.noising is not None
+def _deviation(draft: FinalDraft, place: int) -> str:
     one = draft.noising.numbers[place]
     return significant_up(one.law.standard_deviation * one.unit * _step(draft, draft.numbers[place]))
 
 
-def _step(draft: PlanDraft, number: Number) -> Fraction:
+def _step(draft: FinalDraft, number: Number) -> Fraction:
     grid = None if number.column is None else draft.columns[number.column].grid
     if grid is None or number.tallying not in (TallySpec.TOTAL, TallySpec.SQUARES):
         return Fraction(1)
@@ -166,13 +163,13 @@ _MANY = 10**9  # Rows of a group, where nobody says how many to expect.
 _IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
 
 
-def notes(draft: PlanDraft) -> tuple[str, ...]:
+def notes(draft: FinalDraft) -> tuple[str, ...]:
     """Write all notes of a plan."""
     written = (*_limits(draft), *_threshold(draft), *_clamps(draft), *_statistics(draft), *_after(draft))
     return tuple(dict.fromkeys(written))
 
 
-def _limits(draft: PlanDraft) -> Iterator[str]:
+def _limits(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     if unit.is_row:
         return
@@ -187,8 +184,8 @@ def _limits(draft: PlanDraft) -> Iterator[str]:
     )
 
 
-def _threshold(draft: PlanDraft) -> Iterator[str]:
-    selection = None if draft.noising is None else draft.noising.selection
+def _threshold(draft: FinalDraft) -> Iterator[str]:
+    selection = draft.noising.selection
     if selection is None:
         if draft.question.keys:
             yield "all public groups are listed, empty ones too; rows of other groups are left out"
@@ -201,7 +198,7 @@ def _threshold(draft: PlanDraft) -> Iterator[str]:
     )
 
 
-def _clamps(draft: PlanDraft) -> Iterator[str]:
+def _clamps(draft: FinalDraft) -> Iterator[str]:
     for column in draft.columns:
         if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
             yield _clamp(column, column_names(draft.question.source), draft.spend.expected or _MANY)
@@ -233,7 +230,7 @@ def _rounding(column: StageColumn, rows: int) -> str:
     return f", which moves a sum of {many} rows by at most {significant_up(half * rows)}"
 
 
-def _statistics(draft: PlanDraft) -> Iterator[str]:
+def _statistics(draft: FinalDraft) -> Iterator[str]:
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
         if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
             yield (
@@ -246,7 +243,7 @@ def _statistics(draft: PlanDraft) -> Iterator[str]:
             yield f"{_called(measure)} counts the distinct values among the rows that were kept"
 
 
-def _picked(draft: PlanDraft, measure: Measure, recipe: Picked) -> Iterator[str]:
+def _picked(draft: FinalDraft, measure: Measure, recipe: Picked) -> Iterator[str]:
     if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
         yield (
             f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
@@ -263,7 +260,7 @@ def _called(measure: Measure) -> str:
     return measure.called or _IN_SQL.get(measure.statistic, measure.statistic.name)
 
 
-def _after(draft: PlanDraft) -> Iterator[str]:
+def _after(draft: FinalDraft) -> Iterator[str]:
     if draft.question.having is not None or draft.question.limit is not None:
         yield (
             "rows were picked by HAVING or LIMIT on released values: the intervals do not account for that, and the "

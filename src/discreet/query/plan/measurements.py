@@ -18,15 +18,18 @@ from discreet.query.plan.draft import (
     Added,
     Averaged,
     CountTerm,
+    LimitedDraft,
+    MeasuredDraft,
     ModePick,
     Number,
     Pick,
     Picked,
-    PlanDraft,
     QuantilePick,
     Recipe,
+    SensitivityDraft,
     SpreadTerm,
     TallySpec,
+    known_as,
 )
 
 __all__ = ["bound_changes", "change", "choose_measurements", "grid_of", "plain_value", "reach_of"]
@@ -40,14 +43,18 @@ _EPOCH = datetime(1970, 1, 1)
 T = TypeVar("T")
 
 
-def choose_measurements(draft: PlanDraft) -> PlanDraft:
+def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
     """Find the numbers and choices behind all measures, each of them once."""
     work = _MeasurementLists(draft)
     recipes = tuple(work.recipe(measure) for measure in draft.question.measures)
     if not (work.numbers or work.picks or draft.groups is None):
         raise Refused("nothing is measured: ask for at least one aggregate such as COUNT(*)")
-    return replace(
-        draft, columns=tuple(work.columns), numbers=tuple(work.numbers), picks=tuple(work.picks), recipes=recipes
+    return MeasuredDraft(
+        **known_as(LimitedDraft, draft),
+        columns=tuple(work.columns),
+        numbers=tuple(work.numbers),
+        picks=tuple(work.picks),
+        recipes=recipes,
     )
 
 
@@ -56,7 +63,7 @@ def choose_measurements(draft: PlanDraft) -> PlanDraft:
 class _MeasurementLists:
     """Lists that grow while the measures are gone through; it does not outlive the pass."""
 
-    draft: PlanDraft
+    draft: LimitedDraft
     columns: list[StageColumn] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
@@ -352,12 +359,13 @@ def reach_of(grid: Grid, centre: int) -> int:
 # here.
 
 
-def bound_changes(draft: PlanDraft) -> PlanDraft:
+def bound_changes(draft: MeasuredDraft) -> SensitivityDraft:
     """Bound what one unit changes."""
-    return replace(draft, changes=tuple(change(draft, number) for number in draft.numbers))
+    changes = tuple(change(draft, number) for number in draft.numbers)
+    return SensitivityDraft(**known_as(MeasuredDraft, draft), changes=changes)
 
 
-def change(draft: PlanDraft, number: Number) -> int:
+def change(draft: MeasuredDraft, number: Number) -> int:
     """Return the most that one unit's rows of one group add to a number, up or down; bounding picks them beforehand.
 
     Theorem     What is kept of a unit depends on its own rows and fresh randomness only, so with one unit less the
@@ -377,7 +385,7 @@ def change(draft: PlanDraft, number: Number) -> int:
             return draft.max_rows * max(number.fold, _reach(draft, number) ** 2 - number.fold)
 
 
-def _reach(draft: PlanDraft, number: Number) -> int:
+def _reach(draft: MeasuredDraft, number: Number) -> int:
     assert number.column is not None
     column = draft.columns[number.column]
     assert column.grid is not None

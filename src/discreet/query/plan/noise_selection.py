@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -16,7 +15,20 @@ from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
 from discreet.query.column_types import Kind
 from discreet.query.engine import StageColumn
-from discreet.query.plan.draft import Bundle, Chooser, Noising, Number, NumberNoise, PlanDraft, TallySpec
+from discreet.query.plan.draft import (
+    Bundle,
+    BundledDraft,
+    Chooser,
+    FinalDraft,
+    LimitedDraft,
+    MeasuredDraft,
+    Noising,
+    Number,
+    NumberNoise,
+    SensitivityDraft,
+    TallySpec,
+    known_as,
+)
 
 if TYPE_CHECKING:
     from discreet.adaptive.truncated_histogram import TruncatedHistogram
@@ -32,7 +44,7 @@ _LAPLACE_95, _NORMAL_95 = math.log(20), 1.96  # Half widths at 95 %, in scales a
 _DIGITS = 10**9
 
 
-def choose_noise(draft: PlanDraft) -> PlanDraft:
+def choose_noise(draft: BundledDraft) -> FinalDraft:
     """Fit noise to the budget: Gaussian for rho, Laplace for epsilon, the better of both for epsilon and delta."""
     spend, unknown = draft.spend, draft.groups is None
     _check(draft)
@@ -51,7 +63,7 @@ def choose_noise(draft: PlanDraft) -> PlanDraft:
     return _laplace(draft, spend.epsilon, hidden)
 
 
-def _check(draft: PlanDraft) -> None:
+def _check(draft: LimitedDraft) -> None:
     spend = draft.spend
     if draft.pure and (spend.delta is not None or spend.rho is not None):
         raise Refused("this ledger is pure: it takes epsilon alone, no delta and no rho")
@@ -69,7 +81,7 @@ def _check(draft: PlanDraft) -> None:
         )
 
 
-def _declare_keys(draft: PlanDraft) -> str:
+def _declare_keys(draft: LimitedDraft) -> str:
     if any(key.expression.facts.kind is Kind.REAL for key in draft.question.keys):
         return (
             "list real keys with dp.categories([...]), declare them with dp.between(low, high, whole=True) if they are "
@@ -78,19 +90,19 @@ def _declare_keys(draft: PlanDraft) -> str:
     return "declare them with dp.categories([...]) or dp.between(low, high)"
 
 
-def _numbers_share(draft: PlanDraft) -> Fraction:
+def _numbers_share(draft: BundledDraft) -> Fraction:
     numbers, picks = parts(draft)
     return Fraction(numbers, numbers + picks)
 
 
-def _gaussian_is_better(draft: PlanDraft, epsilon: Fraction, multiplier: Fraction) -> bool:
+def _gaussian_is_better(draft: BundledDraft, epsilon: Fraction, multiplier: Fraction) -> bool:
     """Compare the half widths at 95 % of a number that one unit changes by 1 in each of its groups."""
     numbers, picks = parts(draft)
     laplace = _LAPLACE_95 * draft.max_groups * (numbers + picks) / float(epsilon)
     return _NORMAL_95 * math.sqrt(draft.max_groups * numbers * multiplier) < laplace
 
 
-def _by_rho(draft: PlanDraft, rho: Fraction, hidden: Fraction | None) -> PlanDraft:
+def _by_rho(draft: BundledDraft, rho: Fraction, hidden: Fraction | None) -> FinalDraft:
     numbers, picks = parts(draft)
     each = rho / (numbers + picks)
     # The exponential mechanism spends epsilon^2 / 8 in each of the unit's groups. [DR19]
@@ -98,7 +110,7 @@ def _by_rho(draft: PlanDraft, rho: Fraction, hidden: Fraction | None) -> PlanDra
     return _gaussian(draft, 2 * each * numbers, hidden, choosers)
 
 
-def _choosers(draft: PlanDraft, epsilon: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
+def _choosers(draft: BundledDraft, epsilon: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
     return tuple(Chooser(epsilon=epsilon, flips=flips) for _ in draft.picks)
 
 
@@ -107,7 +119,7 @@ def _root_down(square: Fraction) -> Fraction:
     return Fraction(math.isqrt(int(square * _DIGITS**2)), _DIGITS)
 
 
-def _laplace(draft: PlanDraft, epsilon: Fraction, hidden: Fraction | None) -> PlanDraft:
+def _laplace(draft: BundledDraft, epsilon: Fraction, hidden: Fraction | None) -> FinalDraft:
     each = epsilon / sum(parts(draft))
 
     def fitted(change: int) -> NumberNoise:
@@ -122,8 +134,8 @@ def _laplace(draft: PlanDraft, epsilon: Fraction, hidden: Fraction | None) -> Pl
 
 
 def _gaussian(
-    draft: PlanDraft, mu_squared: Fraction, hidden: Fraction | None, choosers: tuple[Chooser, ...]
-) -> PlanDraft:
+    draft: BundledDraft, mu_squared: Fraction, hidden: Fraction | None, choosers: tuple[Chooser, ...]
+) -> FinalDraft:
     """Split the square of mu among numbers and the choice of groups: squares add up. [DRS22]"""
     numbers, _ = parts(draft)
     each = mu_squared / numbers if numbers else Fraction(1)
@@ -144,12 +156,12 @@ def _unit(scale: int, change: int) -> int:
     return max(1, min(scale // _FINEST, change // _ROUNDED_UP))
 
 
-def _in_units(draft: PlanDraft, change: int, unit: int) -> int:
+def _in_units(draft: LimitedDraft, change: int, unit: int) -> int:
     """Return a change in units, rounded up row by row: in a bundle a unit's rows are spread over several numbers."""
     return change if unit == 1 else draft.max_rows * -(-change // (draft.max_rows * unit))
 
 
-def _selection(draft: PlanDraft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:
+def _selection(draft: LimitedDraft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:
     """Return what shows groups: those whose number of units, with noise of its own, exceeds a threshold."""
     if hidden is None:
         return None
@@ -159,18 +171,18 @@ def _selection(draft: PlanDraft, noise: Noise, hidden: Fraction | None) -> Trunc
 
 
 def _noised(
-    draft: PlanDraft,
+    draft: BundledDraft,
     noises: tuple[NumberNoise, ...],
     selection: TruncatedHistogram | None,
     choosers: tuple[Chooser, ...],
     *,
     gaussian: bool,
-) -> PlanDraft:
+) -> FinalDraft:
     bundles = tuple(Bundle(tuple(noises[place] for place in bundle)) for bundle in draft.bundles)
     noising = Noising(
         gaussian=gaussian, numbers=noises, bundles=bundles, selection=selection, max_groups=draft.max_groups
     )
-    return replace(draft, noising=noising, choosers=choosers)
+    return FinalDraft(**known_as(BundledDraft, draft), noising=noising, choosers=choosers)
 
 
 # --- allocation: Pass: which numbers are paid together, and how the budget is split. ---
@@ -181,7 +193,7 @@ def _noised(
 # that sum is as the sum of 1 / part^2 for Laplace noise and of 1 / part for Gaussian noise, both convex and symmetric.
 
 
-def bundle_numbers(draft: PlanDraft) -> PlanDraft:
+def bundle_numbers(draft: SensitivityDraft) -> BundledDraft:
     """Put numbers together of which no row moves two; greedily, each into the first bundle that takes it."""
     bundles: list[list[int]] = []
     for place in range(len(draft.numbers)):
@@ -191,10 +203,10 @@ def bundle_numbers(draft: PlanDraft) -> PlanDraft:
                 break
         else:
             bundles.append([place])
-    return replace(draft, bundles=tuple(tuple(bundle) for bundle in bundles))
+    return BundledDraft(**known_as(SensitivityDraft, draft), bundles=tuple(tuple(bundle) for bundle in bundles))
 
 
-def parts(draft: PlanDraft) -> tuple[int, int]:
+def parts(draft: BundledDraft) -> tuple[int, int]:
     """Return in how many parts the budget is split: for noise on numbers and groups, and for choices within groups."""
     return len(draft.bundles) + (draft.groups is None), len(draft.picks)
 
@@ -212,7 +224,7 @@ _EXACT = 1 << 53  # Larger whole numbers may be equal as doubles.
 _LONGEST = 64  # Numbers beyond it are not compared: planning stays quick.
 
 
-def exclusive(draft: PlanDraft, one: int, other: int) -> bool:
+def exclusive(draft: MeasuredDraft, one: int, other: int) -> bool:
     """Whether a row surely leaves one of two numbers unchanged."""
     if max(one, other) >= _LONGEST:
         return False
@@ -228,7 +240,7 @@ def _are_halves(one: Number, other: Number) -> bool:
     return one.column is not None and one.column == other.column and {one.tallying, other.tallying} == halves
 
 
-def _condition(draft: PlanDraft, place: int) -> Expression | None:
+def _condition(draft: MeasuredDraft, place: int) -> Expression | None:
     """Return what must be true of a row that moves a number; None if nothing is known."""
     number = draft.numbers[place]
     if number.column is None or number.tallying not in (TallySpec.COUNT, TallySpec.TOTAL):

@@ -30,7 +30,7 @@ from discreet.query.functions.intervals import Interval, hull
 from discreet.query.functions.record import common_kind
 from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.answers import ReleasedNumbers, answer
-from discreet.query.plan.draft import PlanDraft
+from discreet.query.plan.draft import FinalDraft
 from discreet.query.release_table import AnswerColumn
 
 __all__ = [
@@ -133,7 +133,7 @@ Reader: TypeAlias = Callable[[int], Any]
 Encloser: TypeAlias = Callable[[int], Interval | None]
 
 
-def columns_of(draft: PlanDraft, released: ReleasedNumbers) -> tuple[tuple[AnswerColumn, ...], int]:
+def columns_of(draft: FinalDraft, released: ReleasedNumbers) -> tuple[tuple[AnswerColumn, ...], int]:
     """Return the columns of the answer and how many rows they have."""
     answers = _Answers(draft, released)
     rows = _kept(answers)
@@ -145,7 +145,7 @@ def columns_of(draft: PlanDraft, released: ReleasedNumbers) -> tuple[tuple[Answe
 class _Answers:
     """Answers by measure and confidence, each computed once."""
 
-    draft: PlanDraft
+    draft: FinalDraft
     released: ReleasedNumbers
     _known: dict[tuple[int, Fraction], AnswerColumn] = field(default_factory=dict)
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import reduce
 from typing import final
 
 from discreet.errors import InvalidParameter, Refused
@@ -24,10 +23,10 @@ from discreet.query.plan.draft import (
     MOST_EPSILON,
     MOST_RHO,
     CountTerm,
+    FinalDraft,
     Number,
-    Pass,
     Pick,
-    PlanDraft,
+    PlanRequest,
     Spend,
     TallySpec,
     Tighter,
@@ -40,7 +39,7 @@ from discreet.query.plan.noise_selection import bundle_numbers, choose_noise
 from discreet.query.plan.output_columns import check_posts, columns_of
 from discreet.query.release_table import ReleaseTable
 
-__all__ = ["PASSES", "PricedQuery", "errors_of", "joint_event", "plan", "relative_errors_of", "rewrite", "spend_for"]
+__all__ = ["PricedQuery", "errors_of", "joint_event", "plan", "relative_errors_of", "rewrite", "spend_for"]
 
 # --- priced_query ---
 # A query with its price, and one event for several that are paid together: all decisions made, nothing read.
@@ -49,15 +48,12 @@ __all__ = ["PASSES", "PricedQuery", "errors_of", "joint_event", "plan", "relativ
 # --- priced: A plan with its price: all decisions are made, from public facts only, and nothing has been read. ---
 
 
-PASSES: tuple[Pass, ...] = (bound_contributions, choose_measurements, bound_changes, bundle_numbers, choose_noise)
-
-
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class PricedQuery:
     """A question, how it will be answered, and what that spends."""
 
-    draft: PlanDraft
+    draft: FinalDraft
 
     @property
     def question(self) -> Query:
@@ -98,7 +94,6 @@ class PricedQuery:
     def event(self) -> Event:
         """What is charged."""
         draft = self.draft
-        assert draft.noising is not None
         return together([*draft.noising.events, *(chooser.event(draft.max_groups) for chooser in draft.choosers)])
 
     @property
@@ -113,7 +108,6 @@ class PricedQuery:
     @property
     def _uses_delta(self) -> bool:
         noising = self.draft.noising
-        assert noising is not None
         return noising.selection is not None or (noising.gaussian and self.spend.rho is None)
 
     @property
@@ -168,9 +162,9 @@ def _epsilon(spend: Spend) -> Fraction:
     return spend.epsilon
 
 
-def rewrite(draft: PlanDraft, passes: Sequence[Pass] = PASSES) -> PlanDraft:
-    """Run all passes."""
-    return reduce(lambda current, apply: apply(current), passes, draft)
+def rewrite(request: PlanRequest) -> FinalDraft:
+    """Run all passes: each takes what the one before it has decided."""
+    return choose_noise(bundle_numbers(bound_changes(choose_measurements(bound_contributions(request)))))
 
 
 # --- joint_event ---
@@ -217,26 +211,26 @@ _DIGITS = 100  # Numbers have three significant digits: 1.00, 1.01, …
 _LEAST_EPSILON, _LEAST_RHO = Fraction(1, 10**9), Fraction(1, 10**15)
 
 
-def spend_for(draft: PlanDraft) -> PlanDraft:
+def spend_for(request: PlanRequest) -> PlanRequest:
     """Replace an error by the smallest price of three digits for which every column errs no more than that."""
-    spend = draft.spend
+    spend = request.spend
     if spend.error is None:
-        return draft
+        return request
 
     def reaches(price: Fraction) -> bool:
         tried = _spending(spend, price)
-        return _worst(rewrite(replace(draft, spend=tried)), spend) <= (spend.error or 0)
+        return _worst(rewrite(replace(request, spend=tried)), spend) <= (spend.error or 0)
 
-    return replace(draft, spend=_spending(spend, _least(reaches, concentrated=spend.concentrated)))
+    return replace(request, spend=_spending(spend, _least(reaches, concentrated=spend.concentrated)))
 
 
-def errors_of(draft: PlanDraft) -> Mapping[str, Fraction]:
+def errors_of(draft: FinalDraft) -> Mapping[str, Fraction]:
     """Return the ± of each column for which it follows from public facts and from what is expected."""
     found = {output.name: predicted(draft, output, draft.spend.expected) for output in draft.question.outputs}
     return {name: error for name, error in found.items() if error is not None}
 
 
-def relative_errors_of(draft: PlanDraft) -> Mapping[str, Fraction]:
+def relative_errors_of(draft: FinalDraft) -> Mapping[str, Fraction]:
     """Return the ± of each column as a part of its expected value, where one is declared."""
     errors = errors_of(draft)
     sizes = {output.name: _size(draft, output, draft.spend) for output in draft.question.outputs}
@@ -272,7 +266,7 @@ def _place(number: Fraction) -> int:
     return 9 * _DIGITS * power + int(number * _DIGITS / Fraction(10) ** power) - _DIGITS
 
 
-def _worst(draft: PlanDraft, asked: Spend) -> Fraction:
+def _worst(draft: FinalDraft, asked: Spend) -> Fraction:
     """Return the largest error of any column that has one, relative to its expected value where that was asked for."""
     errors = [error for output in draft.question.outputs if (error := _error(draft, output, asked)) is not None]
     if not errors:
@@ -280,7 +274,7 @@ def _worst(draft: PlanDraft, asked: Spend) -> Fraction:
     return max(errors)
 
 
-def _error(draft: PlanDraft, output: OutputColumn, asked: Spend) -> Fraction | None:
+def _error(draft: FinalDraft, output: OutputColumn, asked: Spend) -> Fraction | None:
     off = predicted(draft, output, asked.expected)
     if off is None:
         if needs_rows(draft, output):
@@ -297,7 +291,7 @@ def _error(draft: PlanDraft, output: OutputColumn, asked: Spend) -> Fraction | N
     return off / size
 
 
-def _size(draft: PlanDraft, output: OutputColumn, asked: Spend) -> Fraction | None:
+def _size(draft: FinalDraft, output: OutputColumn, asked: Spend) -> Fraction | None:
     """Return the expected value of a column: as an earlier answer had it, or for counts the expected rows."""
     if output.name in asked.sizes:
         return asked.sizes[output.name]
@@ -313,8 +307,8 @@ def plan(
 ) -> PricedQuery:
     """Decide everything about an answer. An error that is asked for becomes the least epsilon that reaches it."""
     _check(question)
-    draft = PlanDraft(question=question, catalogue=catalogue, spend=spend, tighter=limits, pure=pure)
-    return PricedQuery(rewrite(spend_for(draft)))
+    request = PlanRequest(question=question, catalogue=catalogue, spend=spend, tighter=limits, pure=pure)
+    return PricedQuery(rewrite(spend_for(request)))
 
 
 def _check(question: Query) -> None:

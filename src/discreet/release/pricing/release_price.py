@@ -101,7 +101,7 @@ def _table(quote: Quote, priced: PricedQuery) -> PricedTable:
 
 def _threshold(priced: PricedQuery) -> str:
     noising, unit = priced.draft.noising, priced.draft.catalogue.unit
-    if noising is None or noising.selection is None:
+    if noising.selection is None:
         return ""
     whom = "rows" if unit.is_row else f"different values of {unit.column}"
     return (
