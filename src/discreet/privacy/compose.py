@@ -114,7 +114,7 @@ Guarantee: TypeAlias = PureDP | ApproxDP
 
 
 def basic(parts: Iterable[Guarantee]) -> ApproxDP:
-    """Add up epsilons and deltas, exactly; also right when each part is chosen after the ones before. [DKMMN06]
+    """Basic composition: add up epsilons and deltas, exactly; also right for adaptively chosen parts. [DKMMN06]
 
     Args:
         parts: Guarantees, `PureDP` or `ApproxDP`, at least one.
@@ -135,7 +135,7 @@ def basic(parts: Iterable[Guarantee]) -> ApproxDP:
 
 
 def advanced(epsilon: Number, delta: Number, times: int, slack: Number) -> tuple[float, float]:
-    """Return (e sqrt(2 k log(1/s)) + k e (e^e - 1), k delta + s) for k repetitions and a slack s. [DRV10]
+    """Advanced composition: (e sqrt(2 k log(1/s)) + k e (e^e - 1), k delta + s), k repetitions, slack s. [DRV10]
 
     Args:
         epsilon: Of each part.
@@ -167,7 +167,7 @@ def advanced(epsilon: Number, delta: Number, times: int, slack: Number) -> tuple
 
 
 def optimal(epsilon: Number, delta: Number, times: int, target_delta: Number) -> float:
-    """Return the least epsilon at `target_delta` of k repetitions of (epsilon, delta): no bound is better. [KOV15]
+    """Optimal composition: the least epsilon at `target_delta` of k repetitions of (epsilon, delta). [KOV15]
 
     The formula is for equal parts, fixed in advance.
 
@@ -191,7 +191,7 @@ def optimal(epsilon: Number, delta: Number, times: int, target_delta: Number) ->
 
 
 def optimal_delta(epsilon: Number, delta: Number, times: int, target_epsilon: Number) -> float:
-    """Return the least delta at `target_epsilon` of k repetitions of (epsilon, delta). [KOV15]
+    """Optimal composition: the least delta at `target_epsilon` of k repetitions of (epsilon, delta). [KOV15]
 
     Args:
         epsilon: Of each part.
@@ -220,7 +220,7 @@ def _homogeneous(epsilon: Number, delta: Number, times: int) -> Homogeneous:
 
 
 def parallel(parts: Iterable[Guarantee], relation: Relation | str) -> ApproxDP:
-    """Combine guarantees on the cells of a partition that depends on each unit's own value only.
+    """Parallel composition: guarantees on the cells of a partition by each unit's own value.
 
     Under ADD_REMOVE a unit touches one cell: the maximum. Under REPLACE_ONE it may leave one cell and enter
     another: the two largest add up.

@@ -19,7 +19,7 @@ __all__ = ["approximate", "factor", "renyi"]
 
 
 def approximate(epsilon: Number, delta: Number, size: int) -> tuple[float, float]:
-    """Return (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)). [Vad17]
+    """Group privacy of (epsilon, delta): (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)). [Vad17]
 
     Args:
         epsilon: For one unit.
@@ -57,7 +57,7 @@ def factor(epsilon: Fraction, size: int) -> arb:
 
 
 def renyi(order: Number, divergence: Number, size: int) -> tuple[Fraction, Fraction]:
-    """Return the order and the divergence that a group of 2^c people has: (a / 2^c, 3^c D). [Mir17]
+    """Group privacy of a Renyi divergence, for 2^c people: order a / 2^c and divergence 3^c D. [Mir17]
 
     A group of another size is part of the next power of two. The order that is left must be at least 2.
 

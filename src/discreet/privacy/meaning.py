@@ -232,7 +232,7 @@ def _curve(event: Event, relation: Relation | None) -> tuple[list[float], list[f
 def explain(
     event: Event, *, delta: Number = 0, relation: Relation | str | None = None, said: str | None = None
 ) -> Meaning:
-    """Tell what an event means for one person: success of guesses, people found, beliefs, and what others spend.
+    """Explain what an event means for one person: success of guesses, people found, beliefs, known deployments.
 
     Args:
         event: What was spent.
@@ -271,7 +271,7 @@ def explain(
 def explain_epsilon(
     epsilon: Number | None = None, *, delta: Number = 0, rho: Number | None = None, mu: Number | None = None
 ) -> Meaning:
-    """Tell what an epsilon at a delta means; or a rho of zero-concentrated, or a mu of Gaussian privacy.
+    """Explain what an epsilon at a delta means; or a rho of zCDP, or a mu of Gaussian DP.
 
     Args:
         epsilon: The epsilon to explain; say exactly one of epsilon, rho and mu.

@@ -174,7 +174,7 @@ def _golden(at: Callable[[float], float], low: float, high: float, steps: int) -
 
 
 def gdp_mu(event: Event, *, relation: Relation | str | None = None) -> float:
-    """Return a mu such that the event is mu-Gaussian private, rounded up; infinity if none is proven.
+    """Return a mu such that the event is mu-Gaussian DP, rounded up; infinity if none is proven.
 
     For one event it is the smallest such mu; for a composition the squares add up, also when each part is chosen after
     the answers before, see `discreet.privacy.gaussian`. [DRS22]

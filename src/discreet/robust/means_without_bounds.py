@@ -48,7 +48,7 @@ def coinpress_mean(
     mu: Number | None = None,
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]]:
-    """Average rows of numbers whose deviation in any direction is about known, but not where they lie.
+    """Release a multivariate mean (CoinPress): the scale of rows is about known, but not where they lie.
 
     The mean is within `radius` of `centre`, both public; the radius may be a million deviations.
     """

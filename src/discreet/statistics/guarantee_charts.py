@@ -39,7 +39,7 @@ _NEAR_THE_END = (0.99, 0.999, 0.99999)
 def plot_profile(
     events: Event | Mapping[str, Event], *, relation: Relation | str | None = None, title: str | None = None
 ) -> alt.LayerChart:
-    """Draw delta against epsilon of one event, or of several by name; every point is a proven upper bound.
+    """Plot the privacy profile, delta against epsilon, of one or several events; proven upper bounds.
 
     Args:
         events: An event, or several by name.
@@ -67,7 +67,7 @@ def plot_profile(
 def plot_tradeoff(
     events: Event | Mapping[str, Event], *, relation: Relation | str | None = None, title: str | None = None
 ) -> alt.LayerChart:
-    """Draw the least false negative rate of any attacker against the false positive rate: a proven lower bound.
+    """Plot the trade-off curve: the least false negative rate of any attacker for each false positive rate.
 
     Args:
         events: An event, or several by name.
@@ -100,7 +100,7 @@ def plot_accuracy(
     unit: str = "grid steps",
     title: str | None = None,
 ) -> alt.LayerChart:
-    """Draw the half width of an interval against epsilon, as public facts predict it before any data is read.
+    """Plot the half width of a confidence interval against epsilon, predicted before any data is read.
 
     A maker takes an epsilon and returns the law of the noise, or a mechanism whose answer is one noisy number a
     cell. One grid step of the answer is worth `step` of `unit`: for a mean over n rows, the grid's step over n.

@@ -43,7 +43,7 @@ def mean(
     choice_share: Number = SHARE,
     session: Payer | None = None,
 ) -> Release[Fraction]:
-    """Average a column, each value clamped to `bounds` and rounded to a multiple of `step`.
+    """Release the noisy mean of a column, each value clamped to `bounds` and rounded to a multiple of `step`.
 
     Under replace-one the number of rows is public. Under add-remove it is private, and the part `count_share` of the
     budget pays for it. What is missing counts as `missing`, or as the middle of the bounds. `method` is one of

@@ -62,7 +62,7 @@ def count(
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[int]:
-    """Count the entries of a column that are neither missing nor False.
+    """Release the noisy count of the entries of a column that are neither missing nor False.
 
     So `count(ages)` counts rows and `count(ages > 65)` counts people over 65.
 
@@ -166,7 +166,7 @@ def sum(
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[Fraction]:
-    """Add up a column, each value clamped to `bounds` and rounded to a multiple of `step`.
+    """Release the noisy sum of a column, each value clamped to `bounds` and rounded to a multiple of `step`.
 
     The step is a power of ten, about a millionth of the width of the bounds, unless you say another one. What is
     missing counts as `missing`, or as the number nearest to zero within the bounds.
@@ -282,7 +282,7 @@ def histogram(
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[tuple[int, ...]]:
-    """Count the rows of each public bin: the values in `bins`, or the ranges between `edges`.
+    """Release a noisy histogram over public bins: the values in `bins`, or the ranges between `edges`.
 
     A range holds its lower edge, and the last one its upper edge too. Rows in no bin are not counted.
 
@@ -410,7 +410,7 @@ def vector_mean(
     count_share: Number = Fraction(1, 2),
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]]:
-    """Average rows of `dimension` numbers, each clipped to Euclidean length `bound`.
+    """Release the noisy mean of rows of `dimension` numbers, each clipped to Euclidean length `bound`.
 
     `rows` is a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows.
 
@@ -546,7 +546,7 @@ def top_k(
     epsilon: Number,
     session: Payer | None = None,
 ) -> Release[tuple[Any, ...]]:
-    """Name k of the public candidates that are about as frequent in the column as any others, best first.
+    """Select the k public candidates that are about the most frequent in the column, best first.
 
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
@@ -595,7 +595,7 @@ def select(
     monotone: bool = False,
     session: Payer | None = None,
 ) -> Release[C]:
-    """Name a public candidate with about the best private score.
+    """Select a public candidate whose private score is about the best.
 
     `sensitivity` is how far one unit can move any score. Scores are monotone if one unit moves them all the same way.
 

@@ -58,7 +58,7 @@ def regression(
     allow_large_delta: bool = False,
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
-    """Fit y by a linear function of the columns of X, least squares; the intercept comes first.
+    """Release a linear regression of y on the columns of X, by least squares; the intercept comes first.
 
     Each value is clamped to public bounds, one pair a feature in `x_bounds`, in order or by the names of
     the columns, `{"age": (0, 120), …}`; what is missing counts as their middle.

@@ -66,7 +66,7 @@ def synthesize(
     session: Payer | None = None,
     progress: bool = True,
 ) -> SyntheticModel | SyntheticImageModel:
-    """Fit a model to a table or to pictures, from which synthetic rows are drawn.
+    """Fit a differentially private generative model to a table or to images; synthetic rows are sampled from it.
 
     `table` is of pandas, polars or Arrow, a dictionary of columns, the path of a CSV or Parquet file, or the name of a
     private table of the session; pictures are a pair (images, labels). `domain` declares what is public of it. `method`

@@ -127,7 +127,7 @@ def attributes(
     people: int = 100,
     event: Event | None = None,
 ) -> NotPrivate[Attributes]:
-    """Guess a secret of some people from releases of a table, with and without their row.
+    """Attribute inference: guess a secret of some people from releases of a table, with and without their row.
 
     `release(table)` makes the release, a model or a synthetic table, and returns the attacker who has seen it: a
     function from what is known about a person to a guess. `through_model` and `through_table` make one. It is called

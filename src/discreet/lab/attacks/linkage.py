@@ -79,7 +79,7 @@ def linkage(
     person: str | None = None,
     sample: int = 5,
 ) -> NotPrivate[Linkage]:
-    """Join a table without names with a list that has them, on columns that both have, and count who is named.
+    """Linkage: join a table without names with a list that has them, and count who is re-identified.
 
     `tell` are the columns of the table to show in the sample beside the name, and `person` the one that tells people
     apart who have several records. Both tables are on this machine. A record with a value missing fits nobody.

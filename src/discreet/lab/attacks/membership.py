@@ -121,7 +121,7 @@ def membership(
     rates: Sequence[float] = RATES,
     many: bool = False,
 ) -> NotPrivate[Membership]:
-    """Train models on random halves of rows and guess who was in them.
+    """Membership inference: train models on random halves of rows and guess who was in them.
 
     `train(rows, labels)` returns a function from rows to the probabilities of all classes, of any library. With `many`,
     `train(rows, labels, inside)` trains a model for each row of `inside` at once and returns the probabilities of all.

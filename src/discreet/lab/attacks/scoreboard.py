@@ -208,7 +208,7 @@ def scoreboard(
     targets: int = 1000,
     rule: Rule | None = None,
 ) -> NotPrivate[Scoreboard]:
-    """Find people in a table of entries, of whom `known` entries are known with dates that are off by up to `days`.
+    """Re-identify people in a table of entries by `known` entries, with dates that are off by up to `days`.
 
     `targets` people are drawn for each trial. Of what is known, `false_facts` things are about items that the target
     may never have had. `rule` says when somebody is named.

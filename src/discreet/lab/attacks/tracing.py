@@ -74,7 +74,7 @@ class TracingPower:
 
 
 def tracing_power(people: int, population: Population, *, deviation: float = 0.0) -> TracingPower:
-    """Return the law of <x - p, mean - p> for members and strangers.
+    """Return the distribution of <x - p, mean - p> for members and strangers.
 
     Theorem     With v the variance of an attribute and s the deviation of the noise on each count, a stranger's score
                 has mean 0 and variance sum v (n v + s^2) / n^2; a member's has mean sum v / n, and of the variance the
@@ -313,7 +313,7 @@ def tracing(
     population: Population | None = None,
     trials: int | None = None,
 ) -> NotPrivate[Tracing]:
-    """Publish the counts of all attributes of `members`, and find out who is among them.
+    """Tracing: publish the counts of all attributes of `members`, and infer who is among them.
 
     Rows are people and columns attributes: 0 or 1, or up to 2 with a population of two copies. Half of the `strangers`
     are what the attacker compares with, and tells how frequent attributes are unless `population` does; the other half

@@ -290,7 +290,7 @@ class Uniqueness:
 def uniqueness(
     rows: Any, columns: NamedColumns | None = None, *, size: int = 3, person: str | None = None
 ) -> NotPrivate[Uniqueness]:
-    """Count who is alone with their values, under every combination of up to `size` columns.
+    """Count the people who are unique under every combination of up to `size` columns.
 
     `columns` are those that an attacker may know, or a mapping of names to what is calculated, as in SQL, such as
     {"born": "year(birth_date)"}; all if none are named. `person` tells whose rows are whose; without it every row is a

@@ -230,7 +230,7 @@ def make_private_stream(
     collate: Collate | None = None,
     example: Any = None,
 ) -> PrivateTraining:
-    """Prepare a private run in which every row has its turn once an epoch, pay for it, and return it.
+    """Prepare a DP-FTRL run: fixed-order participation with correlated noise; pay for it, and return it.
 
     Arguments are those of `make_private`. Nothing is sampled in secret, so the guarantee also holds against somebody
     who knows in which steps a row took part. `band` is how many steps share noise; see `StreamPlan`. Such a run is not

@@ -306,7 +306,7 @@ def plan_training(
     physical_batch: int,
     slack: Number = 0,
 ) -> TrainingPlan:
-    """Make the plan of a run from public numbers: with the least noise that keeps epsilon, or with a given noise.
+    """Make the plan of a DP-SGD run from public numbers: the least noise that keeps epsilon, or a given noise.
 
     `public_rows` is how many records there are about, as everybody may know; the true number is private and is not
     used. `batch_size` records are expected in a step, out of `public_rows`.
@@ -599,7 +599,7 @@ def plan_stream(
     physical_batch: int,
     slack: Number = 0,
 ) -> StreamPlan:
-    """Make the plan of a run over a stream, or over several epochs, from public numbers.
+    """Make the plan of a DP-FTRL run over a stream, or over several epochs, from public numbers.
 
     A record has its turn once in public_rows / batch_size steps, and `epochs` times in all. `band` is as long as that
     allows, but for 16 steps at most, unless it is said: a run keeps two vectors for each.

@@ -102,7 +102,7 @@ def private_bounds(
     step: Number | None = None,
     whole: bool | None = None,
 ) -> PrivateBounds:
-    """Find bounds of a column between which about a share `coverage` of its values lies.
+    """Find bounds of a column privately, between which about a share `coverage` of its values lies.
 
     `within` are the widest bounds that are publicly certain; the price of a wide range is small, since the error of a
     private quantile, in ranks, grows with the logarithm of the number of grid points. [Smi11] `step` and `whole` are
@@ -170,7 +170,7 @@ def private_limit(
     groups: str | None = None,
     coverage: Number = _USUAL,
 ) -> PrivateLimit:
-    """Find how many rows a unit has, such that about a share `coverage` of units has no more.
+    """Find a contribution limit privately: about a share `coverage` of units has no more rows.
 
     With `groups`, find in how many groups by that column it is. `most` is the largest limit worth considering.
 
@@ -287,7 +287,7 @@ def private_keys(
     rho: Number | None = None,
     table: str | None = None,
 ) -> PrivateKeys:
-    """Find the values of a column that enough units have.
+    """Find group keys privately (partition selection): the values of a column that enough units have.
 
     A value that one unit alone has is found with probability `delta` at most; how many were not found is not told.
 

@@ -267,7 +267,7 @@ def _protects(unit: str, running: RunningPlan) -> str:
 
 
 def price_running(plan: ReleasePlan, running: RunningPlan) -> PricedRunning:
-    """Price a series of totals so far from public facts: nothing is read.
+    """Price a running total from public facts: nothing is read.
 
     Its wish says what the whole series may spend: epsilon (at the delta of what one release may spend), rho, a share
     of what one release may spend, or the largest ± of any day. There is no default.
