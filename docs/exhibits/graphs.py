@@ -6,7 +6,8 @@ from fractions import Fraction
 from functools import cache
 
 from discreet import adaptive, plots
-from discreet.adaptive import Recipe, TriangleQuery
+from discreet.adaptive import TriangleQuery
+from discreet.adaptive.noise_recipes import Recipe
 from discreet.noise import DiscreteLaplaceLaw
 from docs.exhibits.exhibit import Exhibit
 

@@ -11,7 +11,9 @@ import numpy as np
 
 import discreet as dp
 from discreet import adaptive, plots
-from discreet.adaptive import BoundedSmoothSensitivity, Recipe, best_recipe
+from discreet.adaptive import BoundedSmoothSensitivity, best_recipe
+from discreet.adaptive.noise_recipes import Recipe, classical_laplace
+from discreet.adaptive.order_queries import CentralMeanQuery, LowerMedianQuery
 from discreet.balls import precision
 from discreet.mechanisms import Grid, QuantileAmong
 from discreet.noise import DiscreteLaplaceLaw
@@ -117,7 +119,7 @@ def smooth() -> Exhibit:
     rank = {epsilon: _predicted(epsilon, _REPLACE)["exponential"] for epsilon in EPSILONS}
     polynomial = {epsilon: _best(epsilon, _polynomial) for epsilon in EPSILONS}
     laplace = {epsilon: _best(epsilon, _laplace) for epsilon in EPSILONS}
-    classical = {epsilon: _noise(adaptive.classical_laplace(epsilon, DELTA)) for epsilon in EPSILONS if epsilon < 1}
+    classical = {epsilon: _noise(classical_laplace(epsilon, DELTA)) for epsilon in EPSILONS if epsilon < 1}
     named = {
         "by rank": rank,
         "polynomial, pure": polynomial,
@@ -164,7 +166,7 @@ def _smooth_bound(beta: Fraction) -> float:
     return _query().smooth_bound(_column(), beta).approximate(float(beta))
 
 
-def _query() -> adaptive.CentralMeanQuery | adaptive.LowerMedianQuery:
+def _query() -> CentralMeanQuery | LowerMedianQuery:
     return adaptive.median_query(grid=GRID, relation=_REPLACE, public_rows=ROWS)
 
 

@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet import adaptive
-from discreet.adaptive import DegreeHistogram, Graph, StarQuery, TriangleQuery, check_smoothness, graph_queries
+from discreet.adaptive import Graph, StarQuery, TriangleQuery, check_smoothness, graph_queries
 from discreet.adaptive.graph_queries import Staircase, common_pairs, heavy_pairs, ordered, triangle_count
+from discreet.adaptive.graph_releases import DegreeHistogram
 from discreet.adaptive.smooth_query import Peak
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter

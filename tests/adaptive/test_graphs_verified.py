@@ -17,7 +17,6 @@ from statistical import expected_p_value, fits, rejects
 
 from discreet import adaptive
 from discreet.adaptive import (
-    DegreeHistogram,
     SmoothlyBoundedQuery,
     SmoothSensitivityMechanism,
     StarQuery,
@@ -25,6 +24,7 @@ from discreet.adaptive import (
     laplace,
     polynomial,
 )
+from discreet.adaptive.graph_releases import DegreeHistogram
 from discreet.adaptive.smooth_query import Peak
 from discreet.balls import precision
 from discreet.errors import BudgetExceeded, Refused

@@ -9,11 +9,10 @@ from discreet.adaptive.aggregators import (
     block_trimmed_mean,
     block_winsorised_mean,
 )
-from discreet.adaptive.choosing_mechanism import Choosing, PointFunctionLearner
+from discreet.adaptive.choosing_mechanism import Choosing
 from discreet.adaptive.clipped_mean import ClippedMean
-from discreet.adaptive.eigenvalue_bound import EigenvalueBound
 from discreet.adaptive.graph_queries import Graph, StarQuery, TriangleQuery
-from discreet.adaptive.graph_releases import DegreeHistogram, degree_histogram, stars, triangles
+from discreet.adaptive.graph_releases import degree_histogram, stars, triangles
 from discreet.adaptive.isolation import BlockLimits
 from discreet.adaptive.local_sensitivity_bounds import (
     BoundedLocalSensitivity,
@@ -24,10 +23,7 @@ from discreet.adaptive.local_sensitivity_bounds import (
 )
 from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
 from discreet.adaptive.noise_recipes import (
-    Recipe,
     best_recipe,
-    classical_gaussian,
-    classical_laplace,
     gaussian,
     laplace,
     laplace_log_normal,
@@ -35,14 +31,7 @@ from discreet.adaptive.noise_recipes import (
     power,
     student,
 )
-from discreet.adaptive.order_queries import (
-    CentralMeanQuery,
-    LowerMedianQuery,
-    median_query,
-    quantile_query,
-    trimmed_mean_query,
-    winsorised_mean_query,
-)
+from discreet.adaptive.order_queries import median_query, quantile_query, trimmed_mean_query, winsorised_mean_query
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.adaptive.propose_test_release import (
     ProposeTestRelease,
@@ -68,20 +57,14 @@ __all__ = [
     "BlockMode",
     "BoundedLocalSensitivity",
     "BoundedSmoothSensitivity",
-    "CentralMeanQuery",
     "Choosing",
     "ClippedMean",
-    "DegreeHistogram",
     "DistanceQuery",
-    "EigenvalueBound",
     "Graph",
     "LocalQuery",
-    "LowerMedianQuery",
     "NoAnswer",
     "OptimalPartitionSelection",
-    "PointFunctionLearner",
     "ProposeTestRelease",
-    "Recipe",
     "ReleaseIfStable",
     "SmoothSensitivityMechanism",
     "SmoothlyBoundedQuery",
@@ -100,8 +83,6 @@ __all__ = [
     "block_trimmed_mean",
     "block_winsorised_mean",
     "check_smoothness",
-    "classical_gaussian",
-    "classical_laplace",
     "degree_histogram",
     "gaussian",
     "laplace",

@@ -10,6 +10,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from discreet import adaptive, robust, statistics
+from discreet.adaptive.choosing_mechanism import PointFunctionLearner
+from discreet.adaptive.graph_releases import DegreeHistogram
 from discreet.lab.verify import Worlds, worlds
 from discreet.mechanisms import (
     AboveThreshold,
@@ -167,8 +169,8 @@ def _choosing(relation: Relation) -> adaptive.Choosing:
     return adaptive.Choosing(epsilon=Fraction(4), delta=_DELTA, growth=1, relation=relation)
 
 
-def _learner(relation: Relation) -> adaptive.PointFunctionLearner:
-    return adaptive.PointFunctionLearner(epsilon=Fraction(4), delta=Fraction(1, 20), relation=relation)
+def _learner(relation: Relation) -> PointFunctionLearner:
+    return PointFunctionLearner(epsilon=Fraction(4), delta=Fraction(1, 20), relation=relation)
 
 
 def _clipped() -> adaptive.ClippedMean:
@@ -192,7 +194,7 @@ def _of_graphs() -> Iterator[ListedSubject]:
     yield _listed(
         adaptive.SmoothSensitivityMechanism(query=triangles, recipe=recipe), world, name="triangles of a graph"
     )
-    degrees = adaptive.DegreeHistogram(nodes=_NODES, largest=2, noise=LaplaceNoise(epsilon=Fraction(4)))
+    degrees = DegreeHistogram(nodes=_NODES, largest=2, noise=LaplaceNoise(epsilon=Fraction(4)))
     yield _listed(degrees, world, large=True)
 
 
