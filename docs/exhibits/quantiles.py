@@ -12,7 +12,8 @@ import numpy as np
 import discreet as dp
 from discreet import adaptive, plots
 from discreet.adaptive import BoundedSmoothSensitivity, best_recipe
-from discreet.adaptive.noise_recipes import Recipe, classical_laplace
+from discreet.adaptive.approximate_recipes import classical_laplace
+from discreet.adaptive.noise_recipes import Recipe
 from discreet.adaptive.order_queries import CentralMeanQuery, LowerMedianQuery
 from discreet.balls import precision
 from discreet.mechanisms import Grid, QuantileAmong

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi, gamma, norm
 
-from discreet.adaptive.noise_recipes import gaussian_delta, laplace_delta, laplace_dilation_delta
+from discreet.adaptive.approximate_recipes import gaussian_delta, laplace_delta, laplace_dilation_delta
 from discreet.balls import precision
 from discreet.errors import InvalidParameter
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.adaptive.noise_recipes import classical_gaussian
+from discreet.adaptive.approximate_recipes import classical_gaussian
 from discreet.adaptive.smooth_noise_laws import LaplaceLaw, quantile_up
 
 READ = json.loads((Path(__file__).parents[1] / "vectors" / "misc.json").read_text())["vectors"]

@@ -14,22 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.adaptive.noise_recipes import (
-    Recipe,
-    best_recipe,
+from discreet.adaptive.approximate_recipes import (
     classical_gaussian,
     classical_laplace,
-    evenly_spaced,
     gaussian,
     gaussian_delta,
     laplace,
     laplace_delta,
     laplace_dilation_delta,
     laplace_log_normal,
-    polynomial,
-    power,
-    student,
 )
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, evenly_spaced, polynomial, power, student
 from discreet.adaptive.smooth_noise_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, PowerLaw
 from discreet.adaptive.smoothness_check import largest_loss
 from discreet.balls import precision

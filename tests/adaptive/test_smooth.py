@@ -22,7 +22,8 @@ from smooth_worlds import (
 )
 from statistical import expected_p_value, fits, rejects
 
-from discreet.adaptive.noise_recipes import Recipe, gaussian, laplace, laplace_log_normal, polynomial, power, student
+from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
+from discreet.adaptive.noise_recipes import Recipe, polynomial, power, student
 from discreet.adaptive.smooth_mechanisms import (
     SmoothlyBoundedVectorQuery,
     SmoothSensitivityMechanism,

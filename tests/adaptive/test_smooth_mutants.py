@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from smooth_worlds import GRID, REPLACE_ONE, VALUES, LowerMedian, Table, bounded, local_sensitivity, steps, worst_pair
 
-from discreet.adaptive.noise_recipes import Recipe, laplace, polynomial, power
+from discreet.adaptive.approximate_recipes import laplace
+from discreet.adaptive.noise_recipes import Recipe, polynomial, power
 from discreet.adaptive.smooth_mechanisms import (
     SmoothlyBoundedVectorQuery,
     SmoothSensitivityMechanism,

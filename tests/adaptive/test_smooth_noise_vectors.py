@@ -15,16 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 from scipy.stats import gamma as gamma_law
 
-from discreet.adaptive import noise_recipes
-from discreet.adaptive.noise_recipes import (
-    classical_gaussian,
-    gaussian,
-    laplace,
-    laplace_log_normal,
-    polynomial,
-    power,
-    student,
-)
+from discreet.adaptive import approximate_recipes
+from discreet.adaptive.approximate_recipes import classical_gaussian, gaussian, laplace, laplace_log_normal
+from discreet.adaptive.noise_recipes import polynomial, power, student
 from discreet.adaptive.smooth_noise_laws import LaplaceLaw, LaplaceLogNormalLaw, PolynomialLaw, PowerLaw, quantile_up
 from discreet.adaptive.smoothness_check import largest_loss
 from discreet.balls import precision
@@ -47,17 +40,17 @@ def delta_of(function: Callable[..., Any], **numbers: Any) -> float:
 
 def narrower(given: Given) -> float:
     return delta_of(
-        noise_recipes.narrower_laplace_delta, epsilon=given["eps"], alpha=given["alpha"], beta=given["beta"]
+        approximate_recipes.narrower_laplace_delta, epsilon=given["eps"], alpha=given["alpha"], beta=given["beta"]
     )
 
 
 def stretched(given: Given) -> float:
     half = read(given["eps"]) / 2
-    return delta_of(noise_recipes.laplace_dilation_delta, epsilon=half, beta=given["beta"], dimension=given["d"])
+    return delta_of(approximate_recipes.laplace_dilation_delta, epsilon=half, beta=given["beta"], dimension=given["d"])
 
 
 def delivered(given: Given) -> float:
-    return delta_of(noise_recipes.gaussian_delta, epsilon=given["eps"], alpha=given["alpha"], beta=given["beta"])
+    return delta_of(approximate_recipes.gaussian_delta, epsilon=given["eps"], alpha=given["alpha"], beta=given["beta"])
 
 
 def loss(law: Any, alpha: Any, beta: Any, tolerance: Any = "1e-10") -> float:

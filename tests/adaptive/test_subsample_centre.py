@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 from threshold_worlds import REPLACE_ONE, assert_pays_first, assert_refuses
 
-from discreet.adaptive import VectorSmoothSensitivityMechanism, gaussian, laplace, polynomial
+from discreet.adaptive import gaussian, laplace, polynomial
 from discreet.adaptive.aggregators import CentreOfAttentionQuery, Radii
 from discreet.adaptive.noise_recipes import Norm
+from discreet.adaptive.smooth_mechanisms import VectorSmoothSensitivityMechanism
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.lab import verify

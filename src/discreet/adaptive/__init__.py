@@ -9,6 +9,7 @@ from discreet.adaptive.aggregators import (
     block_trimmed_mean,
     block_winsorised_mean,
 )
+from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
 from discreet.adaptive.choosing_mechanism import Choosing
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.graph_queries import Graph, StarQuery, TriangleQuery
@@ -22,15 +23,7 @@ from discreet.adaptive.local_sensitivity_bounds import (
     smooth_sensitivity,
 )
 from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
-from discreet.adaptive.noise_recipes import (
-    best_recipe,
-    gaussian,
-    laplace,
-    laplace_log_normal,
-    polynomial,
-    power,
-    student,
-)
+from discreet.adaptive.noise_recipes import best_recipe, polynomial, power, student
 from discreet.adaptive.order_queries import median_query, quantile_query, trimmed_mean_query, winsorised_mean_query
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.adaptive.propose_test_release import (
@@ -40,11 +33,7 @@ from discreet.adaptive.propose_test_release import (
     propose_quantile,
     propose_trimmed_mean,
 )
-from discreet.adaptive.smooth_mechanisms import (
-    SmoothlyBoundedVectorQuery,
-    SmoothSensitivityMechanism,
-    VectorSmoothSensitivityMechanism,
-)
+from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import DistanceQuery, SmoothlyBoundedQuery
 from discreet.adaptive.smoothness_check import check_smoothness
 from discreet.adaptive.stability import ReleaseIfStable, StableMode, StableQuery, StableSelection
@@ -68,7 +57,6 @@ __all__ = [
     "ReleaseIfStable",
     "SmoothSensitivityMechanism",
     "SmoothlyBoundedQuery",
-    "SmoothlyBoundedVectorQuery",
     "StableMode",
     "StableQuery",
     "StableSelection",
@@ -76,7 +64,6 @@ __all__ = [
     "SubsampleAndAggregate",
     "TriangleQuery",
     "TruncatedHistogram",
-    "VectorSmoothSensitivityMechanism",
     "best_recipe",
     "block_centre",
     "block_median",

@@ -484,6 +484,23 @@ class StarQuery:
                 C(d, leaves - 1) + C(e, leaves - 1) stars. A change elsewhere raises d or e by one; both end at n - 2,
                 and as binomials are convex, d comes first. The pair that matters has the largest d and d + e, or one
                 of them. [KRSY11]
+
+    Args:
+        nodes: The public nodes, three at least, as a number or by name.
+        leaves: How many neighbours a star has: at least 2, and fewer than there are nodes.
+        most: A public bound on the count; more are not counted.
+
+    Raises:
+        InvalidParameter: If no node can have so many leaves.
+
+    Examples:
+        >>> query = dp.adaptive.StarQuery(nodes=100, leaves=2)
+        >>> query.global_sensitivity
+        196
+        >>> recipe = dp.adaptive.polynomial(1, beta=0.1)
+        >>> release = dp.adaptive.SmoothSensitivityMechanism(query=query, recipe=recipe).release([(0, 1), (1, 2)])
+        >>> release.cost
+        'ε = 1'
     """
 
     relation: ClassVar[Relation] = Relation.ADD_REMOVE

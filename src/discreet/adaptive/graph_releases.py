@@ -16,6 +16,7 @@ from typing import ClassVar, TypeVar, final
 
 import numpy as np
 
+from discreet.adaptive.approximate_recipes import laplace
 from discreet.adaptive.graph_queries import (
     Edges,
     Nodes,
@@ -26,7 +27,7 @@ from discreet.adaptive.graph_queries import (
     public_nodes,
     read_nodes,
 )
-from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive_integer

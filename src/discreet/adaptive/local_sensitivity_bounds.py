@@ -405,6 +405,30 @@ def local_sensitivity(
     """Return how far one unit can move the same statistics, once `distance` others have changed at their worst.
 
     Noise of this size is not private: it tells how the data lie.
+
+    Args:
+        values: The private values.
+        bounds: The public bounds that they are clamped to.
+        relation: The neighbouring relation.
+        rank: The rank of an order statistic, from 1; say this or `q`.
+        q: The share of rows below it.
+        statistic: "order", "median", "trimmed_mean", "winsorised_mean" or "variance", as in `smooth_sensitivity`.
+        ends: How many values are left out or moved inward on each side.
+        step: The grid of the values.
+        distance: How many units have changed before; for a variance, none.
+
+    Returns:
+        The local sensitivity in units of the data, marked as not private.
+
+    Raises:
+        InvalidParameter: If the statistic is not known under this relation, or something is said that it does not need.
+
+    Examples:
+        >>> near = dp.adaptive.local_sensitivity(
+        ...     [1, 2, 4], bounds=(0, 10), statistic="median", step=1, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> near.value  # The 1, replaced by a 10, would make the 4 the median.
+        2.0
     """
     relation = read_relation(relation)
     if integer(distance, name="distance") < 0:

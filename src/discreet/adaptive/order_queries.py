@@ -262,7 +262,28 @@ def quantile_query(
     q: Number | None = None,
     public_rows: int | None = None,
 ) -> CentralMeanQuery | LowerMedianQuery | AddRemoveQuantileQuery:
-    """The value of a public rank, counted from one, or of the rank max(1, ceil(q n))."""
+    """The value of a public rank, counted from one, or of the rank max(1, ceil(q n)).
+
+    Args:
+        grid: The public bounds and step of the answers.
+        relation: The neighbouring relation.
+        rank: The rank of the value, from 1; under replace-one only. Say this or `q`.
+        q: The share of rows below the value, from 0 to 1.
+        public_rows: The public number of rows, under replace-one.
+
+    Returns:
+        The query, with its smooth sensitivity; under add-remove, but for the median, with a smooth bound above it.
+
+    Raises:
+        InvalidParameter: If not one of `rank` and `q` is said, or a rank where the number of rows is private.
+
+    Examples:
+        >>> query = dp.adaptive.quantile_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), q=0.9, relation=dp.Relation.ADD_REMOVE
+        ... )
+        >>> query.value(list(range(1, 101)))
+        Fraction(90, 1)
+    """
     relation = read_relation(relation)
     known = check_size(relation, public_rows)
     if (rank is None) == (q is None):
@@ -279,13 +300,51 @@ def quantile_query(
 
 
 def trimmed_mean_query(*, grid: Grid, public_rows: int, trimmed: int) -> CentralMeanQuery:
-    """The mean without the `trimmed` smallest and largest values, under replace-one."""
+    """The mean without the `trimmed` smallest and largest values, under replace-one.
+
+    Args:
+        grid: The public bounds and step of the values.
+        public_rows: The public number of rows.
+        trimmed: How many values are left out on each side; at least one value is left.
+
+    Returns:
+        The query, with its smooth sensitivity.
+
+    Raises:
+        InvalidParameter: If no value would be left.
+
+    Examples:
+        >>> query = dp.adaptive.trimmed_mean_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), public_rows=5, trimmed=1
+        ... )
+        >>> query.value([1, 20, 30, 40, 119])
+        Fraction(30, 1)
+    """
     _check_ends(public_rows, trimmed, name="trimmed")
     return CentralMeanQuery(grid=grid, public_rows=public_rows, lower=trimmed + 1, upper=public_rows - trimmed)
 
 
 def winsorised_mean_query(*, grid: Grid, public_rows: int, moved: int) -> WinsorisedMeanQuery:
-    """The mean with the `moved` smallest and largest values moved inward, under replace-one."""
+    """The mean with the `moved` smallest and largest values moved inward, under replace-one.
+
+    Args:
+        grid: The public bounds and step of the values.
+        public_rows: The public number of rows.
+        moved: How many values on each side are moved to the next one inward; at least one value is left in place.
+
+    Returns:
+        The query, with a smooth upper bound on its sensitivity.
+
+    Raises:
+        InvalidParameter: If no value would be left in place.
+
+    Examples:
+        >>> query = dp.adaptive.winsorised_mean_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), public_rows=5, moved=1
+        ... )
+        >>> query.value([1, 20, 30, 40, 119])
+        Fraction(30, 1)
+    """
     return WinsorisedMeanQuery(grid=grid, public_rows=public_rows, moved=moved)
 
 

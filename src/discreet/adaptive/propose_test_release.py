@@ -190,7 +190,30 @@ def propose_quantile(
     public_rows: int,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
-    """Release x_ceil(quantile * size), under replace-one, if no unit near the data can move it by more than `bound`."""
+    """Release x_ceil(quantile * size), under replace-one, if no unit near the data can move it by more than `bound`.
+
+    Args:
+        quantile: The share of rows below the value, from 0 to 1.
+        grid: The public bounds and step of the values.
+        bound: How far one unit may move the quantile near the data; the proposal, in units of the data.
+        epsilon: What test and answer spend together.
+        delta: The chance that the test is passed where the proposal fails.
+        public_rows: The public number of rows.
+        test_share: The part of epsilon that the test spends.
+
+    Returns:
+        The mechanism; `release` answers or declines.
+
+    Raises:
+        InvalidParameter: If the bound is below one step of the grid, or not below its range.
+
+    Examples:
+        >>> test = dp.adaptive.propose_quantile(
+        ...     0.9, grid=dp.mechanisms.Grid.between(0, 120, step=1), bound=10, epsilon=1, delta=1e-6, public_rows=2000
+        ... )
+        >>> abs(test.release([40] * 2000).value - 40) < 1000
+        True
+    """
     check_size(Relation.REPLACE_ONE, public_rows)
     public_rows = int(public_rows)
     rank = max(1, math.ceil(probability(quantile, name="quantile") * public_rows))
@@ -207,7 +230,32 @@ def propose_trimmed_mean(
     public_rows: int,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
-    """Release the mean without the `trimmed` lowest and highest values, under replace-one, tested for `bound`."""
+    """Release the mean without the `trimmed` lowest and highest values, under replace-one, tested for `bound`.
+
+    Args:
+        trimmed: How many values are left out on each side; at least one value is left.
+        grid: The public bounds and step of the values.
+        bound: How far one unit may move the mean near the data; the proposal, in units of the data.
+        epsilon: What test and answer spend together.
+        delta: The chance that the test is passed where the proposal fails.
+        public_rows: The public number of rows.
+        test_share: The part of epsilon that the test spends.
+
+    Returns:
+        The mechanism; `release` answers or declines.
+
+    Raises:
+        InvalidParameter: If no value would be left, or the bound promises nothing: one unit never moves the mean
+            farther than the range of the grid over the number of values that are left.
+
+    Examples:
+        >>> test = dp.adaptive.propose_trimmed_mean(
+        ...     trimmed=500, grid=dp.mechanisms.Grid.between(0, 120, step=1), bound=0.01, epsilon=1, delta=1e-6,
+        ...     public_rows=2000,
+        ... )
+        >>> abs(test.release([40] * 2000).value - 40) < 1
+        True
+    """
     check_size(Relation.REPLACE_ONE, public_rows)
     public_rows, ends = int(public_rows), integer(trimmed, name="trimmed")
     if not 0 <= 2 * ends < public_rows:
@@ -432,6 +480,30 @@ def propose_interquartile_range(
     has all of epsilon. With more, noise is added to the place within the bin, as first published; that is better
     only for a large epsilon. A range near the edge of its bin is refused; another `shift` moves the edges, and costs
     the same again. [DL09]
+
+    Args:
+        grid: The public bounds and step of the values; the range is at most as wide as it.
+        epsilon: What test and answer spend together.
+        delta: The chance that the test is passed where the range is about to leave its bin.
+        public_rows: The public number of rows, at least 2, under replace-one.
+        ratio: The width of a bin, as a factor above 1.
+        fineness: Places in a bin; with 1 the answer is the middle of the bin.
+        shift: By how many places the edges of bins are moved, below `fineness`.
+        test_share: The part of epsilon that the test spends, if `fineness` is above 1.
+
+    Returns:
+        The mechanism; `release` answers or declines.
+
+    Raises:
+        InvalidParameter: If ratio, fineness or shift are out of their range.
+
+    Examples:
+        >>> test = dp.adaptive.propose_interquartile_range(
+        ...     grid=dp.mechanisms.Grid.between(0, 1000, step=1), epsilon=1, delta=1e-6, public_rows=4000, ratio=4
+        ... )
+        >>> release = test.release([value % 1000 for value in range(4000)])
+        >>> 256 < release.value < 1024
+        True
     """
     check_size(Relation.REPLACE_ONE, public_rows, least=2)
     public_rows = int(public_rows)

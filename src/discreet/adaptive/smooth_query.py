@@ -208,8 +208,14 @@ class SmoothlyBoundedQuery:
         value_error: How far the value may be off, in grid steps.
 
     Examples:
-        >>> dp.adaptive.SmoothlyBoundedQuery.__slots__[:2]
-        ('evaluate', 'bound')
+        >>> grid = dp.mechanisms.Grid.between(0, 120, step=1)
+        >>> median = dp.adaptive.median_query(grid=grid, relation=dp.Relation.REPLACE_ONE, public_rows=3)
+        >>> query = dp.adaptive.SmoothlyBoundedQuery(
+        ...     evaluate=median.value, bound=median.smooth_bound, grid=grid, relation=median.relation,
+        ...     relative_error=median.relative_error,
+        ... )
+        >>> query.value([1, 2, 9])
+        Fraction(2, 1)
     """
 
     evaluate: Callable[[Any], Fraction]  # in grid steps

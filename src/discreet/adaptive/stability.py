@@ -119,6 +119,20 @@ class StableQuery:
     `distance_to_instability` returns a whole number of at least 1 that moves by at most 1 between neighbours and is
     1 on both of two neighbours with different answers. The true distance to a different answer is one; a lower bound
     with these properties does. `verify.sensitivity` and `verify.check` look for a counterexample in small worlds.
+
+    Args:
+        evaluate: The function from private data to the answer.
+        distance_to_instability: The function from private data to that number.
+        relation: The neighbouring relation that the distance counts by.
+
+    Examples:
+        >>> query = dp.adaptive.StableQuery(
+        ...     evaluate=lambda votes: sum(votes) > 0,
+        ...     distance_to_instability=lambda votes: max(1, abs(sum(votes))),
+        ...     relation=dp.Relation.ADD_REMOVE,
+        ... )
+        >>> query.distance_to_instability([1, 1, 1, -1])
+        2
     """
 
     evaluate: Callable[[Any], Hashable]
@@ -140,6 +154,23 @@ class ReleaseIfStable:
                 [ST13, DR14]
     Utility     the answer has no noise, whatever the size of its domain; it is given with probability c if the
                 distance is `reliable_distance(c)`, about (ln(1 / (2 delta)) + ln(1 / (2 - 2c))) / epsilon.
+
+    Args:
+        query: The answer, and how many units must change before it can change.
+        epsilon: What a release spends.
+        delta: The chance that an unstable answer passes the test; a release spends this, too.
+
+    Examples:
+        >>> query = dp.adaptive.StableQuery(
+        ...     evaluate=lambda votes: sum(votes) > 0,
+        ...     distance_to_instability=lambda votes: max(1, abs(sum(votes))),
+        ...     relation=dp.Relation.ADD_REMOVE,
+        ... )
+        >>> mechanism = dp.adaptive.ReleaseIfStable(query=query, epsilon=1, delta=1e-12)
+        >>> mechanism.release([1] * 1000 + [-1] * 10).value
+        True
+        >>> mechanism.release([1, -1]).value
+        NoAnswer()
     """
 
     query: StableQuery
@@ -349,6 +380,24 @@ class StableSelection:
                 [ST13, BNS16]
     Utility     exact if the lead is about 2 sensitivity / epsilon times ln(1 / (2 delta)) + ln(1 / (2 - 2c)),
                 whatever the number of candidates; permute-and-flip loses ln(candidates) instead, and never declines.
+
+    Args:
+        epsilon: What a release spends.
+        delta: The chance that an unclear leader passes the test; a release spends this, too.
+        sensitivity: How far one unit moves a score at most; a whole number.
+        candidates: The public number of candidates, at least 2.
+        relation: The neighbouring relation.
+        monotone: Whether one unit moves all scores the same way; under add-remove only.
+
+    Raises:
+        InvalidParameter: If there are fewer than two candidates, or scores are called monotone under replace-one.
+
+    Examples:
+        >>> selection = dp.adaptive.StableSelection(
+        ...     epsilon=1, delta=1e-6, sensitivity=1, candidates=3, relation=dp.Relation.ADD_REMOVE, monotone=True
+        ... )
+        >>> selection.release([10, 2000, 30]).value
+        1
     """
 
     epsilon: Fraction

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import plots
-from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
+from discreet.adaptive.approximate_recipes import laplace
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
 from discreet.adaptive.order_queries import CentralMeanQuery, WinsorisedMeanQuery
 from discreet.adaptive.smooth_mechanisms import computed_beta
 from discreet.errors import InvalidParameter

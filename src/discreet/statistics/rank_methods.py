@@ -11,7 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.adaptive.noise_recipes import Recipe, best_recipe, laplace, polynomial
+from discreet.adaptive.approximate_recipes import laplace
+from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
 from discreet.adaptive.order_queries import OrderQuery, median_query, quantile_query
 from discreet.adaptive.propose_test_release import ProposeTestRelease, propose_median, propose_quantile
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
