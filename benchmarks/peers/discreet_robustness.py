@@ -27,19 +27,11 @@ from benchmarks.robust_jobs import (
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
-from discreet.robust import (
-    Huber,
-    PrivateLocation,
-    PrivateRegression,
-    Psi,
-    Quantile,
-    RegressionNewton,
-    Tukey,
-    location_fit,
-    regression_fit,
-)
-from discreet.robust.locations import Newton
+from discreet.robust import Huber, Quantile, RegressionNewton, Tukey, location_fit, regression_fit
+from discreet.robust.locations import Newton, PrivateLocation
+from discreet.robust.loss_functions import Psi
 from discreet.robust.m_estimates import MEstimateFit
+from discreet.robust.regressions import PrivateRegression
 
 Floats = NDArray[np.float64]
 PSIS: dict[str, Psi] = {"Huber": Huber(), "median": Quantile(), "Tukey": Tukey()}

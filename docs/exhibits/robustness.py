@@ -7,6 +7,8 @@ import numpy as np
 import discreet as dp
 from discreet import plots, robust
 from discreet.mechanisms import Grid
+from discreet.robust.functionals import Functional
+from discreet.robust.loss_functions import Psi
 from discreet.robust.robustness_report import Effect
 from docs.exhibits.exhibit import Exhibit
 
@@ -32,7 +34,7 @@ def outliers() -> Exhibit:
     )
 
 
-def _report(estimator: robust.Functional | robust.Psi) -> tuple[Effect, ...]:
+def _report(estimator: Functional | Psi) -> tuple[Effect, ...]:
     report = robust.robustness_report(_AGES, bounds=_BOUNDS, epsilon=1, estimator=estimator, rows=_ROWS)
     return report.value.effects_of("corrupted")
 

@@ -11,8 +11,11 @@ from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Nois
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust import GradientDescent, Huber, Newton, PrivateLocation, PrivateRegression, Psi
+from discreet.robust import GradientDescent, Huber, Newton
 from discreet.robust.adaptive_queries import AdaptiveQueries
+from discreet.robust.locations import PrivateLocation
+from discreet.robust.loss_functions import Psi
+from discreet.robust.regressions import PrivateRegression
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = [ADD_REMOVE, REPLACE_ONE]

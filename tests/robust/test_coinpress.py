@@ -18,8 +18,8 @@ from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation
-from discreet.robust import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
-from discreet.robust.means_without_bounds import _Window, as_floats
+from discreet.robust import coinpress_mean, location_and_scale
+from discreet.robust.means_without_bounds import CoinPressMean, LocationAndScale, _Window, as_floats
 
 NOISE = GaussianNoise.for_rho(Fraction(1, 2))
 FAR = (1e6, -1e6, float("nan"), 0.0, 0.5)

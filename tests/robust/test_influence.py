@@ -14,7 +14,6 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.privacy.not_private import NotPrivate
 from discreet.robust import (
-    Functional,
     HodgesLehmann,
     Huber,
     Logistic,
@@ -35,6 +34,7 @@ from discreet.robust import (
     proposal_2,
     regression_fit,
 )
+from discreet.robust.functionals import Functional
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]
 EXPECTED = {vector["id"].partition("/")[2]: vector for vector in VECTORS}

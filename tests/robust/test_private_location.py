@@ -20,20 +20,10 @@ from discreet.mechanisms.additive_noise import LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.relation import Relation
-from discreet.robust import (
-    GradientDescent,
-    Huber,
-    Logistic,
-    Newton,
-    PrivateLocation,
-    Psi,
-    Quantile,
-    Tukey,
-    location,
-    location_fit,
-)
+from discreet.robust import GradientDescent, Huber, Logistic, Newton, Quantile, Tukey, location, location_fit
 from discreet.robust.adaptive_queries import AdaptiveQueries
-from discreet.robust.locations import HalveCentre, HalveScale, NewtonStep, Place, Slope, Square
+from discreet.robust.locations import HalveCentre, HalveScale, NewtonStep, Place, PrivateLocation, Slope, Square
+from discreet.robust.loss_functions import Psi
 from discreet.robust.named_bounds import noise_for
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]

@@ -19,8 +19,6 @@ from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 from discreet.robust import (
     Huber,
-    PrivateRegression,
-    Psi,
     Quantile,
     RegressionGradientDescent,
     RegressionNewton,
@@ -29,8 +27,10 @@ from discreet.robust import (
     regression_fit,
 )
 from discreet.robust.adaptive_queries import AdaptiveQueries
+from discreet.robust.loss_functions import Psi
 from discreet.robust.regression_design import RegressionRows
 from discreet.robust.regression_queries import Curvature, GradientMove, Gram, Line, Squares
+from discreet.robust.regressions import PrivateRegression
 
 ROWS = [(x, y) for x in (-1, 0, 1) for y in (-2, 0, 2)]
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.robust import Huber, Logistic, Psi, Quantile, Tukey
+from discreet.robust import Huber, Logistic, Quantile, Tukey
+from discreet.robust.loss_functions import Psi
 
 SMOOTH = [Huber(), Huber("0.7"), Tukey(), Tukey(2), Logistic(), Logistic(3)]
 ALL = [*SMOOTH, Quantile(), Quantile("0.9")]

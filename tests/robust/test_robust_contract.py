@@ -18,8 +18,10 @@ from discreet.mechanisms.grid import Grid
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust import GradientDescent, Huber, PrivateLocation, PrivateRegression, RegressionNewton
+from discreet.robust import GradientDescent, Huber, RegressionNewton
 from discreet.robust.huber_query import HuberQuery
+from discreet.robust.locations import PrivateLocation
+from discreet.robust.regressions import PrivateRegression
 
 DRAWS = 500
 

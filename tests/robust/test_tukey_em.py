@@ -24,8 +24,8 @@ from discreet.lab import verify
 from discreet.privacy.events import ApproxDP, Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
-from discreet.robust import DeepPoint, Design, TukeyRegression, tukey_em
-from discreet.robust.tukey_em import _floor_logarithm, _floor_logarithms, block_fits
+from discreet.robust import Design, TukeyRegression, tukey_em
+from discreet.robust.tukey_em import DeepPoint, _floor_logarithm, _floor_logarithms, block_fits
 
 VALUES = range(5)
 

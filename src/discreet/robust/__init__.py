@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.functionals import (
-    Functional,
     HodgesLehmann,
     Mean,
     MedianAbsoluteDeviation,
@@ -26,37 +25,30 @@ from discreet.robust.influence_functions import (
     influence_function,
 )
 from discreet.robust.least_squares import NoisyStatistics, predict
-from discreet.robust.locations import GradientDescent, Newton, PrivateLocation, location
-from discreet.robust.loss_functions import Huber, Logistic, Psi, Quantile, Tukey
+from discreet.robust.locations import GradientDescent, Newton, location
+from discreet.robust.loss_functions import Huber, Logistic, Quantile, Tukey
 from discreet.robust.m_estimates import location_fit, median_absolute_deviation_of, proposal_2, regression_fit
-from discreet.robust.means_without_bounds import CoinPressMean, LocationAndScale, coinpress_mean, location_and_scale
+from discreet.robust.means_without_bounds import coinpress_mean, location_and_scale
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design
 from discreet.robust.regression_queries import RegressionGradientDescent, RegressionNewton
-from discreet.robust.regressions import PrivateRegression, regression
+from discreet.robust.regressions import regression
 from discreet.robust.robustness_report import robustness_report
-from discreet.robust.tukey_em import DeepPoint, TukeyRegression
+from discreet.robust.tukey_em import TukeyRegression
 
 __all__ = [
     "AdaSSP",
-    "CoinPressMean",
-    "DeepPoint",
     "Design",
     "Expectation",
-    "Functional",
     "GradientDescent",
     "HodgesLehmann",
     "Huber",
-    "LocationAndScale",
     "Logistic",
     "MLocation",
     "Mean",
     "MedianAbsoluteDeviation",
     "Newton",
     "NoisyStatistics",
-    "PrivateLocation",
-    "PrivateRegression",
-    "Psi",
     "Quantile",
     "RefinedRegression",
     "RegressionGradientDescent",

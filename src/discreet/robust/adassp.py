@@ -39,6 +39,25 @@ class AdaSSP:
     Theorem     One row moves the smallest eigenvalue by at most its squared norm, whether it is added, removed or
                 replaced (Weyl), and so does its floor in whole steps. For the rest see `Moments`. [Wan18, DRS22]
     Utility     the ridge is what the noise needs, less what the data have: none where they vary in all directions.
+
+    Args:
+        design: The public bounds of features and response.
+        relation: The neighbouring relation.
+        noise: What the three measurements spend together.
+        public_rows: The public number of records, under replace-one.
+        failure: The chance with which the eigenvalue may be overrated; strictly between 0 and 1.
+        eigenvalue_share: The part of the budget that the eigenvalue gets; strictly between 0 and 1.
+
+    Examples:
+        >>> records = [(i % 10, 2 * (i % 10)) for i in range(2000)]
+        >>> fit = dp.robust.AdaSSP(
+        ...     design=dp.robust.Design.between([(0, 10)], (0, 30)), relation=dp.Relation.ADD_REMOVE,
+        ...     noise=dp.mechanisms.GaussianNoise.for_rho(0.5),
+        ... )
+        >>> fit.event
+        GDP(mu_squared=Fraction(1, 1))
+        >>> len(fit.release(records).value)
+        2
     """
 
     design: Design

@@ -193,7 +193,14 @@ class Functional(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """The mean: one value moves it as far as it likes."""
+    """The mean: one value moves it as far as it likes.
+
+    Examples:
+        >>> dp.robust.gross_error_sensitivity(dp.robust.Mean())
+        inf
+        >>> dp.robust.breakdown_point(dp.robust.Mean())
+        0.0
+    """
 
     @property
     def breakdown(self) -> float:
@@ -212,7 +219,19 @@ class Mean:
 @final
 @dataclass(frozen=True, slots=True)
 class MLocation:
-    """The root of the mean of psi((x - t) / s), with a public scale s, or the median absolute deviation. [Hub64]"""
+    """The root of the mean of psi((x - t) / s), with a public scale s, or the median absolute deviation. [Hub64]
+
+    Args:
+        psi: The loss, such as `Huber()` or `Tukey()`.
+        scale: The public scale of the residuals, above 0; None takes the median absolute deviation of the data.
+
+    Raises:
+        InvalidParameter: If the scale is not above 0.
+
+    Examples:
+        >>> round(dp.robust.gross_error_sensitivity(dp.robust.MLocation(dp.robust.Huber(), scale=1)), 4)
+        1.6375
+    """
 
     psi: Psi
     scale: Number | None = 1
@@ -267,7 +286,18 @@ class MLocation:
 @final
 @dataclass(frozen=True, slots=True)
 class TrimmedMean:
-    """The mean without the share `share` at each end. [HRRS86]"""
+    """The mean without the share `share` at each end. [HRRS86]
+
+    Args:
+        share: The share of values that is left out at each end; below one half.
+
+    Raises:
+        InvalidParameter: If the share is out of range.
+
+    Examples:
+        >>> dp.robust.breakdown_point(dp.robust.TrimmedMean("0.1"))
+        0.1
+    """
 
     share: Number
 
@@ -296,7 +326,18 @@ class TrimmedMean:
 @final
 @dataclass(frozen=True, slots=True)
 class WinsorisedMean:
-    """The mean after the share `share` at each end is moved to the value next to it. [HRRS86]"""
+    """The mean after the share `share` at each end is moved to the value next to it. [HRRS86]
+
+    Args:
+        share: The share of values that is moved inward at each end; below one half.
+
+    Raises:
+        InvalidParameter: If the share is out of range.
+
+    Examples:
+        >>> dp.robust.breakdown_point(dp.robust.WinsorisedMean("0.1"))
+        0.1
+    """
 
     share: Number
 
@@ -327,7 +368,12 @@ class WinsorisedMean:
 @final
 @dataclass(frozen=True, slots=True)
 class HodgesLehmann:
-    """The median of all means of two values. [HL63]"""
+    """The median of all means of two values. [HL63]
+
+    Examples:
+        >>> dp.robust.breakdown_point(dp.robust.HodgesLehmann())
+        0.2928932188134524
+    """
 
     @property
     def breakdown(self) -> float:
@@ -351,7 +397,12 @@ class HodgesLehmann:
 @final
 @dataclass(frozen=True, slots=True)
 class MedianAbsoluteDeviation:
-    """The median distance from the median, scaled to the deviation of a normal law. [Ham74]"""
+    """The median distance from the median, scaled to the deviation of a normal law. [Ham74]
+
+    Examples:
+        >>> dp.robust.breakdown_point(dp.robust.MedianAbsoluteDeviation())
+        0.5
+    """
 
     @property
     def breakdown(self) -> float:

@@ -131,7 +131,29 @@ class HuberQuery:
 
 
 def huber_query(*, grid: Grid, scale: Number, relation: Relation | str, psi: Huber | None = None) -> HuberQuery:
-    """Make a query of Huber's location with a public scale, rounded to whole steps of the grid."""
+    """Make a query of Huber's location with a public scale, rounded to whole steps of the grid.
+
+    Args:
+        grid: The public bounds and step of the answers.
+        scale: The public scale of the residuals, in units of the data.
+        relation: The neighbouring relation.
+        psi: The loss, with its tuning constant; `Huber()` if not said.
+
+    Returns:
+        The query, with a smooth bound on its local sensitivity.
+
+    Raises:
+        InvalidParameter: If the scale is not above 0.
+
+    Examples:
+        >>> query = dp.robust.huber_query(
+        ...     grid=dp.mechanisms.Grid.between(0, 100, step=1), scale=10, relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> recipe = dp.adaptive.polynomial(1, beta=0.1)
+        >>> release = dp.adaptive.SmoothSensitivityMechanism(query=query, recipe=recipe).release([40] * 1000)
+        >>> release.cost
+        'ε = 1'
+    """
     relation = read_relation(relation)
     constant = Fraction((psi or Huber()).c) * positive(scale, name="scale") / grid.step
     return HuberQuery(grid=grid, reach=max(1, round(constant)), relation=relation)
@@ -148,7 +170,32 @@ def propose_huber(
     psi: Huber | None = None,
     test_share: Number = Fraction(1, 2),
 ) -> ProposeTestRelease:
-    """Release Huber's location if no unit near the data can move it by more than `bound`, in units of the data."""
+    """Release Huber's location if no unit near the data can move it by more than `bound`, in units of the data.
+
+    Args:
+        grid: The public bounds and step of the answers.
+        scale: The public scale of the residuals, in units of the data.
+        bound: How far one unit may move the estimate near the data; the proposal.
+        epsilon: What test and answer spend together.
+        delta: The chance that the test is passed where the proposal fails.
+        relation: The neighbouring relation.
+        psi: The loss, with its tuning constant; `Huber()` if not said.
+        test_share: The part of epsilon that the test spends.
+
+    Returns:
+        The mechanism; `release` answers or declines.
+
+    Raises:
+        InvalidParameter: If the bound is below one step of the grid, or not below its width.
+
+    Examples:
+        >>> test = dp.robust.propose_huber(
+        ...     grid=dp.mechanisms.Grid.between(0, 100, step=1), scale=10, bound=1, epsilon=1, delta=1e-6,
+        ...     relation=dp.Relation.REPLACE_ONE,
+        ... )
+        >>> abs(test.release([40] * 2000).value - 40) < 100
+        True
+    """
     relation = read_relation(relation)
     steps = math.floor(positive(bound, name="bound") / grid.step)
     if not 1 <= steps < grid.width:

@@ -45,6 +45,24 @@ def influence_function(
     Without `values` it is the limit at the standard normal law. With them it is private: for a psi with its scale
     fixed the limit at the data, for others, or with a `fraction`, (T((1 - t) F + t at the point) - T(F)) / t with
     that fraction t, 1 / (n + 1) if none is named: what adding the point as one more value does. [CH12]
+
+    Args:
+        estimator: A functional such as `TrimmedMean(0.1)`, or a loss such as `Huber()`.
+        points: One place or several.
+        values: The private values, for the influence at the data; the standard normal law if not said.
+        fraction: The mass that is put at a point, for the data.
+
+    Returns:
+        The influence at each point, which is public at the normal law; of data it is marked as not private.
+
+    Raises:
+        InvalidParameter: If this is no estimator, or a fraction is named without values.
+
+    Examples:
+        >>> dp.robust.influence_function(dp.robust.Mean(), [-1, 0, 2])
+        array([-1.,  0.,  2.])
+        >>> dp.robust.influence_function(dp.robust.Huber(), 9).round(4)
+        array([1.6375])
     """
     functional, places = as_functional(estimator), np.atleast_1d(np.asarray(points, dtype=np.float64))
     if values is None:
@@ -76,6 +94,24 @@ def gross_error_sensitivity(
 
     At the standard normal law without `values`; with them the empirical one, which is private and sets no noise: on
     501 zeros and 500 hundreds it is small, and still one value moves a Huber estimate from one end to the other.
+
+    Args:
+        estimator: A functional such as `TrimmedMean(0.1)`, or a loss such as `Huber()`.
+        values: The private values, for the sensitivity at the data; the standard normal law if not said.
+        fraction: The mass that is put at a point, for the data; see `influence_function`.
+        bounds: Between which points are looked for, for the data.
+
+    Returns:
+        The number, which is public at the normal law; of data it is marked as not private.
+
+    Raises:
+        InvalidParameter: If this is no estimator, or there are no values.
+
+    Examples:
+        >>> round(dp.robust.gross_error_sensitivity(dp.robust.Huber()), 4)
+        1.6375
+        >>> dp.robust.gross_error_sensitivity(dp.robust.Mean(), values=[1, 2, 3], bounds=(0, 10)).value
+        8.0
     """
     functional = as_functional(estimator)
     if values is None:
@@ -88,7 +124,23 @@ def gross_error_sensitivity(
 
 
 def breakdown_point(estimator: Functional | Psi) -> float:
-    """Return the share of values that must be bad before the estimate can be anything, for many values. [HRRS86]"""
+    """Return the share of values that must be bad before the estimate can be anything, for many values. [HRRS86]
+
+    Args:
+        estimator: A functional such as `TrimmedMean(0.1)`, or a loss such as `Huber()`.
+
+    Returns:
+        The share, from 0 to one half. It is public.
+
+    Raises:
+        InvalidParameter: If this is no estimator.
+
+    Examples:
+        >>> dp.robust.breakdown_point(dp.robust.Huber())
+        0.5
+        >>> dp.robust.breakdown_point(dp.robust.TrimmedMean("0.1"))
+        0.1
+    """
     return as_functional(estimator).breakdown
 
 
@@ -148,7 +200,17 @@ _HUBER = Huber()
 @final
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A number that describes what to expect. It is no number in the sense of any mechanism."""
+    """A number that describes what to expect. It is no number in the sense of any mechanism.
+
+    Args:
+        value: The number.
+        holds: When it holds, in words.
+
+    Examples:
+        >>> expected = dp.robust.chaudhuri_hsu(size=10_000, eta=0.05, beta=1, influence=2, diameter=100)
+        >>> print(expected)
+        0.0004, with probability 0.95 over samples; never a bound for the data
+    """
 
     value: float
     holds: str
@@ -163,6 +225,24 @@ def chaudhuri_hsu(*, size: int, eta: Number, beta: Number, influence: Number, di
     It is max(2 G / n, R exp(-beta (sqrt(n log(2 / eta) / 2) - 1))): G the largest fixed-scale gross error
     sensitivity, at mass 1 / n, of all laws within sqrt(2 log(2 / eta) / n) of it; R the diameter of the estimates.
     The empirical law is that close by the DKW inequality. [CH12]
+
+    Args:
+        size: The number of values in a sample.
+        eta: The chance with which the smooth sensitivity may be larger, strictly between 0 and 1.
+        beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
+        influence: G.
+        diameter: R.
+
+    Returns:
+        What to expect; no mechanism takes it.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> expected = dp.robust.chaudhuri_hsu(size=10_000, eta=0.05, beta=1, influence=2, diameter=100)
+        >>> expected.value
+        0.0004
     """
     n, chance = positive_integer(size, name="size"), float(probability(eta, name="eta"))
     if not 0 < chance < 1:
@@ -181,6 +261,24 @@ def asymptotic_noise(
     It is g 5 sqrt(2 log(n) log(2 / delta)) / (epsilon n). [AM21] That this much noise is private holds for many values
     from a law with conditions that no program can check; for 501 zeros and 500 hundreds it fails completely, and
     moreover the number itself tells about the data. It is here to be compared with mechanisms that can be charged.
+
+    Args:
+        values: The private values.
+        epsilon: The epsilon of the formula.
+        delta: The delta of the formula, strictly between 0 and 1.
+        psi: The loss.
+        scale: The scale of the residuals; the median absolute deviation if not said.
+
+    Returns:
+        The deviation, marked as not private; no mechanism takes it.
+
+    Raises:
+        InvalidParameter: If delta is not strictly between 0 and 1.
+
+    Examples:
+        >>> noise = dp.robust.asymptotic_noise([0] * 501 + [100] * 500, epsilon=1, delta=1e-6, scale=1)
+        >>> round(noise.value.value, 2)
+        0.19
     """
     level, chance = float(positive(epsilon, name="epsilon")), float(probability(delta, name="delta"))
     if not 0 < chance < 1:

@@ -101,7 +101,22 @@ def check_rows(rows: Integers, size: int | None) -> None:
 
 
 def predict(coefficients: Sequence[Number], features: Any) -> NDArray[np.float64]:
-    """Return what released coefficients, the intercept first, predict for a table of features."""
+    """Return what released coefficients, the intercept first, predict for a table of features.
+
+    Args:
+        coefficients: The coefficients of a release, the intercept first.
+        features: Rows of features, one column for each slope. What is predicted for private rows is private.
+
+    Returns:
+        One prediction a row.
+
+    Raises:
+        InvalidParameter: If there is not one column for each slope.
+
+    Examples:
+        >>> dp.robust.predict([1, 2, 3], [[1, 0], [0, 1]])
+        array([3., 4.])
+    """
     first, *slopes = (float(exact(value, name="a coefficient")) for value in coefficients)
     table = np.asarray(features.to_numpy() if hasattr(features, "to_numpy") else features, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != len(slopes):
@@ -317,6 +332,29 @@ class NoisyStatistics:
     Theorem     See `Moments`. Solving afterwards is free, and so is shrinking by how noisy the moments are.
                 [DRS22, Wan18]
     Utility     noise of about d / mu on X'X and X'y, in the frame in which the bounds are -1 and 1.
+
+    Args:
+        design: The public bounds of features and response.
+        relation: The neighbouring relation.
+        noise: What the moments, and the intervals if there are any, spend together.
+        public_rows: The public number of records, under replace-one.
+        coefficient_norm: A public guess of the norm of the coefficients where the bounds are -1 and 1; it divides the
+            budget between the two moments.
+        inference_share: The part of the budget for intervals, from 0 to below 1; with 0 there are none.
+        penalties: On the square of each coefficient where the bounds are -1 and 1, the intercept first; or none.
+
+    Raises:
+        InvalidParameter: If a share is out of range, or there is not one penalty for each coefficient.
+
+    Examples:
+        >>> records = [(i % 10, 2 * (i % 10)) for i in range(2000)]
+        >>> fit = dp.robust.NoisyStatistics(
+        ...     design=dp.robust.Design.between([(0, 10)], (0, 30)), relation=dp.Relation.ADD_REMOVE,
+        ...     noise=dp.mechanisms.GaussianNoise.for_rho(0.5),
+        ... )
+        >>> intercept, slope = fit.release(records).value
+        >>> abs(slope - 2) < 1
+        True
     """
 
     design: Design

@@ -268,6 +268,20 @@ class Newton:
     """Halve a bracket to get near, then take few long steps, the last of which gets the largest share. [ABL23]
 
     One Newton step from a good start is as accurate as the root itself, so the budget need not be spread over many.
+
+    Args:
+        halvings: How often a bracket is halved for the start; until it is as wide as a scale if not said.
+        scale_halvings: How often the bracket of the scale is halved, where none is declared.
+        steps: How many long steps follow.
+        inference: Whether a part of the budget is spent on an interval.
+
+    Examples:
+        >>> release = dp.robust.location(
+        ...     [20 + i % 40 for i in range(2000)], relation=dp.Relation.ADD_REMOVE, bounds=(0, 100), scale=10, rho=0.5,
+        ...     schedule=dp.robust.Newton(steps=1),
+        ... )
+        >>> abs(release.value - 39.5) < 10
+        True
     """
 
     halvings: int | None = None  # for the start; by default until the bracket is as wide as a scale
@@ -313,6 +327,26 @@ class GradientDescent:
 
     For T steps and nothing else the noise on the mean has deviation (D / n) sqrt(T) / mu, or scale D T / (epsilon n)
     for Laplace noise, where D is the largest |psi| under add-remove and twice that under replace-one.
+
+    Args:
+        iterations: The number T of steps.
+        divisor: The public number n of rows: the exact one under replace-one, a guess under add-remove.
+        rate: How far a step goes, in units of the scale.
+        start: A public place to start from; the middle of the bounds if not said.
+        halvings: How often a bracket is halved before the first step; not together with `start`.
+        scale_halvings: How often the bracket of the scale is halved, where none is declared.
+        inference: Whether a part of the budget is spent on an interval.
+
+    Raises:
+        InvalidParameter: If both `start` and `halvings` are said.
+
+    Examples:
+        >>> release = dp.robust.location(
+        ...     [40] * 1000, relation=dp.Relation.REPLACE_ONE, bounds=(0, 100), scale=10, rho=0.5,
+        ...     schedule=dp.robust.GradientDescent(iterations=5, divisor=1000),
+        ... )
+        >>> release.cost
+        'ρ = 0.5'
     """
 
     iterations: int
@@ -456,6 +490,41 @@ def location(
     With a budget (epsilon, epsilon and delta, rho or mu) and a relation it is private, and its interval is for what
     the rows were sampled from. Without any, it is the exact estimate of the data, marked as not private. Residuals are
     measured in units of `scale`, or of the median absolute deviation.
+
+    Args:
+        values: The private values: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation; None asks for the exact estimate.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        psi: The loss.
+        scale: The scale of the residuals, public; without it a part of the budget is spent on finding it.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        mu: What to spend of Gaussian privacy, instead of epsilon.
+        public_rows: The public number of rows, or a guess of it, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        schedule: Which questions are asked: `Newton()` or `GradientDescent(…)`.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy location, with an interval; or the exact one, marked as not private.
+
+    Raises:
+        Refused: If there is a relation but no bounds: they must not be read from the data.
+        InvalidParameter: If a number is out of range, or there is a budget but no relation.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> values = [20 + i % 40 for i in range(4000)] + [9999] * 100
+        >>> release = dp.robust.location(
+        ...     values, relation=dp.Relation.ADD_REMOVE, bounds=(-10_000, 10_000), epsilon=1, delta=1e-6
+        ... )
+        >>> abs(release.value - 40) < 10
+        True
+        >>> round(dp.robust.location([1, 2, 3]).value, 6)
+        2.0
     """
     relation = read_relation_if_any(relation)
     if relation is None:

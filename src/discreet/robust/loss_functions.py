@@ -58,7 +58,16 @@ class Psi(Protocol):
 @final
 @dataclass(frozen=True, slots=True)
 class Huber:
-    """Squares for small residuals, absolute values beyond `c`. At 1.345 it loses 5 % on normal data. [Hub64]"""
+    """Squares for small residuals, absolute values beyond `c`. At 1.345 it loses 5 % on normal data. [Hub64]
+
+    Args:
+        c: The residual, in units of the scale, from which on the loss grows as the absolute value; above 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> dp.robust.Huber(c=1).psi(np.array([0.5, 3]))
+        array([0.5, 1. ])
+    """
 
     c: Number = Fraction(1345, 1000)
 
@@ -95,7 +104,16 @@ class Huber:
 @final
 @dataclass(frozen=True, slots=True)
 class Tukey:
-    """The bisquare: residuals beyond `c` do not count at all. It has many roots: start near the right one. [BT74]"""
+    """The bisquare: residuals beyond `c` do not count at all. It has many roots: start near the right one. [BT74]
+
+    Args:
+        c: The residual, in units of the scale, beyond which a value does not count; above 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> dp.robust.Tukey().psi(np.array([9.0]))
+        array([0.])
+    """
 
     c: Number = Fraction(4685, 1000)
 
@@ -139,7 +157,15 @@ class Tukey:
 @final
 @dataclass(frozen=True, slots=True)
 class Logistic:
-    """The likelihood of the logistic law: psi(u) = c tanh(u / (2 c)), smooth and bounded by `c`."""
+    """The likelihood of the logistic law: psi(u) = c tanh(u / (2 c)), smooth and bounded by `c`.
+
+    Args:
+        c: The largest psi; above 0.
+
+    Examples:
+        >>> round(dp.robust.location([1, 2, 3], psi=dp.robust.Logistic()).value, 6)
+        2.0
+    """
 
     c: Number = Fraction(1)
 
@@ -181,6 +207,17 @@ class Quantile:
     """The loss whose root is the quantile `q`, the median at 1/2: psi(u) = q - [u < 0]. [KB78]
 
     It has no derivative; the share of residuals within `bandwidth`, over twice that, stands for the density.
+
+    Args:
+        q: The quantile, strictly between 0 and 1.
+        bandwidth: How near a residual must be to count for the density, in units of the scale; above 0.
+
+    Raises:
+        InvalidParameter: If q is not strictly between 0 and 1.
+
+    Examples:
+        >>> round(dp.robust.gross_error_sensitivity(dp.robust.Quantile()), 4)
+        1.2533
     """
 
     q: Number = Fraction(1, 2)

@@ -81,7 +81,24 @@ class MEstimateFit:
 
 
 def location_fit(values: Any, *, psi: Psi = _HUBER, scale: Number | None = None) -> NotPrivate[MEstimateFit]:
-    """Estimate a location; without a scale, in units of the median absolute deviation. [Hub64]"""
+    """Estimate a location; without a scale, in units of the median absolute deviation. [Hub64]
+
+    Args:
+        values: The private values.
+        psi: The loss.
+        scale: The scale of the residuals; the median absolute deviation if not said.
+
+    Returns:
+        The estimate with its standard error and the scale, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are no values, or the scale is not above 0.
+
+    Examples:
+        >>> fit = dp.robust.location_fit([1, 2, 3, 4, 100], scale=1).value
+        >>> round(fit.estimates[0], 3)
+        3.0
+    """
     sample = read_sample(values)
     equal = np.full(sample.size, 1 / sample.size)
     spread = _read_scale(scale, sample)
@@ -93,13 +110,43 @@ def location_fit(values: Any, *, psi: Psi = _HUBER, scale: Number | None = None)
 
 
 def median_absolute_deviation_of(values: Any) -> NotPrivate[float]:
-    """Return the median distance from the median, scaled to the deviation of a normal law. [Ham74]"""
+    """Return the median distance from the median, scaled to the deviation of a normal law. [Ham74]
+
+    Args:
+        values: The private values.
+
+    Returns:
+        The deviation, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are no values.
+
+    Examples:
+        >>> round(dp.robust.median_absolute_deviation_of([1, 2, 3, 4, 100]).value, 4)
+        1.4826
+    """
     sample = read_sample(values)
     return NotPrivate(median_absolute_deviation(sample, np.full(sample.size, 1 / sample.size)))
 
 
 def proposal_2(values: Any, *, psi: Psi = _HUBER) -> NotPrivate[MEstimateFit]:
-    """Estimate location and scale together: the mean of psi is 0, that of psi^2 what it is for a normal law. [Hub64]"""
+    """Estimate location and scale together: the mean of psi is 0, that of psi^2 what it is for a normal law. [Hub64]
+
+    Args:
+        values: The private values.
+        psi: The loss.
+
+    Returns:
+        The estimate with its standard error and the scale, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are no values.
+
+    Examples:
+        >>> fit = dp.robust.proposal_2([1, 2, 3, 4, 5]).value
+        >>> round(fit.estimates[0], 3)
+        3.0
+    """
     sample = read_sample(values)
     equal = np.full(sample.size, 1 / sample.size)
     target = functionals.mean(lambda x: psi.psi(x) ** 2, psi.breaks)
@@ -125,6 +172,25 @@ def regression_fit(
     """Regress y on the columns of X; rows longer than `leverage` count less, by the square of the ratio. [HRRS86]
 
     Without a scale, residuals are measured by their median absolute deviation, which is found along with the fit.
+
+    Args:
+        X: The private features: an array or a table.
+        y: The private responses, one a row.
+        psi: The loss.
+        scale: The scale of the residuals.
+        leverage: The length from which on a row counts less; no row does if not said.
+        intercept: Whether there is an intercept, which comes first.
+
+    Returns:
+        The coefficients with their standard errors and the scale, marked as not private.
+
+    Raises:
+        InvalidParameter: If rows and responses do not fit together.
+
+    Examples:
+        >>> fit = dp.robust.regression_fit([[1], [2], [3], [4]], [3, 5, 7, 900], scale=1).value
+        >>> len(fit.estimates)
+        2
     """
     table, targets = read_rows(X, y)
     rows = with_intercept(table) if intercept else table

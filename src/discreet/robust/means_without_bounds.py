@@ -51,6 +51,33 @@ def coinpress_mean(
     """Release a multivariate mean (CoinPress): the scale of rows is about known, but not where they lie.
 
     The mean is within `radius` of `centre`, both public; the radius may be a million deviations.
+
+    Args:
+        rows: The private rows: an array or a table of numbers.
+        centre: A public guess of the mean, one number a column.
+        radius: How far from it the mean may be, in the l2 norm.
+        deviation: A public guess, from above, of the standard deviation of a row in any direction.
+        relation: The neighbouring relation.
+        epsilon: What to spend, with `delta`.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon.
+        mu: What to spend of Gaussian privacy, instead of epsilon.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy mean, one number a column.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> rows = [(170 + i % 7, 70 + i % 5) for i in range(5000)]
+        >>> release = dp.robust.coinpress_mean(
+        ...     rows, centre=(0, 0), radius=1_000_000, deviation=10, relation=dp.Relation.ADD_REMOVE, rho=0.5
+        ... )
+        >>> abs(release.value[0] - 173) < 10
+        True
     """
     relation = read_relation(relation)
     size = rows_if_public(rows, relation)
@@ -77,7 +104,34 @@ def location_and_scale(
     mu: Number | None = None,
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]]:
-    """Release the mean and the standard deviation of a column within bounds that may be a million times too wide."""
+    """Release the mean and the standard deviation of a column within bounds that may be a million times too wide.
+
+    Args:
+        values: The private values: a list, an array, or a column of pandas, polars or Arrow.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        relation: The neighbouring relation.
+        epsilon: What to spend, with `delta`.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon.
+        mu: What to spend of Gaussian privacy, instead of epsilon.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy mean and the noisy standard deviation.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> values = [100 + i % 40 for i in range(10_000)]
+        >>> release = dp.robust.location_and_scale(
+        ...     values, bounds=(-1_000_000, 1_000_000), relation=dp.Relation.ADD_REMOVE, rho=0.5
+        ... )
+        >>> mean, deviation = release.value
+        >>> abs(mean - 119.5) < 10
+        True
+    """
     relation = read_relation(relation)
     size = rows_if_public(values, relation)
     mechanism = LocationAndScale.between(

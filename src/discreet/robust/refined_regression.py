@@ -56,6 +56,29 @@ class RefinedRegression:
                 rounds; the squares of their mu add up, also when a round depends on the ones before. [DRS22]
     Utility     an error of about d reach / (mu n) in the predictions, where `reach` is the size of residuals. Rows and
                 residuals that are shortened pull less than they do in ordinary least squares.
+
+    Args:
+        design: The public bounds of features and response.
+        relation: The neighbouring relation.
+        noise: What all rounds, and the intervals if there are any, spend together.
+        public_rows: The public number of records, under replace-one.
+        shares: The parts that the rounds get of what is left for moments; at least two, which add up to 1.
+        tails_share: The part of the budget for the lengths of rows and residuals.
+        inference_share: The part of the budget for intervals, from 0 to below 1; with 0 there are none.
+        penalties: On the square of each coefficient where the bounds are -1 and 1, the intercept first; or none.
+
+    Raises:
+        InvalidParameter: If shares are out of range or leave nothing for the fit.
+
+    Examples:
+        >>> records = [(i % 10, 2 * (i % 10)) for i in range(2000)]
+        >>> fit = dp.robust.RefinedRegression(
+        ...     design=dp.robust.Design.between([(0, 10)], (0, 30)), relation=dp.Relation.ADD_REMOVE,
+        ...     noise=dp.mechanisms.GaussianNoise.for_rho(0.5),
+        ... )
+        >>> intercept, slope = fit.release(records).value
+        >>> abs(slope - 2) < 1
+        True
     """
 
     design: Design

@@ -67,6 +67,18 @@ class Design:
     Each value is clamped to its bounds, which must not be read from the data, and moved by public numbers so that the
     bounds become -1 and 1. What is missing or no number counts as the middle of its bounds. A row depends on its own
     record and on nothing else.
+
+    Args:
+        features: The public bounds (low, high) of each feature; `Design.between` reads any numbers.
+        response: The public bounds of the response.
+
+    Raises:
+        InvalidParameter: If there is no feature, or a low bound is not below its high one.
+
+    Examples:
+        >>> design = dp.robust.Design.between([(0, 120), (0, 1)], (0, 100_000))
+        >>> design.dimension  # with the intercept
+        3
     """
 
     features: tuple[tuple[Fraction, Fraction], ...]

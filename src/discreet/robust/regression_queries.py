@@ -309,7 +309,23 @@ class RegressionSchedule(Protocol):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionNewton:
-    """A few steps over the Gram matrix, the scale, a few more, and a last long one over the curvature. [ABL23]"""
+    """A few steps over the Gram matrix, the scale, a few more, and a last long one over the curvature. [ABL23]
+
+    Args:
+        early: How many steps are taken before the scale is found.
+        late: How many steps follow it, the last of which is the long one.
+        inference: Whether a part of the budget is spent on intervals.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.arange(2000).reshape(-1, 1) % 10
+        >>> release = dp.robust.regression(
+        ...     X, X[:, 0], relation=dp.Relation.REPLACE_ONE, x_bounds=(0, 10), y_bounds=(0, 10), rho=0.5,
+        ...     schedule=dp.robust.RegressionNewton(inference=False),
+        ... )
+        >>> release.labels
+        ('intercept', 'x1')
+    """
 
     early: int = 3
     late: int = 2
@@ -358,7 +374,24 @@ class RegressionNewton:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegressionGradientDescent:
-    """Equal steps along the mean score, each paid alike. [ABL23]"""
+    """Equal steps along the mean score, each paid alike. [ABL23]
+
+    Args:
+        iterations: The number of steps.
+        divisor: The public number of rows: the exact one under replace-one, a guess under add-remove.
+        rate: How far a step goes.
+        inference: Whether a part of the budget is spent on intervals.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.arange(2000).reshape(-1, 1) % 10
+        >>> release = dp.robust.regression(
+        ...     X, X[:, 0], relation=dp.Relation.REPLACE_ONE, x_bounds=(0, 10), y_bounds=(0, 10), rho=0.5,
+        ...     schedule=dp.robust.RegressionGradientDescent(iterations=5, divisor=2000),
+        ... )
+        >>> release.labels
+        ('intercept', 'x1')
+    """
 
     iterations: int
     divisor: int  # a public number of rows: the exact one under replace-one, a guess under add-remove

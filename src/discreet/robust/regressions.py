@@ -101,6 +101,45 @@ def regression(
     columns or one for each, in order or by name. Columns are centred and divided by `x_units`, public guesses of how
     far they spread, half the width of their bounds by default; rows longer than `leverage` in these units count less.
     Without a budget it is the exact estimate of the data, marked as not private.
+
+    Args:
+        X: The private features: an array, rows of numbers, or a table of pandas, polars or Arrow.
+        y: The private responses, one a row.
+        relation: The neighbouring relation; None asks for the exact estimate.
+        x_bounds: The public bounds of the features.
+        y_bounds: The public bounds of the response.
+        psi: The loss.
+        scale: The scale of the residuals, public; without it a part of the budget is spent on finding it.
+        leverage: The length from which on a row counts less.
+        intercept: Whether there is an intercept.
+        x_units: By what centred columns are divided, public.
+        names: The names of the columns, for `labels`; x1, x2, … if not said.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        mu: What to spend of Gaussian privacy, instead of epsilon.
+        public_rows: The public number of rows, or a guess of it, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        schedule: Which questions are asked: `RegressionNewton()` or `RegressionGradientDescent(…)`.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy coefficients, with their intervals; or the exact ones, marked as not private.
+
+    Raises:
+        Refused: If there is a relation but no bounds: they must not be read from the data.
+        InvalidParameter: If a number is out of range, or there is a budget but no relation.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> import numpy as np
+        >>> X = np.arange(5000).reshape(-1, 1) % 10
+        >>> release = dp.robust.regression(
+        ...     X, 1 + 2 * X[:, 0], relation=dp.Relation.ADD_REMOVE, x_bounds=(0, 10), y_bounds=(0, 30), scale=1,
+        ...     rho=0.5,
+        ... )
+        >>> release.cost
+        'ρ = 0.5'
     """
     relation = read_relation_if_any(relation)
     if relation is None:

@@ -90,6 +90,28 @@ def robustness_report(
 
     For estimates that never fall when a value rises (mean, quantiles, trimmed means, Huber with a fixed scale) the
     effects are exact. For others (Tukey, a scale that comes from the data) they are the worst that a search found.
+
+    Args:
+        values: The private values.
+        bounds: The public bounds that they are clamped to.
+        epsilon: The epsilon of the private version.
+        delta: The delta of the private version, where it needs one.
+        estimator: The robust estimator: a functional such as `TrimmedMean(0.1)`, or a loss such as `Huber()`.
+        others: The private values of the other label.
+        rows: The numbers of bad rows to look at.
+        step: The grid of the values.
+
+    Returns:
+        The report, marked as not private; it prints as a table, and `plot()` draws it.
+
+    Raises:
+        InvalidParameter: If there are no values, or a number is out of range.
+
+    Examples:
+        >>> ages = [18 + (37 * k) % 61 for k in range(61)]
+        >>> report = dp.robust.robustness_report(ages, bounds=(0, 120), epsilon=1, rows=[1, 5])
+        >>> report.value.size
+        61
     """
     grid = Grid.between(*bounds, step=step)
     functional, trouble = as_functional(estimator), _read(values, others, grid)

@@ -50,6 +50,27 @@ class TukeyRegression:
     Theorem     See `DeepPoint` and `ProposeTestRelease`. [AJRV23, DL09]
     Utility     noise follows how far fits of different blocks are apart, not the bounds. Needs some thousand records a
                 coefficient and several hundred blocks; with fewer it declines.
+
+    Args:
+        design: The public bounds of features and response.
+        relation: The neighbouring relation.
+        epsilon: What a release spends.
+        delta: The delta that goes with it.
+        blocks: The public number of blocks, at least 4.
+        coefficient_bound: The bound on each coefficient where the bounds are -1 and 1.
+        test_share: The part of epsilon that the test spends.
+
+    Raises:
+        InvalidParameter: If there are fewer than 4 blocks, or a number is out of range.
+
+    Examples:
+        >>> records = [(i % 10, 2 * (i % 10)) for i in range(20)]
+        >>> fit = dp.robust.TukeyRegression(
+        ...     design=dp.robust.Design.between([(0, 10)], (0, 30)), relation=dp.Relation.ADD_REMOVE,
+        ...     epsilon=1, delta=1e-12,
+        ... )
+        >>> fit.release(records).value  # far too few records for a thousand blocks
+        NoAnswer()
     """
 
     design: Design
