@@ -14,7 +14,8 @@ from discreet.adaptive import order_queries
 from discreet.adaptive.noise_recipes import Recipe
 from discreet.adaptive.smooth_mechanisms import SmoothSensitivityMechanism
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, SmoothlyBoundedQuery
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms import Grid
 from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy.relation import Relation

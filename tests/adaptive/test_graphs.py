@@ -25,6 +25,7 @@ from discreet.adaptive.smooth_query import Peak
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.lab import verify
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.privacy.relation import Relation
 
@@ -250,7 +251,7 @@ def test_one_edge_moves_the_degrees_exactly_as_far_as_is_paid_for(
     at_least: bool, l1: int, squared_l2: int, largest: int
 ) -> None:
     histogram = DegreeHistogram(nodes=5, largest=largest, noise=LaplaceNoise(epsilon=Fraction(1)), at_least=at_least)
-    small = verify.Worlds(graphs(5), ordered=False)
+    small = Worlds(graphs(5), ordered=False)
     assert histogram.sensitivity.l1 == l1
     assert histogram.sensitivity.squared_l2 == squared_l2
     for distance, size in ((verify.l1, l1), (verify.squared_l2, squared_l2)):

@@ -29,13 +29,14 @@ from discreet.adaptive.smooth_query import Peak
 from discreet.balls import precision
 from discreet.errors import BudgetExceeded, Refused
 from discreet.lab import verify
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Sensitivity
 from discreet.mechanisms.measurement import BoundedQuery, Measurement
 from discreet.privacy.events import Event, PureDP
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
-FOUR, FIVE = verify.Worlds(graphs(4), ordered=False), verify.Worlds(graphs(5), ordered=False)
+FOUR, FIVE = Worlds(graphs(4), ordered=False), Worlds(graphs(5), ordered=False)
 STEEP = polynomial(2, beta="0.4")
 APPROXIMATE = laplace(1, "1e-3", alpha="0.5")
 QUERIES: dict[str, Callable[[int], Any]] = {

@@ -23,7 +23,8 @@ from discreet.adaptive.smooth_noise_laws import LaplaceLaw, PowerLaw
 from discreet.adaptive.smooth_query import Peak, SmoothlyBoundedQuery
 from discreet.balls import ball, ball_down
 from discreet.lab import verify
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.privacy import outcomes
 from discreet.privacy.events import ApproxDP, Event, PureDP
 from discreet.privacy.outcomes import Outcomes

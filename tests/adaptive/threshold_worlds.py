@@ -12,7 +12,8 @@ import pytest
 
 from discreet.balls import precision
 from discreet.errors import BudgetExceeded, DiscreetError
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms import Grid
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation

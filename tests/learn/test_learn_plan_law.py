@@ -10,7 +10,8 @@ import pytest
 from small_steps import SmallStep, arrangements
 
 from discreet.lab import verify
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.privacy import Relation
 
 EPSILONS = [Fraction(1, 4), Fraction(1), Fraction(3)]

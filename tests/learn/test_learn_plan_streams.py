@@ -14,6 +14,7 @@ from statistical import fits
 
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.lab import verify
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.learn.training import AdaptiveClip, plan_stream
 from discreet.learn.training import sampling as module
 from discreet.learn.training.sampling import Stream
@@ -117,7 +118,7 @@ def test_a_stream_that_adapts_claims_no_less_than_it_spends() -> None:
 
 
 def holds(stream: SmallStream) -> bool:
-    pair = verify.Worlds(((), (1,)), ordered=False)
+    pair = Worlds(((), (1,)), ordered=False)
     epsilons = [Fraction(1), Fraction(4)]
     return verify.check(stream, pair, relation=Relation.ADD_REMOVE, epsilons=epsilons, slack=Fraction(1, 2**30)).holds
 

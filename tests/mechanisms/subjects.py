@@ -9,7 +9,8 @@ from itertools import combinations
 from typing import Any
 
 from discreet.lab.audit.self_audit.subjects import ListedSubject, of_mechanisms
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms import (
     AboveThreshold,
     CorrelatedGaussian,

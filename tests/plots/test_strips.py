@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from discreet import plots
 from discreet.errors import InvalidParameter
+from discreet.pages.svg import Scale
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -55,29 +56,29 @@ class TestScale:
 
 class TestStrip:
     def test_a_bar_goes_from_zero_to_its_value(self):
-        scale = plots.Scale(0.0, 10.0)
+        scale = Scale(0.0, 10.0)
         (bar,) = lines(plots.strip(scale, 5.0, grid=False))
         assert bar == (1.5, 50.0, "var(--bar)")
 
     def test_a_bar_below_zero_goes_the_other_way(self):
-        scale = plots.Scale(-10.0, 10.0)
+        scale = Scale(-10.0, 10.0)
         (bar,) = lines(plots.strip(scale, -10.0, grid=False, accent=True))
         assert bar == (50.0, 1.5, "var(--accent)")
 
     def test_ends_are_where_they_are(self):
-        scale = plots.Scale(0.0, 100.0)
+        scale = Scale(0.0, 100.0)
         _, across, left, right = lines(plots.strip(scale, 50.0, low=25.0, high=75.0, grid=False))
         assert across[:2] == (25.75, 74.25)
         assert left[:2] == (25.75, 25.75)
         assert right[:2] == (74.25, 74.25)
 
     def test_a_mark_stands_below_its_value(self):
-        svg = drawn(plots.strip(plots.Scale(0.0, 100.0), 50.0, mark=75.0))
+        svg = drawn(plots.strip(Scale(0.0, 100.0), 50.0, mark=75.0))
         (mark,) = svg.iter("svg") if svg.tag != "svg" else [e for e in svg if e.tag == "svg"]
         assert mark.attrib["x"] == "74.25%"
 
     def test_colours_are_those_of_the_page(self):
-        svg = plots.strip(plots.Scale(-5.0, 10.0), 3.0, low=1.0, high=5.0, mark=3.0)
+        svg = plots.strip(Scale(-5.0, 10.0), 3.0, low=1.0, high=5.0, mark=3.0)
         assert set(re.findall(r'(?:fill|stroke)="([^"]+)"', svg)) <= {
             "var(--bar)", "var(--ink)", "var(--quiet)", "var(--grid)", "var(--accent)",
         }  # fmt: skip
@@ -85,7 +86,7 @@ class TestStrip:
         assert "id=" not in svg
 
     def test_nobody_has_it_read_out(self):
-        assert drawn(plots.strip(plots.Scale(0.0, 1.0), 0.5)).attrib["aria-hidden"] == "true"
+        assert drawn(plots.strip(Scale(0.0, 1.0), 0.5)).attrib["aria-hidden"] == "true"
 
 
 class TestRuler:
@@ -99,7 +100,7 @@ class TestRuler:
         assert found[: len(texts)] == texts
 
     def test_numbers_at_the_ends_stay_inside(self):
-        anchors = [e.attrib["text-anchor"] for e in drawn(plots.ruler(plots.Scale(0.0, 10.0))).iter("text")]
+        anchors = [e.attrib["text-anchor"] for e in drawn(plots.ruler(Scale(0.0, 10.0))).iter("text")]
         assert (anchors[0], anchors[-1]) == ("start", "end")
         assert set(anchors[1:-1]) == {"middle"}
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.lab.verify import Worlds, sensitivity, worlds
+from discreet.lab.verify import sensitivity, worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.privacy.relation import Relation
 from discreet.robust.noisy_moments import Moments, exact_moments
 

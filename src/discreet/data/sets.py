@@ -108,7 +108,23 @@ def bundled() -> tuple[Bundled, ...]:
 
 @contextmanager
 def folder(name: str) -> Iterator[Path]:
-    """Give the folder of a set, to be read only, for as long as the context lasts."""
+    """Give the folder of a set, to be read only, for as long as the context lasts.
+
+    Args:
+        name: The name of a set, as `bundled` lists it.
+
+    Yields:
+        The folder, in which the files of the set are.
+
+    Raises:
+        InvalidParameter: If there is no such set.
+
+    Examples:
+        >>> name = dp.data.bundled()[0].name
+        >>> with dp.data.folder(name) as place:
+        ...     place.is_dir()
+        True
+    """
     with as_file(files(__package__).joinpath(*_PLACES[_find(name).name])) as path:
         yield path
 

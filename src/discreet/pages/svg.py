@@ -68,7 +68,22 @@ class Scale:
 
 
 def scale_for(values: Iterable[float]) -> Scale:
-    """Return a scale that holds zero and all values."""
+    """Return a scale that holds zero and all values.
+
+    Args:
+        values: All numbers that are to be drawn: values, ends and marks.
+
+    Returns:
+        The scale, for `strip` and `ruler`.
+
+    Raises:
+        InvalidParameter: If a number is not finite.
+
+    Examples:
+        >>> scale = dp.plots.scale_for([412, 385, 439])
+        >>> scale.low, scale.high
+        (0.0, 439)
+    """
     numbers = [0.0, *values]
     if not all(map(math.isfinite, numbers)):
         raise InvalidParameter("values and ends must be finite")
@@ -150,7 +165,25 @@ def strip(
     accent: bool = False,
     grid: bool = True,
 ) -> str:
-    """Draw a bar from zero to a value, a line from `low` to `high`, and a mark below it at `mark`, where given."""
+    """Draw a bar from zero to a value, a line from `low` to `high`, and a mark below it at `mark`, where given.
+
+    Args:
+        scale: The scale, as `scale_for` makes it.
+        value: Where the bar ends.
+        low: The lower end of the interval.
+        high: The upper end of the interval.
+        mark: Where a mark stands.
+        accent: Whether the bar has the colour that catches the eye.
+        grid: Whether the lines of the scale are drawn.
+
+    Returns:
+        The SVG text.
+
+    Examples:
+        >>> scale = dp.plots.scale_for([412, 385, 439])
+        >>> dp.plots.strip(scale, 412, low=385, high=439).startswith("<svg")
+        True
+    """
     parts = [*(_grid(scale) if grid else ()), _bar(scale, value, "--accent" if accent else "--bar")]
     if low is not None and high is not None:
         parts += _ends(scale, low, high)
@@ -189,7 +222,18 @@ def _ends(scale: Scale, low: float, high: float) -> list[str]:
 
 
 def ruler(scale: Scale) -> str:
-    """Draw the numbers below the strips of a scale."""
+    """Draw the numbers below the strips of a scale.
+
+    Args:
+        scale: The scale, as `scale_for` makes it.
+
+    Returns:
+        The SVG text.
+
+    Examples:
+        >>> dp.plots.ruler(dp.plots.scale_for([412, 385, 439])).startswith("<svg")
+        True
+    """
     return _across(18, [_text(scale.place(t), "14", tick_text(t), _anchor(scale.share(t))) for t in scale.ticks])
 
 
@@ -207,7 +251,25 @@ _TALL, _DATES = 220, 20  # Pixels of the curve, and of the dates below it.
 def course(
     days: Sequence[str], values: Sequence[float], lows: Sequence[float], highs: Sequence[float], *, name: str
 ) -> str:
-    """Draw values day by day, with a band from `lows` to `highs`. `name` is a word that occurs once on the page."""
+    """Draw values day by day, with a band from `lows` to `highs`. `name` is a word that occurs once on the page.
+
+    Args:
+        days: The names of the days, in order.
+        values: One value a day.
+        lows: The lower end of the band, one a day.
+        highs: The upper end of the band, one a day.
+        name: Becomes part of identifiers: a word that occurs once on the page.
+
+    Returns:
+        The SVG text.
+
+    Raises:
+        InvalidParameter: If there is no day, there is not one value for each, or one is not finite.
+
+    Examples:
+        >>> dp.plots.course(["1 May", "2 May"], [412, 388], [398, 374], [426, 402], name="visits").startswith("<svg")
+        True
+    """
     if not days or not len(days) == len(values) == len(lows) == len(highs):
         raise InvalidParameter("there must be a value and two ends for each day, and at least one day")
     scale = scale_for([*values, *lows, *highs])
@@ -332,6 +394,20 @@ def hundred(after: int, *, name: str) -> str:
     """Draw a hundred guesses at even odds: half are right anyway, some more with what was published.
 
     `name` becomes part of identifiers and must be a word that occurs once on the page.
+
+    Args:
+        after: How many of a hundred guesses are right with what was published, 50 to 100.
+        name: Becomes part of identifiers: a word that occurs once on the page.
+
+    Returns:
+        The SVG text.
+
+    Raises:
+        InvalidParameter: If `after` is not from 50 to 100.
+
+    Examples:
+        >>> dp.plots.hundred(63, name="guesses").startswith("<svg")
+        True
     """
     if not 50 <= after <= 100:
         raise InvalidParameter("of a hundred guesses, 50 to 100 are right")
@@ -351,7 +427,23 @@ def _dot(number: int, after: int) -> str:
 
 
 def caught(alarms: Sequence[float], found: Sequence[float], *, name: str) -> str:
-    """Draw how many of those who are in the data the best attacker finds, for every rate of false alarms."""
+    """Draw how many of those who are in the data the best attacker finds, for every rate of false alarms.
+
+    Args:
+        alarms: The rates of false alarms, from 0 to 1.
+        found: The rates of people found, one for each of them.
+        name: Becomes part of identifiers: a word that occurs once on the page.
+
+    Returns:
+        The SVG text.
+
+    Raises:
+        InvalidParameter: If the two differ in length, are fewer than two, or are no rates.
+
+    Examples:
+        >>> dp.plots.caught([0, 0.5, 1], [0, 0.8, 1], name="attack").startswith("<svg")
+        True
+    """
     if len(alarms) != len(found) or len(alarms) < 2:
         raise InvalidParameter("there must be as many rates of alarms as of people found, and at least two")
     if not all(0 <= rate <= 1 for rate in (*alarms, *found)):

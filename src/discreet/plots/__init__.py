@@ -3,14 +3,13 @@
 `strip`, `ruler`, `course`, `hundred` and `caught` are SVG texts for a page, in its own colours, without altair.
 """
 
-from discreet.pages.svg import Scale, caught, course, hundred, ruler, scale_for, strip
+from discreet.pages.svg import caught, course, hundred, ruler, scale_for, strip
 from discreet.plots.chart_files import Curves, save
 from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
 from discreet.plots.error_bars import error_bars, shares
 
 __all__ = [
     "Curves",
-    "Scale",
     "accuracy",
     "caught",
     "course",

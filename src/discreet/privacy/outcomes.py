@@ -45,7 +45,20 @@ _LONGEST = 1 << 20  # Outcomes in one listing; more do not fit a verification of
 @final
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Outcomes with enclosures of their probabilities; all others together have `tail` at most."""
+    """Outcomes with enclosures of their probabilities; all others together have `tail` at most.
+
+    Args:
+        masses: A ball that encloses the probability of each outcome, by hashable outcome.
+        tail: A bound on the probability of all other outcomes together.
+
+    Examples:
+        >>> law = dp.noise.DiscreteLaplaceLaw(1)
+        >>> listed = dp.privacy.outcomes.from_law(law, 3)
+        >>> isinstance(listed, dp.verify.Outcomes)
+        True
+        >>> float(listed.tail) < 1e-9
+        True
+    """
 
     masses: Mapping[Any, arb] = field(repr=False)  # by hashable outcome
     tail: Fraction = Fraction(0)

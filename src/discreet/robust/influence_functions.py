@@ -56,7 +56,7 @@ def influence_function(
         The influence at each point, which is public at the normal law; of data it is marked as not private.
 
     Raises:
-        InvalidParameter: If this is no estimator, or a fraction is named without values.
+        InvalidParameter: If a fraction is named without values.
 
     Examples:
         >>> dp.robust.influence_function(dp.robust.Mean(), [-1, 0, 2])
@@ -105,7 +105,7 @@ def gross_error_sensitivity(
         The number, which is public at the normal law; of data it is marked as not private.
 
     Raises:
-        InvalidParameter: If this is no estimator, or there are no values.
+        InvalidParameter: If `values` is empty.
 
     Examples:
         >>> round(dp.robust.gross_error_sensitivity(dp.robust.Huber()), 4)
@@ -131,9 +131,6 @@ def breakdown_point(estimator: Functional | Psi) -> float:
 
     Returns:
         The share, from 0 to one half. It is public.
-
-    Raises:
-        InvalidParameter: If this is no estimator.
 
     Examples:
         >>> dp.robust.breakdown_point(dp.robust.Huber())

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from mechanisms.subjects import SUBJECTS, Subject
 
-from discreet.lab.verify import Worlds, l1, sensitivity, squared_l2, worlds
+from discreet.lab.verify import l1, sensitivity, squared_l2, worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms import VectorMean
 from discreet.mechanisms.measurement import Measurement
 from discreet.privacy.relation import Relation

@@ -24,8 +24,9 @@ from mutants import (
 
 from discreet.balls import precision
 from discreet.lab import verify
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
 from discreet.lab.verify.claim import Verification
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.noise.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import (
     ZCDP,

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.lab.verify import Worlds, l1, sensitivity, squared_l2, worlds
+from discreet.lab.verify import l1, sensitivity, squared_l2, worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.privacy.relation import Relation
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE

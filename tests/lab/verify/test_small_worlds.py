@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import InvalidParameter
-from discreet.lab.verify import Worlds, worlds
-from discreet.lab.verify.small_worlds import as_worlds, neighbours
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds, as_worlds, neighbours
 from discreet.privacy.relation import Relation
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE

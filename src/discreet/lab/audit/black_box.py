@@ -59,6 +59,27 @@ def audit(
     every pair, in both orders, choose the `kept` ones; half of their own runs choose the event, the other half tests
     it. With `many`, the mechanism takes a number of runs as well, and returns as many independent outputs: much
     quicker, and the caller's promise.
+
+    Args:
+        mechanism: The function from a data set to an output; with `many`, from a data set and a number to outputs.
+        pairs: The pairs of neighbours to try, made up: the report names the worst; or a small world.
+        claim: What is claimed: a pure epsilon, a pair (epsilon, delta), an event, or a function from epsilon to delta.
+        relation: The neighbouring relation, for a small world and for an event that needs one.
+        runs: How often the mechanism is run on each data set of a kept pair.
+        kept: How many pairs are looked at closely.
+        level: The chance at most with which a claim that holds is refuted.
+        many: Whether the mechanism makes many outputs at once.
+
+    Returns:
+        What was shown, with `refuted`, the worst pair and the event; it prints as a report.
+
+    Raises:
+        InvalidParameter: If there are no pairs, or a number is out of range.
+
+    Examples:
+        >>> result = dp.audit.audit(len, [((), (1,)), ((1,), (1, 1))], claim=1, runs=1000)
+        >>> result.refuted  # The exact length is not private.
+        True
     """
     relation = read_relation_if_any(relation)
     begun = time.perf_counter()

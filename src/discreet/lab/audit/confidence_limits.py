@@ -137,6 +137,23 @@ def hockey_stick_at_least(one: Sequence[Any], other: Sequence[Any], *, epsilon: 
 
     Theorem     For any set S that was chosen beforehand, δ(ε) is at least P(S) - e^ε Q(S). Shares of N samples are off
                 by more than √(ln(1/error) / 2N) with probability `error` at most (Hoeffding). [KMRS24]
+
+    Args:
+        one: Independent outputs on one data set, at least four.
+        other: As many independent outputs on a neighbour of it.
+        epsilon: The epsilon of the divergence.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The delta; below 0 where nothing is shown.
+
+    Raises:
+        InvalidParameter: If there are too few outputs, or not as many of each.
+
+    Examples:
+        >>> shown = dp.audit.hockey_stick_at_least([0] * 1000, [1] * 1000, epsilon=1, error=1e-3)
+        >>> 0.5 < shown < 1
+        True
     """
     test = _Test.learnt(one, other)
     cut = _cut(test.learnt_scores[0], test.learnt_scores[1], epsilon)
@@ -152,6 +169,22 @@ def renyi_at_least(one: Sequence[Any], other: Sequence[Any], *, order: float, er
     Theorem     For any function h of outputs with |h| at most c, the divergence is at least
                 order/(order-1) ln E_P e^((order-1) h) - ln E_Q e^(order h). Means of N numbers from e^-b to e^b are off
                 by more than (e^b - e^-b) √(ln(1/error) / 2N) with probability `error` at most. [BDKBW21]
+
+    Args:
+        one: Independent outputs on one data set, at least four.
+        other: As many independent outputs on a neighbour of it.
+        order: The order of the divergence, above 1.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The divergence.
+
+    Raises:
+        InvalidParameter: If the order is not above 1, or there are too few outputs, or not as many of each.
+
+    Examples:
+        >>> dp.audit.renyi_at_least([0] * 1000, [1] * 1000, order=2, error=1e-3) > 1
+        True
     """
     if not order > 1:
         raise InvalidParameter("order must be above 1")

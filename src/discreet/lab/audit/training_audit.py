@@ -89,6 +89,28 @@ def audit_steps(
 
     Theorem     A test with false alarms a and misses b refutes every µ below Φ⁻¹(1 - a) - Φ⁻¹(b), which holds for both
                 limits at once with probability 1 - error. [NHSB23]
+
+    Args:
+        without: The scores of all steps of the run without the canary.
+        with_it: The scores of all steps of the run with it.
+        step: What one step claims to spend.
+        steps: How many steps the whole run has.
+        sampling_rate: The probability with which a record is in a step.
+        delta: The delta at which epsilons are compared.
+        error: The chance at most with which a claim that holds is refuted.
+
+    Returns:
+        What was shown beside what was claimed, with `refuted`; it prints as a report.
+
+    Raises:
+        InvalidParameter: If there are fewer than four scores of a kind, or a score is no number.
+
+    Examples:
+        >>> told = dp.audit.audit_steps(
+        ...     [0.0] * 400, [1.0] * 400, step=dp.privacy.Gaussian(1), steps=50, sampling_rate="0.1", delta="1e-5"
+        ... )
+        >>> told.refuted
+        True
     """
     rate = exact(sampling_rate, name="sampling_rate")
     claimed = epsilon(_run(step, rate, steps), delta, relation=Relation.ADD_REMOVE)
@@ -120,6 +142,28 @@ def audit_one_run(
 
     The `high` best scores are guessed in and the `low` worst out. Both tests, of (ε, δ) [SNJ23] and of a Gaussian
     curve [MMC24], get half of the error. If the claim has a µ, the second one tests the claim itself.
+
+    Args:
+        scores: One score for each canary; a higher one speaks for "in".
+        included: Whether each canary was in.
+        claim: What the run claims to spend.
+        high: How many of the best scores are guessed in; to be chosen before scores are seen.
+        low: How many of the worst are guessed out; to be chosen before scores are seen.
+        delta: The delta at which epsilons are compared.
+        error: The chance at most with which a claim that holds is refuted.
+
+    Returns:
+        What was shown beside what was claimed, with `refuted`; it prints as a report.
+
+    Raises:
+        InvalidParameter: If there is not one score for each canary, or a score is no number.
+
+    Examples:
+        >>> told = dp.audit.audit_one_run(
+        ...     range(1000), [False] * 500 + [True] * 500, claim=dp.privacy.PureDP(1), high=100, low=100, delta=1e-5
+        ... )
+        >>> told.refuted
+        True
     """
     guesses = guess(scores, included, high=high, low=low)
     claimed = epsilon(claim, delta, relation=Relation.ADD_REMOVE)
@@ -161,7 +205,19 @@ def _run(step: Gaussian, rate: Fraction, steps: int) -> Event:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """How often a test that was fixed beforehand was wrong: false alarms without the canary, misses with it."""
+    """How often a test that was fixed beforehand was wrong: false alarms without the canary, misses with it.
+
+    Args:
+        false_alarms: How often the test said yes without the canary.
+        misses: How often it said no with the canary.
+        without: The runs or steps without the canary.
+        with_it: The runs or steps with it.
+
+    Examples:
+        >>> errors = dp.audit.Errors(false_alarms=5, misses=10, without=1000, with_it=1000)
+        >>> round(dp.audit.epsilon_from_errors(errors, delta=1e-5, error=0.05), 2)
+        4.44
+    """
 
     false_alarms: int
     misses: int
@@ -174,7 +230,22 @@ class Errors:
 
 
 def errors_of(without: Sequence[float], with_it: Sequence[float]) -> Errors:
-    """Choose the threshold on one half of the scores, and count errors on the other."""
+    """Choose the threshold on one half of the scores, and count errors on the other.
+
+    Args:
+        without: Scores without the canary, at least four.
+        with_it: Scores with it, at least four; higher ones if it can be told.
+
+    Returns:
+        The errors on the half that did not choose the threshold.
+
+    Raises:
+        InvalidParameter: If there are too few scores, or a score is no number.
+
+    Examples:
+        >>> dp.audit.errors_of([0.0] * 400, [1.0] * 400)
+        Errors(false_alarms=0, misses=0, without=200, with_it=200)
+    """
     outs, ins = np.asarray(without, np.float64), np.asarray(with_it, np.float64)
     if min(len(outs), len(ins)) < 4:
         raise InvalidParameter("there must be at least four scores of each kind")
@@ -194,7 +265,24 @@ def errors_of(without: Sequence[float], with_it: Sequence[float]) -> Errors:
 
 
 def epsilon_from_errors(errors: Errors, *, delta: float, error: float) -> float:
-    """Return an epsilon that is below the true one, but for a chance of `error`. [JUO20]"""
+    """Return an epsilon that is below the true one, but for a chance of `error`. [JUO20]
+
+    Args:
+        errors: The errors of a test, as `errors_of` counts them.
+        delta: The delta of the epsilon, below 1.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The epsilon, 0 where nothing is shown.
+
+    Raises:
+        InvalidParameter: If delta is no probability below 1.
+
+    Examples:
+        >>> errors = dp.audit.errors_of([0.0] * 400, [1.0] * 400)
+        >>> round(dp.audit.epsilon_from_errors(errors, delta=1e-5, error=0.05), 2)
+        3.98
+    """
     if not 0 <= delta < 1:
         raise InvalidParameter("delta must be a probability below 1")
     alarms, misses = errors.limits(error)
@@ -203,7 +291,20 @@ def epsilon_from_errors(errors: Errors, *, delta: float, error: float) -> float:
 
 
 def mu_from_errors(errors: Errors, *, error: float) -> float:
-    """Return the like for µ of Gaussian privacy, which holds only if the trade-off curve is Gaussian. [NHSB23]"""
+    """Return the like for µ of Gaussian privacy, which holds only if the trade-off curve is Gaussian. [NHSB23]
+
+    Args:
+        errors: The errors of a test, as `errors_of` counts them.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The µ, 0 where nothing is shown.
+
+    Examples:
+        >>> errors = dp.audit.errors_of([0.0] * 400, [1.0] * 400)
+        >>> round(dp.audit.mu_from_errors(errors, error=0.05), 2)
+        4.18
+    """
     from scipy.stats import norm
 
     alarms, misses = errors.limits(error)
@@ -226,7 +327,21 @@ _HALVINGS = 40
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guesses:
-    """How many canaries there were, about how many a guess was made, and how many guesses were right."""
+    """How many canaries there were, about how many a guess was made, and how many guesses were right.
+
+    Args:
+        canaries: How many canaries there were, each in or out by a fair coin.
+        made: About how many of them a guess was made.
+        right: How many guesses were right.
+
+    Raises:
+        InvalidParameter: If there are no canaries, more guesses than canaries, or more right ones than guesses.
+
+    Examples:
+        >>> guesses = dp.audit.Guesses(canaries=1000, made=100, right=95)
+        >>> round(dp.audit.epsilon_from_guesses(guesses, delta=0, error=0.05), 2)
+        2.17
+    """
 
     canaries: int
     made: int
@@ -241,6 +356,22 @@ def guess(scores: Sequence[float], included: Sequence[bool], *, high: int, low: 
     """Guess that the `high` best scores are in and the `low` worst are out, and abstain from the rest.
 
     How many to guess is the auditor's choice, to be made before the scores are seen.
+
+    Args:
+        scores: One score for each canary; a higher one speaks for "in".
+        included: Whether each canary was in.
+        high: How many of the best scores are guessed in.
+        low: How many of the worst are guessed out.
+
+    Returns:
+        How many guesses were made, and how many were right.
+
+    Raises:
+        InvalidParameter: If there is not one score for each canary, or a score is no number, or guesses are too many.
+
+    Examples:
+        >>> dp.audit.guess([0.1, 0.9, 0.4, 0.7], [False, True, True, False], high=1, low=1)
+        Guesses(canaries=4, made=2, right=2)
     """
     seen, truth = np.asarray(scores, np.float64), np.asarray(included, bool)
     if len(seen) != len(truth) or high < 0 or low < 0 or high + low > len(seen) or np.isnan(seen).any():
@@ -265,14 +396,48 @@ def guesses_p_value(guesses: Guesses, epsilon: float, delta: float) -> float:
 
 
 def epsilon_from_guesses(guesses: Guesses, *, delta: float, error: float) -> float:
-    """Return an epsilon that is below the true one, but for a chance of `error`."""
+    """Return an epsilon that is below the true one, but for a chance of `error`.
+
+    Args:
+        guesses: The guesses about one run.
+        delta: The delta of the epsilon.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The epsilon, 0 where nothing is shown. [SNJ23]
+
+    Raises:
+        InvalidParameter: If delta or error are no probabilities.
+
+    Examples:
+        >>> guesses = dp.audit.Guesses(canaries=1000, made=100, right=95)
+        >>> round(dp.audit.epsilon_from_guesses(guesses, delta=0, error=0.05), 2)
+        2.17
+    """
     if not 0 <= delta <= 1 or not 0 < error < 1:
         raise InvalidParameter("delta must be a probability, and error one between 0 and 1")
     return _largest(lambda epsilon: guesses_p_value(guesses, epsilon, delta) <= error)
 
 
 def epsilon_from_guesses_gdp(guesses: Guesses, *, delta: float, error: float) -> float:
-    """Return the like for Gaussian trade-off curves, which is tighter, and holds only if the curve is such a one."""
+    """Return the like for Gaussian trade-off curves, which is tighter, and holds only if the curve is such a one.
+
+    Args:
+        guesses: The guesses about one run.
+        delta: The delta of the epsilon, above 0.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The epsilon, 0 where nothing is shown. [MMC24]
+
+    Raises:
+        InvalidParameter: If delta is not strictly between 0 and 1.
+
+    Examples:
+        >>> guesses = dp.audit.Guesses(canaries=1000, made=100, right=95)
+        >>> round(dp.audit.epsilon_from_guesses_gdp(guesses, delta=1e-5, error=0.05), 2)
+        3.32
+    """
     if not 0 < delta < 1:
         raise InvalidParameter("delta must be above 0: a Gaussian trade-off curve has no epsilon at delta = 0")
     mu = mu_from_guesses(guesses, error=error)
@@ -282,7 +447,20 @@ def epsilon_from_guesses_gdp(guesses: Guesses, *, delta: float, error: float) ->
 
 
 def mu_from_guesses(guesses: Guesses, *, error: float) -> float:
-    """Return a µ of Gaussian privacy that is below the true one, but for a chance of `error`. [MMC24]"""
+    """Return a µ of Gaussian privacy that is below the true one, but for a chance of `error`. [MMC24]
+
+    Args:
+        guesses: The guesses about one run.
+        error: The chance at most with which the returned number is too large.
+
+    Returns:
+        The µ, 0 where nothing is shown.
+
+    Examples:
+        >>> guesses = dp.audit.Guesses(canaries=1000, made=100, right=95)
+        >>> round(dp.audit.mu_from_guesses(guesses, error=0.05), 2)
+        0.79
+    """
     return _largest(lambda mu: _refutes_gaussian(guesses, mu, error))
 
 

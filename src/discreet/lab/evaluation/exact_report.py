@@ -68,6 +68,35 @@ def evaluate(
     table, as the one at hand was made, and is called `refits` times on random halves: that shows more than any attack
     on one table. `label` is what models are to tell, and `secret` (or else the label) what attackers guess. A verdict
     about privacy wrongly accuses with a chance of at most `error`, each.
+
+    Args:
+        synthetic: The model or the table.
+        real: The private table.
+        domain: The public columns, as declared for the synthesis; a model has its own.
+        label: The column that models are trained to tell, which needs scikit-learn.
+        secret: The column that attackers guess.
+        holdout: Private rows that were not synthesised.
+        refit: Makes a synthetic table from a table.
+        refits: How often it is called.
+        workload: The sets of columns whose counts matter; others are chosen if not said.
+        promise: What the synthesis spent; a model has its own.
+        title: The title of the report.
+        error: The chance at most with which a verdict wrongly accuses.
+        say: Is told what is being done, a line at a time.
+
+    Returns:
+        The report, marked as not private: `tell()` has the verdicts, `html()` the page, `document()` all figures.
+
+    Raises:
+        InvalidParameter: If nobody says what the columns are, or a number is out of range.
+
+    Examples:
+        >>> rows = {"age": [20, 40, 60, 80] * 25, "ill": ["yes", "no"] * 50}
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=5), "ill": dp.synth.Category(["yes", "no"])})
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> report = dp.evaluation.evaluate(model, rows)
+        >>> report.value.standing
+        'custodian'
     """
     if not 0 < error < 1:
         raise InvalidParameter("error must be a chance between 0 and 1: how often a verdict may wrongly accuse")

@@ -44,6 +44,31 @@ def evaluate_images(
     """Compare synthetic pictures with real ones, and attack them, for the custodian's eyes only.
 
     `synthetic` is a model of pictures, or pictures with their labels; `real` and `holdout` are pairs (images, labels).
+
+    Args:
+        synthetic: The model of pictures, or a pair (images, labels).
+        real: The private pictures, as a pair (images, labels).
+        holdout: Private pictures that were not synthesised, as a pair.
+        domain: The public size and classes, as declared for the synthesis; a model has its own.
+        promise: What the synthesis spent; a model has its own.
+        title: The title of the report.
+        error: The chance at most with which a verdict wrongly accuses.
+        say: Is told what is being done, a line at a time.
+
+    Returns:
+        The report, marked as not private: `tell()` has the verdicts, `html()` the page, `document()` all figures.
+
+    Raises:
+        InvalidParameter: If nobody says what the pictures are, or there are fewer than two.
+
+    Examples:
+        >>> import numpy as np
+        >>> domain = dp.synth.Images(4, 4, classes=["dark", "light"])
+        >>> images = np.repeat(np.array([10, 200], np.uint8), 16 * 20).reshape(40, 4, 4)
+        >>> labels = ["dark"] * 20 + ["light"] * 20
+        >>> report = dp.evaluation.evaluate_images((images, labels), (images, labels), domain=domain)
+        >>> report.value.rows
+        40
     """
     told = say or (lambda _: None)
     subject = _subject(synthetic, domain, promise)
@@ -75,7 +100,29 @@ def evaluate_images_publicly(
     promise: Promise | None = None,
     title: str = _TITLE,
 ) -> Evaluation:
-    """Compare synthetic pictures with public ones; the private pictures are not read, so it may be published."""
+    """Compare synthetic pictures with public ones; the private pictures are not read, so it may be published.
+
+    Args:
+        synthetic: The model of pictures, or a pair (images, labels).
+        public: Public pictures, as a pair (images, labels); no part of the private ones.
+        domain: The public size and classes, as declared for the synthesis; a model has its own.
+        promise: What the synthesis spent; a model has its own.
+        title: The title of the report.
+
+    Returns:
+        The report.
+
+    Raises:
+        InvalidParameter: If nobody says what the pictures are, or there are fewer than two.
+
+    Examples:
+        >>> import numpy as np
+        >>> domain = dp.synth.Images(4, 4, classes=["dark", "light"])
+        >>> images = np.repeat(np.array([10, 200], np.uint8), 16 * 20).reshape(40, 4, 4)
+        >>> labels = ["dark"] * 20 + ["light"] * 20
+        >>> dp.evaluation.evaluate_images_publicly((images, labels), (images, labels), domain=domain).standing
+        'public'
+    """
     subject = _subject(synthetic, domain, promise)
     known = pictures_of(public, subject.domain)
     return Evaluation(

@@ -52,6 +52,35 @@ def evaluate_for_a_price(
 
     The report's promise is that of the table and of the report together, since whoever reads it has both.
     The synthetic table should have about as many rows as the real one: distances are of counts, not of shares.
+
+    Args:
+        synthetic: The model or the table, which is public.
+        real: The private table.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read.
+        epsilon: What to spend.
+        delta: The delta that goes with it.
+        relation: The neighbouring relation.
+        unit: Who is protected: "row", or the column that tells units apart.
+        rows_per_unit: How many rows of a unit are used at most.
+        domain: The public columns, as declared for the synthesis; a model has its own.
+        promise: What the synthesis spent; a model has its own.
+        title: The title of the report.
+
+    Returns:
+        The report, which may be published.
+
+    Raises:
+        InvalidParameter: If nobody pays, or nobody says what the columns are.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> rows = {"age": [20, 40, 60, 80] * 25, "ill": ["yes", "no"] * 50}
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=5), "ill": dp.synth.Category(["yes", "no"])})
+        >>> model = dp.synthesize(rows, "independent", domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(1, "1e-5"))
+        >>> with dp.ledger.Ledger.open("memory", account) as ledger:
+        ...     dp.evaluation.evaluate_for_a_price(model, rows, session=ledger, epsilon=0.5, delta=1e-6).standing
+        'charged'
     """
     relation = read_relation(relation)
     if session is None:
@@ -121,6 +150,28 @@ def evaluate_publicly(
 
     They must be no part of the private table. That is not read, so the report may be published; attacks, which would
     tell about people, are not in it.
+
+    Args:
+        synthetic: The model or the table.
+        public: The public rows.
+        domain: The public columns, as declared for the synthesis; a model has its own.
+        label: The column that models are trained to tell, which needs scikit-learn.
+        workload: The sets of columns whose counts matter; others are chosen if not said.
+        promise: What the synthesis spent; a model has its own.
+        title: The title of the report.
+        say: Is told what is being done, a line at a time.
+
+    Returns:
+        The report.
+
+    Raises:
+        InvalidParameter: If nobody says what the columns are.
+
+    Examples:
+        >>> rows = {"age": [20, 40, 60, 80] * 25, "ill": ["yes", "no"] * 50}
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=5), "ill": dp.synth.Category(["yes", "no"])})
+        >>> dp.evaluation.evaluate_publicly(rows, rows, domain=domain).standing
+        'public'
     """
     subject = subject_of(synthetic, domain, promise)
     rows = read_rows(subject.layout, public)

@@ -6,12 +6,11 @@ A verification can refute a claim; it cannot prove one. It says "no violation in
 from __future__ import annotations
 
 from discreet.lab.verify.checking import check, check_renyi
-from discreet.lab.verify.small_worlds import Worlds, l1, sensitivity, squared_l2, worlds
+from discreet.lab.verify.small_worlds import l1, sensitivity, squared_l2, worlds
 from discreet.privacy.outcomes import Outcomes
 
 __all__ = [
     "Outcomes",
-    "Worlds",
     "check",
     "check_renyi",
     "l1",

@@ -257,6 +257,31 @@ def check(
     that returns delta. Pure claims are compared with the largest log-ratio; all others, and the profile of an
     event below its pure epsilon, with the hockey-stick divergence at `epsilons`, or at the epsilons that the
     event has for `deltas`. `query` turns a data set into what `distribution` takes, if that is another thing.
+
+    Args:
+        mechanism: Anything with a method `distribution(data)` that returns `Outcomes`.
+        worlds: The data sets to compare, such as `worlds(…)` lists them.
+        relation: The neighbouring relation, if the mechanism has none of its own.
+        claim: What is claimed, if not the event of the mechanism.
+        epsilons: Where deltas are compared.
+        deltas: For which epsilons are computed, where deltas are then compared.
+        query: Turns a data set into what `distribution` takes.
+        slack: By how much what was found may exceed the claim.
+
+    Returns:
+        What was found for every claim, from below and from above, with `holds`, `violated` and the worst pair.
+
+    Raises:
+        InvalidParameter: If nothing says what is claimed or which data sets are neighbours.
+
+    Examples:
+        >>> noise = dp.mechanisms.LaplaceNoise(epsilon="0.5")
+        >>> count = dp.mechanisms.Count(relation=dp.Relation.ADD_REMOVE, noise=noise)
+        >>> small = dp.verify.worlds([False, True], sizes=range(4))
+        >>> dp.verify.check(count, small).holds
+        True
+        >>> dp.verify.check(count, small, claim="0.4").violated
+        True
     """
     relation = read_relation_if_any(relation)
     between = _relation(mechanism, relation, claim)
@@ -274,7 +299,28 @@ def check_renyi(
     query: Callable[[World], Any] | None = None,
     slack: Number = SLACK,
 ) -> Verification:
-    """Compare Renyi claims with all pairs of neighbours; a `claim` may also be a function of the order."""
+    """Compare Renyi claims with all pairs of neighbours; a `claim` may also be a function of the order.
+
+    Args:
+        mechanism: Anything with a method `distribution(data)` that returns `Outcomes`.
+        worlds: The data sets to compare, such as `worlds(…)` lists them.
+        orders: The orders at which divergences are compared.
+        relation: The neighbouring relation, if the mechanism has none of its own.
+        claim: What is claimed, if not the event of the mechanism.
+        query: Turns a data set into what `distribution` takes.
+        slack: By how much what was found may exceed the claim.
+
+    Returns:
+        What was found for every order, from below and from above, with `holds`, `violated` and the worst pair.
+
+    Raises:
+        InvalidParameter: If the claim is neither an event nor a function, or no relation is known.
+
+    Examples:
+        >>> count = dp.mechanisms.Count(relation=dp.Relation.ADD_REMOVE, noise=dp.mechanisms.GaussianNoise.for_rho(0.5))
+        >>> dp.verify.check_renyi(count, dp.verify.worlds([False, True], sizes=range(3)), orders=[2, 4]).holds
+        True
+    """
     relation = read_relation_if_any(relation)
     between = _relation(mechanism, relation, claim)
     claimed = _claim(mechanism, claim)

@@ -51,6 +51,21 @@ def worlds(values: Iterable[Hashable], sizes: Iterable[int], *, ordered: bool = 
     """List all data sets of the given sizes over the given values.
 
     Multisets do for a mechanism that does not look at the order of records; say `ordered=True` for others.
+
+    Args:
+        values: The values that a record may have.
+        sizes: The numbers of records.
+        ordered: Whether data sets in another order are listed, too.
+
+    Returns:
+        The data sets.
+
+    Raises:
+        InvalidParameter: If there are too many to list.
+
+    Examples:
+        >>> list(dp.verify.worlds("ab", sizes=[2]))
+        [('a', 'a'), ('a', 'b'), ('b', 'b')]
     """
     alphabet = tuple(dict.fromkeys(values))
     lengths = sorted({integer(size, name="a size") for size in sizes})
@@ -148,12 +163,47 @@ class ExhaustiveSensitivity(NamedTuple):
 
 
 def l1(one: Any, other: Any) -> Fraction:
-    """Return the l1 distance of two numbers or of two vectors."""
+    """Return the l1 distance of two numbers or of two vectors.
+
+    Args:
+        one: A number or a sequence of numbers.
+        other: Another one, of the same length.
+
+    Returns:
+        The distance, exactly.
+
+    Raises:
+        InvalidParameter: If they differ in length.
+
+    Examples:
+        >>> dp.verify.l1((1, 2), (3, 1))
+        Fraction(3, 1)
+    """
     return sum((abs(a - b) for a, b in _coordinates(one, other)), Fraction(0))
 
 
 def squared_l2(one: Any, other: Any) -> Fraction:
-    """Return the squared l2 distance of two numbers or of two vectors."""
+    """Return the squared l2 distance of two numbers or of two vectors.
+
+    Args:
+        one: A number or a sequence of numbers.
+        other: Another one, of the same length.
+
+    Returns:
+        The square of the distance, exactly.
+
+    Raises:
+        InvalidParameter: If they differ in length.
+
+    Examples:
+        >>> small = dp.verify.worlds("ab", sizes=[2])
+        >>> found = dp.verify.sensitivity(
+        ...     lambda rows: [rows.count("a"), rows.count("b")], small,
+        ...     relation=dp.Relation.REPLACE_ONE, distance=dp.verify.squared_l2,
+        ... )
+        >>> found.value
+        Fraction(2, 1)
+    """
     return sum(((a - b) ** 2 for a, b in _coordinates(one, other)), Fraction(0))
 
 
@@ -167,6 +217,23 @@ def sensitivity(
     """Return the largest distance of the query's answers to neighbours, as an exact number.
 
     A lower bound on the sensitivity; equal to it if the small world holds a worst case.
+
+    Args:
+        query: The function from a data set to a number or a vector.
+        worlds: The data sets to compare, such as `worlds(…)` lists them.
+        relation: The neighbouring relation.
+        distance: How far two answers are apart: `l1`, `squared_l2` or a function of your own.
+
+    Returns:
+        The largest distance as `value`, and the pair of data sets where it was found.
+
+    Raises:
+        InvalidParameter: If no two of the data sets are neighbours.
+
+    Examples:
+        >>> small = dp.verify.worlds([0, 1, 5], sizes=range(4))
+        >>> dp.verify.sensitivity(sum, small, relation=dp.Relation.ADD_REMOVE).value
+        Fraction(5, 1)
     """
     relation = read_relation(relation)
     if not isinstance(relation, Relation):

@@ -23,7 +23,18 @@ _SMALLEST, _LARGEST = Fraction(1, 1 << 40), Fraction(1 << 40)  # Beyond these fl
 @final
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """Shrink a gradient whose norm exceeds `clip` to that norm: factor min(1, clip / norm). [ACGMMTZ16]"""
+    """Shrink a gradient whose norm exceeds `clip` to that norm: factor min(1, clip / norm). [ACGMMTZ16]
+
+    Args:
+        clip: The largest norm, in the l2 norm over all parameters together.
+
+    Raises:
+        InvalidParameter: If the clip is out of range.
+
+    Examples:
+        >>> dp.learn.training.Flat("0.5").bound
+        Fraction(1, 2)
+    """
 
     clip: Fraction  # l2, over all parameters together
 
@@ -42,6 +53,17 @@ class Automatic:
     """Bring every gradient near the norm `clip`: factor clip / (norm + gamma), so that no clip needs tuning. [BWZK23]
 
     The factor times the norm stays below `clip` for every norm, so the bound is that of `Flat`.
+
+    Args:
+        clip: The norm, in the l2 norm over all parameters together.
+        gamma: What is added to the norm, in the unit of the gradient; it keeps small gradients small.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> dp.learn.training.Automatic().bound
+        Fraction(1, 1)
     """
 
     clip: Fraction  # l2, over all parameters together
@@ -63,6 +85,16 @@ class PerLayer:
 
     K squares of clip / sqrt(K) add up to clip^2, so that the whole contribution has the bound of `Flat`, and the noise
     that all coordinates get is the same.
+
+    Args:
+        clip: The largest norm of all layers together, in the l2 norm.
+
+    Raises:
+        InvalidParameter: If the clip is out of range.
+
+    Examples:
+        >>> dp.learn.training.PerLayer(2).bound
+        Fraction(2, 1)
     """
 
     clip: Fraction  # l2, over all parameters together
@@ -85,6 +117,24 @@ class AdaptiveClip:
     one bound, one grid and one noise serve all steps, and the released gradient is multiplied by clip_t afterwards.
     A record also adds +1 to a count if its norm is at most clip_t and -1 otherwise. Gradient and count together are one
     Gaussian release of the plan's noise multiplier: `TrainingPlan` splits it.
+
+    Args:
+        initial: The clip of the first step, in the l2 norm over all parameters together.
+        quantile: The share of norms that should lie below the clip, strictly between 0 and 1.
+        rate: How fast the clip follows: the factor of a step is e^rate at most. At most 1.
+        count_noise: The standard deviation of the noise on the count, of which a record adds 1/2 or takes 1/2; a
+            twentieth of the batch if not said.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> plan = dp.learn.training.plan_training(
+        ...     noise_multiplier=1, delta=1e-5, public_rows=10_000, batch_size=100, steps=10,
+        ...     clip=dp.learn.training.AdaptiveClip(initial=1), parameters=1000, physical_batch=50,
+        ... )
+        >>> plan.clip.quantile
+        Fraction(1, 2)
     """
 
     initial: Fraction

@@ -155,6 +155,30 @@ class TrainingPlan:
     Utility     a gradient coordinate has the noise `noise_multiplier * sensitivity / divisor`, the same in all steps.
 
     All numbers are public. None may be computed from the data: not even from how many records there are.
+
+    Args:
+        sampling_probability: The chance q with which a record joins a step.
+        steps: How many steps there are.
+        clip: How one record's gradient is kept small: `Flat`, `PerLayer`, `Automatic` or `AdaptiveClip`.
+        noise_multiplier: The deviation of the noise over the sensitivity.
+        divisor: What the noisy sum is divided by: the expected batch by the public number of rows.
+        delta: The delta at which the plan is described.
+        parameters: How many coordinates the gradient has.
+        physical_batch: How many rows one forward pass takes, always.
+        slack: The proven float error of the sum, as a multiple of the clip's bound.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> plan = dp.learn.training.plan_training(
+        ...     noise_multiplier=1, delta=1e-5, public_rows=10_000, batch_size=100, epochs=2, clip=1, parameters=1000,
+        ...     physical_batch=50,
+        ... )
+        >>> plan.steps
+        200
+        >>> dp.learn.training.TrainingPlan.from_json(plan.to_json()) == plan
+        True
     """
 
     sampling_probability: Fraction
@@ -310,6 +334,33 @@ def plan_training(
 
     `public_rows` is how many records there are about, as everybody may know; the true number is private and is not
     used. `batch_size` records are expected in a step, out of `public_rows`.
+
+    Args:
+        epsilon: What the run spends; say this or `noise_multiplier`.
+        noise_multiplier: The deviation of the noise over the sensitivity.
+        delta: The delta that goes with epsilon.
+        public_rows: The public number of records, or a guess of it.
+        batch_size: How many records are expected in a step.
+        epochs: How often a record is expected to join; say this or `steps`.
+        steps: How many steps there are.
+        clip: How one record's gradient is kept small, or the norm of a `Flat` clip.
+        parameters: How many coordinates the gradient has.
+        physical_batch: How many rows one forward pass takes, always.
+        slack: The proven float error of the sum, as a multiple of the clip's bound.
+
+    Returns:
+        The plan; `describe()` says what it does and what it spends.
+
+    Raises:
+        InvalidParameter: If not one of epsilon and noise_multiplier is said, or a number is out of range.
+
+    Examples:
+        >>> plan = dp.learn.training.plan_training(
+        ...     epsilon=1, delta=1e-5, public_rows=10_000, batch_size=100, epochs=5, clip=1, parameters=1000,
+        ...     physical_batch=50,
+        ... )
+        >>> plan.epsilon("1e-5") <= 1
+        True
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")
@@ -603,6 +654,33 @@ def plan_stream(
 
     A record has its turn once in public_rows / batch_size steps, and `epochs` times in all. `band` is as long as that
     allows, but for 16 steps at most, unless it is said: a run keeps two vectors for each.
+
+    Args:
+        epsilon: What the run spends; say this or `noise_multiplier`.
+        noise_multiplier: The deviation of the noise over the sensitivity.
+        delta: The delta that goes with epsilon.
+        public_rows: The public number of records, or a guess of it.
+        batch_size: How many records a step takes.
+        epochs: How often every record has its turn.
+        band: Over how many steps noise is correlated.
+        clip: How one record's gradient is kept small, or the norm of a `Flat` clip.
+        parameters: How many coordinates the gradient has.
+        physical_batch: How many rows one forward pass takes, always.
+        slack: The proven float error of the sum, as a multiple of the clip's bound.
+
+    Returns:
+        The plan; `describe()` says what it does.
+
+    Raises:
+        InvalidParameter: If not one of epsilon and noise_multiplier is said, or a number is out of range.
+
+    Examples:
+        >>> plan = dp.learn.training.plan_stream(
+        ...     epsilon=1, delta=1e-5, public_rows=10_000, batch_size=100, epochs=5, clip=1, parameters=1000,
+        ...     physical_batch=50,
+        ... )
+        >>> plan.steps, plan.band
+        (500, 16)
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")

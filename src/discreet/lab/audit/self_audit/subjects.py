@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 from discreet import adaptive, robust, statistics
 from discreet.adaptive.choosing_mechanism import PointFunctionLearner
 from discreet.adaptive.graph_releases import DegreeHistogram
-from discreet.lab.verify import Worlds, worlds
+from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import Worlds
 from discreet.mechanisms import (
     AboveThreshold,
     CorrelatedGaussian,
