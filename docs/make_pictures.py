@@ -12,8 +12,8 @@ from discreet import data, plots, privacy, robust
 from discreet.lab import attacks
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise
 from discreet.plots import Curves
-from discreet.release import Level
 from discreet.release.cumulative.strategies import errors_by_day, least_error, strategies
+from discreet.release.plan import Level
 from discreet.release.tidy.cell_layout import lay_out
 from discreet.release.tidy.consistent_tables import RawColumn, estimate, tidy_column
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 from discreet.query import ReleaseTable
-from discreet.release import Level
+from discreet.release.plan import Level
 from discreet.release.published import PublishedTable
 
 __all__ = ["adds_up", "is_tidy"]

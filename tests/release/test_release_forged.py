@@ -12,7 +12,8 @@ import bundle_worlds as worlds
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.release import verify_bundle, write_bundle
+from discreet.release import verify_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 
 
 @pytest.fixture(scope="module")

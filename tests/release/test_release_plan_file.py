@@ -11,9 +11,9 @@ from pathlib import Path
 import jsonschema
 from plan_texts import GOOD, plan_in, written
 
-from discreet.release import Level, read_release_plan, release_plan_schema
+from discreet.release import read_release_plan, release_plan_schema
 from discreet.release.levels_and_families import sql_in
-from discreet.release.plan import Allowance, Every, Invariant, Output, Schedule, Wish
+from discreet.release.plan import Allowance, Every, Invariant, Level, Output, Schedule, Wish
 
 LISTED = "district IN ('Harbour', 'Hill', 'Mill')"
 SEXES = "sex IN ('f', 'm')"

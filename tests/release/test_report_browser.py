@@ -13,7 +13,7 @@ import bundle_worlds as worlds
 import pytest
 from system_parts import CHROMIUM, needs_chromium
 
-from discreet.release import write_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 
 FLAGS = [
     "--no-sandbox",

@@ -11,8 +11,8 @@ import pytest
 from discreet.cli.command_runner import run
 from discreet.cli.exits import Code
 from discreet.errors import InvalidParameter, NotAuthorised, Refused
-from discreet.release import new_key, read_public_key, read_signing_key
-from discreet.release.signatures import PublicKey
+from discreet.release import new_key, read_signing_key
+from discreet.release.signatures import PublicKey, read_public_key
 
 
 def test_a_new_key_is_for_its_owner_and_its_public_half_for_everybody(tmp_path):

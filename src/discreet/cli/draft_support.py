@@ -13,9 +13,9 @@ from discreet.cli.release_support import Drafted
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import NotPrivate
-from discreet.release import Draft, check, draft_plan, read_release_plan
+from discreet.release import check, draft_plan, read_release_plan
 from discreet.release.draft.custodian_look import Proposal
-from discreet.release.draft.plan_draft import toml_value
+from discreet.release.draft.plan_draft import Draft, toml_value
 
 __all__ = ["Amounts", "drafted"]
 

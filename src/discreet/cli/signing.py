@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from discreet.errors import InvalidParameter, NotAuthorised
-from discreet.release import read_public_key, read_signing_key
+from discreet.release import read_signing_key
 from discreet.release.plan import ReleasePlan
-from discreet.release.signatures import PublicKey, SigningKey
+from discreet.release.signatures import PublicKey, SigningKey, read_public_key
 
 __all__ = ["PASSPHRASE", "new_passphrase", "public_half", "signing_key"]
 

@@ -13,13 +13,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.release.bundle.bundle_writer import write_bundle
     from discreet.release.bundle.verification import verify_bundle
     from discreet.release.cumulative.advance import advance
     from discreet.release.cumulative.series_price import price_running
-    from discreet.release.draft.plan_draft import Draft, draft_plan
+    from discreet.release.draft.plan_draft import draft_plan
     from discreet.release.made_up_bundle import dummy
-    from discreet.release.plan import Level
     from discreet.release.plan_reader import read_release_plan, release_plan_schema
     from discreet.release.pricing.plan_check import check
     from discreet.release.pricing.priced_release import to_reach
@@ -27,16 +25,14 @@ if TYPE_CHECKING:
     from discreet.release.profiling.profile_plan import plan_profile, profile
     from discreet.release.release_order import publish
     from discreet.release.schedule_status import series
-    from discreet.release.signatures import new_key, read_public_key, read_signing_key
+    from discreet.release.signatures import new_key, read_signing_key
 
 _HOMES = {
     "bundle.verification": ("verify_bundle",),
-    "bundle.bundle_writer": ("write_bundle",),
     "cumulative.advance": ("advance",),
     "cumulative.series_price": ("price_running",),
-    "draft.plan_draft": ("Draft", "draft_plan"),
+    "draft.plan_draft": ("draft_plan",),
     "made_up_bundle": ("dummy",),
-    "plan": ("Level",),
     "plan_reader": ("read_release_plan", "release_plan_schema"),
     "pricing.plan_check": ("check",),
     "pricing.priced_release": ("to_reach",),
@@ -44,13 +40,11 @@ _HOMES = {
     "profiling.profile_plan": ("plan_profile", "profile"),
     "release_order": ("publish",),
     "schedule_status": ("series",),
-    "signatures": ("new_key", "read_public_key", "read_signing_key"),
+    "signatures": ("new_key", "read_signing_key"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
-    "Draft",
-    "Level",
     "advance",
     "check",
     "draft_plan",
@@ -61,14 +55,12 @@ __all__ = [
     "price_running",
     "profile",
     "publish",
-    "read_public_key",
     "read_release_plan",
     "read_signing_key",
     "release_plan_schema",
     "series",
     "to_reach",
     "verify_bundle",
-    "write_bundle",
 ]
 
 

@@ -28,6 +28,27 @@ def dummy(
 
     Noise, ±, thresholds and prices are those of a release; the rows are nobody's, so nothing is charged, and the bundle
     says DUMMY wherever it is looked at. All made-up rows are in the period.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        folder: Below which the bundle is written.
+        period: The period that it says it is of; the first of the plan if not said.
+        tables: Public tables that name no source in the plan, by name.
+
+    Returns:
+        The folder of the bundle.
+
+    Raises:
+        InvalidParameter: If something in the plan is wrong.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> draft = dp.release.draft_plan("visits.csv", unit="patient").value
+        >>> _ = Path("plan.toml").write_text(draft.confirmed(epsilon=1))
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> dp.release.dummy(plan, "try").name
+        'visits-once-DUMMY'
     """
     chosen = plan.schedule.period(0) if period is None else period
     priced = price(plan, chosen, tables=tables)

@@ -62,7 +62,15 @@ _LONGEST_SHOWN = 300
 
 
 def release_plan_schema() -> dict[str, Any]:
-    """Return the JSON Schema of plan files."""
+    """Return the JSON Schema of plan files.
+
+    Returns:
+        The schema, for editors and pipelines.
+
+    Examples:
+        >>> "publish" in dp.release.release_plan_schema()["properties"]
+        True
+    """
     from discreet.release.plan_model import PLAN_DEFINITIONS, PlanModel
 
     schema = stored_definitions(PlanModel.model_json_schema(), PLAN_DEFINITIONS)
@@ -73,6 +81,22 @@ def read_release_plan(path: str | Path) -> ReleasePlan:
     """Read a plan file, or raise an error that names the line, what is wrong, and what to write instead.
 
     SQL is not read here: `check` does, and everything else that needs no data.
+
+    Args:
+        path: The TOML file. Paths in it are meant from its folder.
+
+    Returns:
+        The plan. Everything in it is public.
+
+    Raises:
+        InvalidParameter: If something in the file is wrong; as much as can be found at once, each with its line.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> [level.name for level in plan.levels]
+        ['region']
     """
     from discreet.release.plan_model import PlanModel
 

@@ -61,6 +61,37 @@ def publish(
     and with `today` one of a period that has not ended by then, before anything is charged. `on_step` is told the name
     of each of `STEPS` when it is done. `key` signs the bundle; without it the key that the plan names does, if it needs
     no passphrase. The ledger records the digests of every bundle before it is written.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        principal: Who releases, for quotas and for the ledger.
+        period: The period, if the plan repeats: such as `series(…).next`.
+        tables: Tables that name no source in the plan, by name.
+        max_epsilon: What it may cost at most.
+        today: The day on which the period must have ended.
+        on_step: Is told each step when it is done.
+        key: Signs the bundle, as `read_signing_key` returns it.
+
+    Returns:
+        The folder of the bundle.
+
+    Raises:
+        InvalidParameter: If the plan has no such period, or repeats and none is said.
+        Refused: If it costs more than `max_epsilon`, the period is not over, or it was begun by somebody else or on
+            other data; nothing is charged.
+        BudgetExceeded: If the ledger cannot pay; nothing is read.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> draft = dp.release.draft_plan("visits.csv", unit="patient").value
+        >>> _ = Path("plan.toml").write_text(draft.confirmed(epsilon=1))
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> bundle = dp.release.publish(plan, principal="ana")
+        >>> bundle.name
+        'visits-once'
+        >>> dp.release.publish(plan, principal="ana") == bundle  # costs nothing
+        True
     """
     signing = _signing_key(plan, key)
     told = on_step or _nobody

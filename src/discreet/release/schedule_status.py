@@ -110,6 +110,28 @@ def series(
     `event` is what the next release spends, such as `price(plan).event`; without it, what the newest release spent.
     Without a ledger the one of the plan is opened; one that is not there yet is not made. `principal` is who would
     release: there may be quotas for each.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        ledger: The ledger, or a session that has it; that of the plan if not said.
+        today: The day for which to tell it.
+        event: What the next release spends.
+        principal: Who would release.
+
+    Returns:
+        The periods that are `released` and `due`, the `next` one, and how many `more` there may be; it prints so.
+
+    Raises:
+        InvalidParameter: If `ledger` is neither a ledger nor a session.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> from datetime import date
+        >>> found = dp.release.series(plan, today=date(2026, 1, 1))
+        >>> [period.label for period in found.due]
+        ['2025']
     """
     with plan_ledger(plan, ledger) as book:
         history = book.history()

@@ -104,7 +104,24 @@ class SigningKey:
 
 
 def new_key(path: str | Path, *, passphrase: str | None = None) -> PublicKey:
-    """Make a key: the private half in `path`, which only its owner may read, the public one beside it as `.pub`."""
+    """Make a key: the private half in `path`, which only its owner may read, the public one beside it as `.pub`.
+
+    Args:
+        path: Where the private half is written; nothing may be there yet.
+        passphrase: Locks the private half; without it the file alone is enough to sign.
+
+    Returns:
+        The public half; people compare its `fingerprint`.
+
+    Raises:
+        InvalidParameter: If one of the two files is there already.
+        Refused: On a system where a file cannot be kept to its owner.
+
+    Examples:
+        >>> key = dp.release.new_key("office.key")
+        >>> dp.release.read_signing_key("office.key").public == key
+        True
+    """
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -154,7 +171,25 @@ def _write_new(place: Path, held: bytes, mode: int) -> None:
 
 
 def read_signing_key(path: str | Path, *, passphrase: str | None = None) -> SigningKey:
-    """Read a private key; one that others may read, or that needs another passphrase, is refused."""
+    """Read a private key; one that others may read, or that needs another passphrase, is refused.
+
+    Args:
+        path: The file, as `new_key` or `discreet key new` wrote it.
+        passphrase: What it is locked with, if it is.
+
+    Returns:
+        The key, for `publish(…, key=…)`. It never prints.
+
+    Raises:
+        NotAuthorised: If the key is locked and no passphrase is given.
+        InvalidParameter: If this is no such key, or the passphrase is another one.
+        Refused: If others may read the file.
+
+    Examples:
+        >>> key = dp.release.new_key("office.key", passphrase="long and secret")
+        >>> dp.release.read_signing_key("office.key", passphrase="long and secret").public == key
+        True
+    """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key

@@ -8,7 +8,7 @@ from pathlib import Path
 import bundle_worlds as worlds
 import pytest
 
-from discreet.release import write_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.published import Published
 
 

@@ -12,7 +12,8 @@ import bundle_worlds as worlds
 import pytest
 
 from discreet.privacy import Composed, epsilon
-from discreet.release import verify_bundle, write_bundle
+from discreet.release import verify_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.bundle.claims import best_guess, claim_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page
 from discreet.release.bundle.guarantee_page import guarantee_page

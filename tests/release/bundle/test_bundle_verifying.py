@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.release import verify_bundle, write_bundle
+from discreet.release import verify_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.bundle.manifest import json_bytes, sha256
 from discreet.release.bundle.verification import Verified
 from discreet.release.published import Published

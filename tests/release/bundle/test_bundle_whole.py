@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import InvalidParameter
-from discreet.release import publish, read_release_plan, verify_bundle, write_bundle
+from discreet.release import publish, read_release_plan, verify_bundle
+from discreet.release.bundle.bundle_writer import write_bundle
 
 PLAN = """\
 name = "stays"

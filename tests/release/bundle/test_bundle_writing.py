@@ -15,8 +15,9 @@ import bundle_worlds as worlds
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.release import verify_bundle, write_bundle
+from discreet.release import verify_bundle
 from discreet.release.bundle.bundle_files import contents_of
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.bundle.manifest import sha256
 from discreet.release.plan import Period
 

@@ -15,7 +15,8 @@ import pytest
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy.not_private import NotPrivate
-from discreet.release import Draft, check, draft_plan, read_release_plan
+from discreet.release import check, draft_plan, read_release_plan
+from discreet.release.draft.plan_draft import Draft
 
 ROWS = 900
 CANARIES = ("unheard-of malady", "987654", "2061", "zebedee@example.org")

@@ -24,8 +24,7 @@ from tidy_worlds import (
 )
 
 from discreet.errors import InvalidParameter
-from discreet.release import Level
-from discreet.release.plan import Invariant
+from discreet.release.plan import Invariant, Level
 from discreet.release.tidy import cell_layout, consistent_tables
 from discreet.release.tidy.tidying import tidy_tables
 

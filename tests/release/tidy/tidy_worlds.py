@@ -17,8 +17,7 @@ from discreet.privacy import PureDP
 from discreet.query import Policy, ReleaseTable
 from discreet.query.column_types import Kind
 from discreet.query.release_table import AnswerColumn, ExactNumbers
-from discreet.release import Level
-from discreet.release.plan import Allowance, Invariant, Output, ReleasePlan, Schedule, TablePlan
+from discreet.release.plan import Allowance, Invariant, Level, Output, ReleasePlan, Schedule, TablePlan
 from discreet.release.published import PublishedTable
 
 Values = tuple[Hashable, ...]

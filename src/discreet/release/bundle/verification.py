@@ -153,6 +153,27 @@ def verify_bundle(
     With `key`, a public key, its file or its fingerprint, it must be signed with that one. With `ledger`, the file, it
     must be what was paid for, stored and recorded. With neither, its files can only be compared with each other.
     What is no bundle at all is refused. The ledger is only read.
+
+    Args:
+        path: The folder or the .zip file of a bundle.
+        ledger: The file of the ledger, which is only read.
+        key: Whom to trust: a public key, its file, or its fingerprint.
+
+    Returns:
+        The checks, with `ok`, `outcome` and `problems`; it prints as a list.
+
+    Raises:
+        InvalidParameter: If this is no bundle, or no key.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> draft = dp.release.draft_plan("visits.csv", unit="patient").value
+        >>> _ = Path("plan.toml").write_text(draft.confirmed(epsilon=1))
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> found = dp.release.verify_bundle(dp.release.publish(plan, principal="ana"), ledger="visits.ledger")
+        >>> found.ok
+        True
     """
     trusted = key if isinstance(key, PublicKey) or key is None else read_public_key(key)
     held = hold(Path(path))

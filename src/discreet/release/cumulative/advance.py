@@ -203,6 +203,39 @@ def advance(plan: ReleasePlan, running: RunningPlan, session: Session, *, until:
     private state, measured, and stored in the ledger, in this order: a crash at any point neither counts nor draws
     twice. The table is a function of what was stored, so for the same `until` it is always the same. None if no day
     has ended.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        running: The series, one of `plan.running`.
+        session: Who pays, and has the private table; its ledger is a file.
+        until: The day before which days have ended: today, usually.
+
+    Returns:
+        All days so far, with `table`; None if no day has ended.
+
+    Raises:
+        Refused: If the ledger is in memory, or the series was begun otherwise.
+        BudgetExceeded: If the series cannot be paid; nothing is read.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> with open("plan.toml", "a") as file:
+        ...     _ = file.write('''
+        ... [[running]]
+        ... name = "so_far"
+        ... from = "stays"
+        ... day = "admitted"
+        ... first = 2025-01-01
+        ... days = 365
+        ... epsilon = 1
+        ... ''')
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> from datetime import date
+        >>> with dp.Session.from_policy(plan.policy, principal="ana") as session:
+        ...     told = dp.release.advance(plan, plan.running[0], session, until=date(2025, 1, 4))
+        >>> len(told.deviations)  # the first three days of January
+        3
     """
     _check_file(plan)
     priced = price_running(plan, running)

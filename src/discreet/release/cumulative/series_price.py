@@ -271,6 +271,35 @@ def price_running(plan: ReleasePlan, running: RunningPlan) -> PricedRunning:
 
     Its wish says what the whole series may spend: epsilon (at the delta of what one release may spend), rho, a share
     of what one release may spend, or the largest ± of any day. There is no default.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        running: The series, one of `plan.running`.
+
+    Returns:
+        What the series spends, and the ± of every day; it prints as a price list.
+
+    Raises:
+        InvalidParameter: If the series does not say what it may spend, or too little or too much.
+        Refused: If the plan and the series do not fit together.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> with open("plan.toml", "a") as file:
+        ...     _ = file.write('''
+        ... [[running]]
+        ... name = "so_far"
+        ... from = "stays"
+        ... day = "admitted"
+        ... first = 2025-01-01
+        ... days = 365
+        ... epsilon = 1
+        ... ''')
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> priced = dp.release.price_running(plan, plan.running[0])
+        >>> priced.epsilon <= 1
+        True
     """
     _check(plan, running)
     column = plan.policy.unit.column

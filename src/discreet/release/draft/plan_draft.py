@@ -267,6 +267,26 @@ def draft_plan(path: str | Path, *, unit: str | None = None, table: str | None =
 
     `unit` is the column whose values tell people apart, or "row"; without one the likeliest is proposed. No epsilon
     and no delta is proposed: how much protection is given up is for people to say.
+
+    Args:
+        path: The private file: CSV or Parquet.
+        unit: The column whose values tell people apart, or "row".
+        table: The name of the table in the plan; that of the file if not said.
+
+    Returns:
+        The draft, marked as not private: `answered` changes an answer, `confirmed` writes the plan.
+
+    Raises:
+        InvalidParameter: If the file cannot be read, or has no such column.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> draft = dp.release.draft_plan("visits.csv", unit="patient").value
+        >>> draft = draft.answered("title", "Visits to five clinics")
+        >>> _ = Path("plan.toml").write_text(draft.confirmed(epsilon=1))
+        >>> dp.release.read_release_plan("plan.toml").title
+        'Visits to five clinics'
     """
     file = Path(path)
     name = _table_name(file) if table is None else table

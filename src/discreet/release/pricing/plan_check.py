@@ -68,6 +68,27 @@ def check(plan: ReleasePlan, *, tables: Mapping[str, Any] | None = None) -> Chec
 
     Errors name the line and a way out. Public tables are read, private files are never opened; `tables` hands over
     public tables that name no source.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        tables: Public tables that name no source in the plan, by name.
+
+    Returns:
+        The plan with its price and with notes; it prints as a list.
+
+    Raises:
+        InvalidParameter: If something in the plan is wrong, such as a column of a question that is not declared.
+        Refused: If a question cannot be answered, or the first release does not fit into the lifetime budget.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> draft = dp.release.draft_plan("visits.csv", unit="patient").value
+        >>> _ = Path("plan.toml").write_text(draft.confirmed(epsilon=1))
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> checked = dp.release.check(plan)
+        >>> checked.priced.epsilon
+        1.0
     """
     catalogue = _catalogue(plan, tables)
     _raise([*_problems(plan, catalogue), *_series_problems(plan, catalogue)])

@@ -217,7 +217,26 @@ def advice(release: PricedRelease) -> Iterator[str]:
 
 
 def to_reach(release: PricedRelease, table: str, error: Fraction) -> str:
-    """Say what a table would need so that none of its columns errs by more than this."""
+    """Say what a table would need so that none of its columns errs by more than this.
+
+    Args:
+        release: A price, as `price` returns it.
+        table: The name of one of its tables.
+        error: The ± that is wanted, in units of its columns.
+
+    Returns:
+        A sentence.
+
+    Raises:
+        InvalidParameter: If there is no such table, or no ± of it follows from public facts.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> print(dp.release.to_reach(dp.release.price(plan), "patients", 50))
+        patients: ± 50 is wanted, ± 41 is reached for patients: nothing needs to change
+    """
     found = next((one for one in release.tables if one.name == table), None)
     if found is None:
         raise InvalidParameter(f"there is no table {table!r}. {nearest(table, [one.name for one in release.tables])}")

@@ -26,6 +26,27 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
 
     `tables` hands over public tables that name no source; private ones are never looked at. The price is the same for
     every period.
+
+    Args:
+        plan: The plan, as `read_release_plan` returns it.
+        period: The period of the release; the first of the plan if not said.
+        tables: Public tables that name no source in the plan, by name.
+
+    Returns:
+        What the release and each of its tables spend, and the ± of every column; it prints as a price list.
+
+    Raises:
+        InvalidParameter: If something in the plan is wrong, or what a table asks for cannot be had.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> plan = dp.release.read_release_plan("plan.toml")
+        >>> priced = dp.release.price(plan)
+        >>> priced.epsilon <= 1
+        True
+        >>> priced.tables[0].name
+        'patients'
     """
     _check_kinds(plan)
     chosen = plan.schedule.period(0) if period is None else period

@@ -216,6 +216,33 @@ def plan_profile(
 
     `numbers` and `dates` name columns of texts to be read so: whether they look like it is not looked up. Under a
     `idempotency_key` a profile is paid once; for new data, or to pay again, say another one.
+
+    Args:
+        session: Who pays, and has the private table.
+        epsilon: What the whole profile may spend.
+        delta: The delta that goes with it; without one, no text is named that was not declared.
+        table: The name of the private table, if there are several.
+        numbers: Columns of texts that are read as numbers.
+        dates: Columns of texts that are read as dates.
+        idempotency_key: A name for the charge: the same profile under it is paid once.
+
+    Returns:
+        The plan, which prints its price; `release()` makes the profile.
+
+    Raises:
+        InvalidParameter: If a number is out of range, or there is no such column.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> with dp.Session(
+        ...     "visits.csv", unit=dp.Unit("patient"), budget=dp.Budget(epsilon=4), ledger="memory", dataset="visits",
+        ...     principal="ana",
+        ... ) as session:
+        ...     plan = dp.release.plan_profile(session, epsilon=1, numbers=["age"])
+        ...     done = plan.release()
+        >>> done.column("age").name
+        'age'
     """
     allowed, most = positive(epsilon, name="epsilon"), _MOST_EPSILON
     if allowed > most:
@@ -268,6 +295,40 @@ def profile(
     A unit that is only the name of a column is counted with one row each. Without a `budget` the data set is opened
     with exactly what this profile may spend. Under the same `idempotency_key` a profile is paid once, and is resumed if
     it was interrupted.
+
+    Args:
+        source: The private table: a file, or a data frame.
+        unit: Whom to protect: a `Unit`, or the column whose values tell people apart.
+        epsilon: What the whole profile may spend.
+        delta: The delta that goes with it; without one, no text is named that was not declared.
+        ledger: The file of the ledger, or "memory".
+        dataset: The name of the data set in the ledger.
+        principal: Who asks.
+        columns: What is publicly known of columns, such as `{"age": dp.between(0, 120)}`.
+        numbers: Columns of texts that are read as numbers.
+        dates: Columns of texts that are read as dates.
+        budget: The lifetime budget with which the data set is opened.
+        idempotency_key: A name for the charge: the same profile under it is paid once.
+        project: For what, in the ledger.
+        version: The version of the data, in the ledger.
+        resources: The limits of memory and time.
+
+    Returns:
+        The profile; `write` makes a page of it, `to_json` has every number.
+
+    Raises:
+        InvalidParameter: If a number is out of range, or there is no such column.
+        BudgetExceeded: If the budget does not hold it; nothing is read.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> done = dp.release.profile(
+        ...     "visits.csv", unit="patient", epsilon=1, columns={"age": dp.between(0, 120, whole=True)},
+        ...     ledger="visits.ledger", dataset="visits", principal="ana",
+        ... )
+        >>> done.write("profile.html").name
+        'profile.html'
     """
     with Session(
         source,
