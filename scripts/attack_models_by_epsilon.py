@@ -12,7 +12,7 @@ import numpy as np
 from discreet import data, noise
 from discreet.lab import attacks
 from discreet.lab.attacks.lab_tables import encoder, numbered
-from discreet.lab.attacks.membership import softmax
+from discreet.lab.attacks.membership import softmax, softmax_regressions
 from discreet.privacy import Gaussian, Repeated, epsilon, gaussian_sigma
 
 DELTA, STEPS, FINE = 1e-6, 40, 2**16
@@ -45,7 +45,7 @@ def lines(people: int, shadows: int) -> Iterator[str]:
     with data.folder("hospital") as folder:
         read = attacks.read_columns(folder / "stays.parquet", [*COLUMNS, "diagnosis"], people=people)
     rows, labels = encoder(read, COLUMNS)(read), numbered(read["diagnosis"])[1]
-    yield line("plain", attacks.softmax_regressions, rows, labels, shadows, None)
+    yield line("plain", softmax_regressions, rows, labels, shadows, None)
     for target in (10, 1, 0.1):
         trained = PrivateDescent(float(gaussian_sigma(target, DELTA)) * STEPS**0.5)
         assert epsilon(trained.event, DELTA) < 1.01 * target

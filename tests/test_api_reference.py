@@ -15,7 +15,6 @@ import pytest
 import discreet as dp
 
 ROOT = Path(__file__).parent.parent
-NOT_YET = set((Path(__file__).parent / "fixtures" / "not_yet_documented.txt").read_text(encoding="utf-8").split())
 
 _SECTION = re.compile(r"^(Args|Attributes|Returns|Yields|Raises|Examples):\n((?:    .*\n|\n)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^    \*{0,2}(\w+)(?: \(.*?\))?: \S", re.MULTILINE)
@@ -91,23 +90,18 @@ def run(value: object, name: str) -> doctest.TestResults:
     return doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test)
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC.keys() - NOT_YET))
+@pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_a_public_name_says_what_goes_in_and_what_comes_out(name: str) -> None:
     assert lacks(PUBLIC[name]) == []
     assert invented(PUBLIC[name]) == set()
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC.keys() - NOT_YET))
+@pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_the_example_of_a_public_name_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     results = run(PUBLIC[name], name)
     assert results.attempted > 0
     assert results.failed == 0, "see what was printed: expected and got"
-
-
-def test_the_list_of_what_is_not_documented_only_gets_shorter() -> None:
-    assert sorted(NOT_YET - PUBLIC.keys()) == [], "leave out what is no longer public"
-    assert [name for name in sorted(NOT_YET) if not lacks(PUBLIC[name])] == [], "leave out what is documented now"
 
 
 def test_every_public_package_has_its_page() -> None:

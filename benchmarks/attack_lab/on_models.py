@@ -13,7 +13,7 @@ from benchmarks.attack_lab.contests import DELTA, Outcome, Setting, added
 from discreet import noise
 from discreet.lab import attacks
 from discreet.lab.attacks.lab_tables import Columns
-from discreet.lab.attacks.membership import Game, play, softmax
+from discreet.lab.attacks.membership import Game, lira_scores, logit_scores, play, softmax, softmax_regressions
 from discreet.lab.attacks.success_rates import judge
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import DiscreteLaplace, Relation
@@ -30,7 +30,7 @@ def membership(epsilon: Fraction | None, setting: Setting) -> Outcome:
     """Ask models who was in their data, by LiRA; of each model one person counts, so guesses are independent."""
     rows, labels = noise.rounded_gaussian(_GRID, (_PEOPLE, _COLUMNS)) / _GRID, np.asarray(noise.uniform(2, _PEOPLE))
     mechanism = None if epsilon is None else _mechanism(epsilon)
-    train = attacks.softmax_regressions if mechanism is None else private_step(mechanism)
+    train = softmax_regressions if mechanism is None else private_step(mechanism)
     targets = setting.times(2000)
     game = play(train, rows, labels, targets=targets, shadows=_SHADOWS, population=0.1, many=True)
     found = judge(*_scored(game), rates=(_RATE,)).at(_RATE)
@@ -45,11 +45,11 @@ def membership(epsilon: Fraction | None, setting: Setting) -> Outcome:
 
 def _scored(game: Game) -> tuple[Any, Any]:
     """Draw a person for each model, and return their score and whether they were in."""
-    logits, seen = attacks.logit_scores(game.probabilities, game.labels), np.flatnonzero(~game.population)
+    logits, seen = logit_scores(game.probabilities, game.labels), np.flatnonzero(~game.population)
     people = seen[noise.uniform(len(seen), game.targets)]
     shadows, within = logits[game.targets :], game.inside[game.targets :]
     models = range(game.targets)
-    scores = attacks.lira_scores(logits[models, people], shadows[:, people], within[:, people])
+    scores = lira_scores(logits[models, people], shadows[:, people], within[:, people])
     return scores, game.inside[models, people]
 
 

@@ -13,16 +13,10 @@ from small_models import NoisySteps
 
 from discreet import noise
 from discreet.errors import InvalidParameter
-from discreet.lab.attacks import (
-    attributes,
-    attributes_of_table,
-    read_columns,
-    softmax_regression,
-    through_model,
-    through_table,
-)
+from discreet.lab.attacks import attributes, attributes_of_table, read_columns, through_model, through_table
 from discreet.lab.attacks.attribute_inference import Attributes
 from discreet.lab.attacks.lab_tables import Columns, encoder
+from discreet.lab.attacks.membership import softmax_regression
 from discreet.lab.attacks.success_rates import Success
 from discreet.privacy import DiscreteLaplace, NotPrivate, PureDP
 

@@ -10,18 +10,16 @@ import pytest
 from small_models import NoisySteps, network, people
 
 from discreet.errors import InvalidParameter
-from discreet.lab.attacks import (
+from discreet.lab.attacks import membership, membership_by_scores, membership_of_table
+from discreet.lab.attacks.attribute_inference import membership_of_scores
+from discreet.lab.attacks.membership import (
+    Membership,
     lira_scores,
     logit_scores,
     loss_scores,
-    membership,
-    membership_by_scores,
-    membership_of_scores,
-    membership_of_table,
     rmia_scores,
     softmax_regressions,
 )
-from discreet.lab.attacks.membership import Membership
 from discreet.lab.attacks.success_rates import Success, judge
 from discreet.privacy import Gaussian, NotPrivate, PureDP
 

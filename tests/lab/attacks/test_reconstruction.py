@@ -14,7 +14,7 @@ import pytest
 
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
-from discreet.lab.attacks import Decoder, gaussian_counts, guessing_ceiling, marginal_reconstruction, reconstruction
+from discreet.lab.attacks import Decoder, gaussian_counts, marginal_reconstruction, reconstruction
 from discreet.lab.attacks.marginal_reconstruction import (
     Marginals,
     PeopleBlock,
@@ -24,6 +24,7 @@ from discreet.lab.attacks.marginal_reconstruction import (
     marginals,
     nearest,
 )
+from discreet.lab.attacks.subset_reconstruction import guessing_ceiling
 from discreet.lab.attacks.success_rates import Success
 from discreet.mechanisms import VectorGaussian
 from discreet.privacy import Event, NotPrivate, PureDP, Relation

@@ -6,7 +6,6 @@ Every result is about real people: it is `NotPrivate`, for whoever holds the dat
 from discreet.lab.attacks.attribute_inference import (
     attributes,
     attributes_of_table,
-    membership_of_scores,
     membership_of_table,
     through_model,
     through_table,
@@ -18,20 +17,11 @@ from discreet.lab.attacks.floating_point_attack import floating_point
 from discreet.lab.attacks.lab_tables import read_columns
 from discreet.lab.attacks.linkage import linkage
 from discreet.lab.attacks.marginal_reconstruction import marginal_reconstruction
-from discreet.lab.attacks.membership import (
-    lira_scores,
-    logit_scores,
-    loss_scores,
-    membership,
-    membership_by_scores,
-    rmia_scores,
-    softmax_regression,
-    softmax_regressions,
-)
+from discreet.lab.attacks.membership import membership, membership_by_scores
 from discreet.lab.attacks.populations import coins, gaussian_counts, genome, halves, indicators
 from discreet.lab.attacks.scoreboard import Rule, item_counts, scoreboard
 from discreet.lab.attacks.sticky_noise import sticky
-from discreet.lab.attacks.subset_reconstruction import Decoder, guessing_ceiling, reconstruction
+from discreet.lab.attacks.subset_reconstruction import Decoder, reconstruction
 from discreet.lab.attacks.tracing import Score, least_deviation, plot_power, tracing, tracing_power
 from discreet.lab.attacks.uniqueness_search import lone_cells, singling_out, uniqueness
 
@@ -49,30 +39,22 @@ __all__ = [
     "floating_point",
     "gaussian_counts",
     "genome",
-    "guessing_ceiling",
     "halves",
     "indicators",
     "item_counts",
     "least_deviation",
     "linkage",
-    "lira_scores",
-    "logit_scores",
     "lone_cells",
-    "loss_scores",
     "marginal_reconstruction",
     "membership",
     "membership_by_scores",
-    "membership_of_scores",
     "membership_of_table",
     "plot_power",
     "published_counts",
     "read_columns",
     "reconstruction",
-    "rmia_scores",
     "scoreboard",
     "singling_out",
-    "softmax_regression",
-    "softmax_regressions",
     "sticky",
     "tabulate",
     "through_model",

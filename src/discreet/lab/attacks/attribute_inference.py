@@ -133,6 +133,26 @@ def attributes(
     function from what is known about a person to a guess. `through_model` and `through_table` make one. It is called
     anew for every guess, so guesses are independent if the release is random. `event` is what it claims to spend on one
     person more or less: it gives the ceiling.
+
+    Args:
+        release: The function from a table to the attacker who has seen what was made of it.
+        table: The private table, by columns, as `read_columns` returns it.
+        secret: The column that is guessed.
+        people: How many people, drawn at random, are attacked.
+        event: What a release claims to spend; without it there is no ceiling.
+
+    Returns:
+        How many guesses were right, with and without the row of the person, marked as not private.
+
+    Raises:
+        InvalidParameter: If there is no such column, or columns differ in length.
+
+    Examples:
+        >>> import numpy as np
+        >>> table = {"age": np.arange(40), "ill": np.array(["yes", "no"] * 20)}
+        >>> copied = dp.attacks.through_table(dict, secret="ill")  # A "synthetic" table that is the table itself.
+        >>> dp.attacks.attributes(copied, table, secret="ill", people=10).value.right.share
+        1.0
     """
     count = _check(table, secret)
     if people < 1:
@@ -190,6 +210,25 @@ def through_model(train: Train, table: Columns, *, label: str, secret: str) -> C
     The guess is the secret whose confidence in the true label, weighed by how common that secret is, is highest. If
     label and secret are the same, the model is asked right away. Which values there are and how common a secret is are
     taken from `table`, and are the same with and without a row.
+
+    Args:
+        train: The function from rows and labels to a function from rows to the probabilities of all classes.
+        table: The private table, by columns, as `read_columns` returns it.
+        label: The column that the model tells.
+        secret: The column that is guessed: the label, or one of the others.
+
+    Returns:
+        The function from a table to an attacker, for `attributes`.
+
+    Examples:
+        >>> import numpy as np
+        >>> table = {"age": np.arange(40), "ill": np.array(["yes", "no"] * 20)}
+        >>> def commonest(rows, labels):
+        ...     shares = np.bincount(labels, minlength=2) / len(labels)
+        ...     return lambda asked: np.tile(shares, (len(asked), 1))
+        >>> release = dp.attacks.through_model(commonest, table, label="ill", secret="ill")
+        >>> dp.attacks.attributes(release, table, secret="ill", people=10).value.right.of
+        10
     """
     codes = encoder(table, [name for name in table if name != label])
     if label == secret:
@@ -204,6 +243,20 @@ def through_table(synthesise: Callable[[Columns], Columns], *, secret: str) -> C
 
     Numbers agree as far as they are near, in deviations of the synthetic column. Among equally near rows the commonest
     secret is guessed.
+
+    Args:
+        synthesise: The function from columns to the columns of a synthetic table.
+        secret: The column that is guessed.
+
+    Returns:
+        The function from a table to an attacker, for `attributes`.
+
+    Examples:
+        >>> import numpy as np
+        >>> table = {"age": np.arange(40), "ill": np.array(["yes", "no"] * 20)}
+        >>> release = dp.attacks.through_table(dict, secret="ill")  # A "synthetic" table that is the table itself.
+        >>> dp.attacks.attributes(release, table, secret="ill", people=10).value.right.share
+        1.0
     """
     return lambda rows: _nearest(synthesise(rows), secret)
 
@@ -275,6 +328,30 @@ def membership_of_table(
     """Train models of `label` on some people and columns, and guess who was in their data.
 
     `train(rows, labels)` is the trainer, as in `membership`; without one it is a plain logistic regression.
+
+    Args:
+        table: The private table: a file of this machine, a frame or an Arrow table.
+        label: The column that models are trained to tell.
+        columns: The columns that they are given.
+        people: How many rows, drawn at random, take part.
+        shadows: How many models the attacker trains.
+        targets: How many models are attacked.
+        train: The trainer.
+
+    Returns:
+        How many members each attacker finds, marked as not private.
+
+    Raises:
+        InvalidParameter: If there is no such column, or the label is among the columns.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> found = dp.attacks.membership_of_table(
+        ...     "visits.csv", label="satisfied", columns=["age", "clinic"], people=60, shadows=4, targets=1
+        ... )
+        >>> [attacker.name for attacker in found.value.attackers]
+        ['loss', 'LiRA', 'RMIA']
     """
     _table_models_check(label, columns)
     read = read_columns(table, [*columns, label], people=people)
@@ -303,6 +380,29 @@ def attributes_of_table(
 
     The model is a plain logistic regression of the secret on what is known. With `synthesise`, a function from columns
     to columns, the guesses come from the nearest rows of a synthetic table instead.
+
+    Args:
+        table: The private table: a file of this machine, a frame or an Arrow table.
+        secret: The column that is guessed.
+        known: The columns that the attacker knows.
+        rows: Of how many rows, drawn at random, the release is made.
+        people: How many people are attacked.
+        synthesise: Makes a synthetic table from columns, instead of a model.
+
+    Returns:
+        How many guesses were right, with and without the row of the person, marked as not private.
+
+    Raises:
+        InvalidParameter: If there is no such column, or the secret is among the known ones.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> found = dp.attacks.attributes_of_table(
+        ...     "visits.csv", secret="satisfied", known=["age", "clinic"], rows=50, people=5
+        ... )
+        >>> found.value.right.of
+        5
     """
     _table_models_check(secret, known)
     read = read_columns(table, [*known, secret], people=rows)

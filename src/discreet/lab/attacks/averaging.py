@@ -88,6 +88,21 @@ def averaging_curve(mechanism: Asked, times: Sequence[int]) -> AveragingCurve:
 
     Theorem     The truth is on the right side of the middle if the sum of k noises is below k/2; on the middle a coin
                 decides. For randomized response this vote is the best test there is, so it meets the ceiling. [NP33]
+
+    Args:
+        mechanism: `RandomizedResponse` for yes or no, or `Laplace` or `Gaussian` for a count.
+        times: The numbers of answers.
+
+    Returns:
+        The chances, and the ceiling of each.
+
+    Raises:
+        InvalidParameter: If there are no numbers of answers, or answers are not yes or no.
+
+    Examples:
+        >>> curve = dp.attacks.averaging_curve(dp.mechanisms.RandomizedResponse.for_epsilon(1), [1, 3, 30])
+        >>> [round(chance, 3) for chance in curve.chances]
+        [0.731, 0.822, 0.996]
     """
     listed = sorted(set(times))
     if not listed or listed[0] < 1:
@@ -242,6 +257,27 @@ def averaging(
     `interface(secret)` sets up the secret, 0 or 1, and returns what is called for each answer: a number that is about
     1 higher if the secret is 1. The guess is 1 if the average is above the `middle`. Secrets are fair coins, so that a
     coin is right half of the time. Nobody's data are in it: what is attacked is the interface.
+
+    Args:
+        interface: The function from a secret, 0 or 1, to what is called for each answer.
+        times: How often an answer is asked for.
+        trials: How many secrets are made up.
+        middle: What the average is compared with.
+        mechanism: The mechanism behind it, whose exact curve is then told beside.
+
+    Returns:
+        How often the guess was right, and how often all answers were the same.
+
+    Raises:
+        InvalidParameter: If there is nothing to ask, or nothing to guess.
+
+    Examples:
+        >>> coin = dp.mechanisms.RandomizedResponse.for_epsilon(1)
+        >>> def remembering(secret):
+        ...     respondent = dp.mechanisms.Respondent(coin)
+        ...     return lambda: respondent.answer("did you ever …", secret)
+        >>> print(dp.attacks.averaging(remembering, times=10, trials=20).repeated)
+        20 of 20 (100 %)
     """
     if times < 1 or trials < 1:
         raise InvalidParameter("times and trials must be at least 1")

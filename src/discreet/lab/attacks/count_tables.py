@@ -102,6 +102,26 @@ def tabulate(
 
     `values` lists the groups of a column; without it those in the data are taken. Counts from 1 to `hide_below` - 1
     are not shown, which is what many offices do.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        by: The columns of the groups.
+        where: A condition, as in SQL; all rows if not said.
+        name: What the table is called.
+        values: The groups of columns, by column.
+        hide_below: Which counts are hidden.
+
+    Returns:
+        The exact counts, marked as not private.
+
+    Raises:
+        InvalidParameter: If there is no such column.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"clinic": ["Harbour", "Harbour", "Market"]})
+        >>> dp.attacks.tabulate(rows, ["clinic"]).value.counts
+        array([2., 1.])
     """
     with laboratory({"rows": rows}) as lab:
         found = lab.select(_counting(lab, by, where)).to_pylist()
@@ -146,6 +166,26 @@ def published_counts(
 
     A table of a bundle says the deviation of its noise beside each count, in a column such as `patients_noise_sd` for
     `patients`; one without such a column is taken as exact. A count that is not shown is missing.
+
+    Args:
+        table: The published table: a file of this machine, a frame or an Arrow table.
+        by: The columns of its groups.
+        count: The column of its counts.
+        where: The condition, as in SQL, that the counted rows fulfil.
+        name: What the table is called.
+        noise: Which noise its counts have, where they have any.
+
+    Returns:
+        The table, for `differencing`.
+
+    Raises:
+        InvalidParameter: If there is no such column, or a group is there twice.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> table = pa.table({"clinic": ["Harbour", "Market"], "n": [412, 388], "n_noise_sd": [3.2, 3.2]})
+        >>> dp.attacks.published_counts(table, by=["clinic"], count="n").deviation
+        3.2
     """
     with laboratory({"table": table}) as lab:
         deviation = f"{count}_noise_sd"
@@ -213,7 +253,20 @@ Line: TypeAlias = tuple[int, tuple[int, ...]]  # A node, and the nodes whose cou
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AxisLevel:
-    """A coarser grouping of a column: region of district. `members` lists what each of its values is made of."""
+    """A coarser grouping of a column: region of district. `members` lists what each of its values is made of.
+
+    Args:
+        name: The name of the level, such as "region".
+        of: The column, or the level, that it groups.
+        members: What each of its values is made of.
+
+    Examples:
+        >>> sides = dp.attacks.AxisLevel(
+        ...     name="side", of="clinic", members={"River": ["Harbour", "Old Mill"], "Town": ["Hillside", "Market"]}
+        ... )
+        >>> len(sides.members)
+        2
+    """
 
     name: str
     of: str

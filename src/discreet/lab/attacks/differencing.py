@@ -132,6 +132,31 @@ def differencing(
     knowledge. Only people with one row are attacked; `person` is the column that tells them apart. `event` is what the
     release claims to spend on one person more or less: it gives the ceiling. Noise is drawn anew `draws` times
     for every person attacked.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        published: The published tables of its counts, as `tabulate` and `published_counts` return them.
+        attribute: The column that is guessed, one that tables are grouped by.
+        person: The column that tells people apart; every row is a person if not said.
+        levels: Coarser groupings of columns that tables are grouped by.
+        isolating: Exact tables that tell who is alone; the published ones if not said.
+        event: What the release claims to spend; without it there is no ceiling.
+        draws: How often noise is drawn anew for a person.
+        examples: How many examples are told.
+
+    Returns:
+        Who was singled out, and how many guesses were right, marked as not private.
+
+    Raises:
+        InvalidParameter: If the tables do not fit together, or `draws` is below 1.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"clinic": ["A"] * 9 + ["B"] * 9, "age": [30] * 17 + [99], "ill": ["yes", "no"] * 9})
+        >>> published = [dp.attacks.tabulate(rows, ["clinic", "ill"], where=where, name=name).value
+        ...     for name, where in {"all": "", "young": "age < 95"}.items()]
+        >>> print(dp.attacks.differencing(rows, published, attribute="ill").value.named)
+        1 of 1 (100 %)
     """
     if draws < 1:
         raise InvalidParameter("draws must be at least 1")

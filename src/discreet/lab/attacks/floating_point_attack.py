@@ -125,6 +125,30 @@ def floating_point(
     `noise(value)` returns one output, or `noise(value, size=n)` returns n; `epsilon` and `delta` are what it claims for
     the two inputs. The most telling kind of output is chosen on half of the samples, and held against the claim on the
     other half. With `law="laplace"` and its `scale`, outputs that the other input cannot give are counted exactly.
+
+    Args:
+        noise: The function that adds noise.
+        epsilon: What it claims for the two inputs.
+        delta: The delta that goes with it.
+        inputs: Two exact values that neighbours may have.
+        samples: How many outputs of each are looked at.
+        error: The chance at most with which a correct function is called broken.
+        law: "laplace" if the noise is made by inversion of that law; None looks at last digits only.
+        scale: The scale of that law.
+
+    Returns:
+        What was found, with `broken`; it prints as a report.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> import numpy as np
+        >>> generator = np.random.default_rng(0)
+        >>> def noisy(value, size):
+        ...     return value + generator.laplace(0, 1, size)
+        >>> dp.attacks.floating_point(noisy, epsilon=1, samples=20_000).broken
+        True
     """
     claimed, rest = positive(epsilon, name="epsilon"), probability(delta, name="delta")
     _check(inputs, samples, error)

@@ -277,7 +277,26 @@ def taken(table: Columns, rows: Any) -> Columns:
 
 
 def read_columns(table: Any, names: Sequence[str], *, people: int | None = None) -> Columns:
-    """Read columns of a table of this machine, of some people drawn at random if `people` says how many."""
+    """Read columns of a table of this machine, of some people drawn at random if `people` says how many.
+
+    Args:
+        table: The private table: a file of this machine, a frame or an Arrow table.
+        names: The columns to read.
+        people: How many rows to draw; all if not said.
+
+    Returns:
+        The columns by their names. They are private.
+
+    Raises:
+        InvalidParameter: If there is no such column.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("visits", Path())
+        >>> columns = dp.attacks.read_columns("visits.csv", ["age", "clinic"], people=100)
+        >>> list(columns), len(columns["age"])
+        (['age', 'clinic'], 100)
+    """
     from discreet import noise
 
     with laboratory({"table": table}) as lab:

@@ -83,6 +83,29 @@ def linkage(
 
     `tell` are the columns of the table to show in the sample beside the name, and `person` the one that tells people
     apart who have several records. Both tables are on this machine. A record with a value missing fits nobody.
+
+    Args:
+        table: The private table without names: a file of this machine, a frame or an Arrow table.
+        names: The list with names.
+        on: The columns that both have.
+        name: The column of the list that has the names.
+        tell: The columns of the table that are shown beside a name.
+        person: The column of the table that tells people apart; every record is a person if not said.
+        sample: How many named records are shown.
+
+    Returns:
+        How many records and people are named, and a sample, marked as not private.
+
+    Raises:
+        InvalidParameter: If no columns are said, or a table has no such column.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> stays = pa.table({"zip": [1, 1, 2], "born": [1950, 1980, 1990], "illness": ["flu", "HIV", "flu"]})
+        >>> voters = pa.table({"zip": [1, 2], "born": [1980, 1990], "name": ["Ada", "Bob"]})
+        >>> linked = dp.attacks.linkage(stays, voters, on=["zip", "born"], name="name", tell=["illness"])
+        >>> print(linked.value.named)
+        2 of 3 (67 %)
     """
     if not on:
         raise InvalidParameter("say on which columns to link, such as on=['zip', 'birth_date', 'sex']")

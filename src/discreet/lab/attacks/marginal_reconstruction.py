@@ -244,6 +244,29 @@ def marginal_reconstruction(
     `where` says which rows are the block. All cells are one release of the `mechanism`; adding a person changes one
     cell of each table: `gaussian_counts(cells, squared_sensitivity=tables, …)`, both told by `block_of(…).marginals`.
     Without one they are exact. `trials` people, everybody unless said otherwise, are looked for in tables of their own.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        columns: The columns of which tables are published.
+        ways: How many columns a table has at most.
+        where: The condition, as in SQL, that the rows of the block fulfil; all rows if not said.
+        values: The values of columns, by column; those in the data if not said.
+        mechanism: What publishes all cells together; None publishes them exactly.
+        trials: How many people are looked for.
+        examples: How many rebuilt rows are told.
+
+    Returns:
+        How many rows were rebuilt, and how many without the person, marked as not private.
+
+    Raises:
+        InvalidParameter: If there is no such column, or the block is too large to solve.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> block = pa.table({"sex": ["f", "m", "f"], "age": ["young", "old", "old"], "ill": ["yes", "no", "no"]})
+        >>> found = dp.attacks.marginal_reconstruction(block, ["sex", "age", "ill"], ways=2, trials=0)
+        >>> print(found.value.rebuilt)
+        3 of 3 (100 %)
     """
     block = rows if isinstance(rows, PeopleBlock) else block_of(rows, columns, ways=ways, where=where, values=values)
     attack = _MarginalAttack(block, mechanism)

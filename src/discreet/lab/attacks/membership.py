@@ -127,6 +127,34 @@ def membership(
     `train(rows, labels, inside)` trains a model for each row of `inside` at once and returns the probabilities of all.
     `references` are the models without a person that RMIA uses, and `population` the share of people that no model
     sees, which it compares with. `event` is what the training claims to spend on one person more or less.
+
+    Args:
+        train: The function that trains.
+        rows: The private rows of numbers, an array.
+        labels: The private labels, whole numbers from 0, one a row.
+        shadows: How many models the attacker trains.
+        targets: How many models are attacked.
+        references: How many models without a person RMIA uses; up to half of the shadows.
+        population: The share of people whom no model sees.
+        event: What the training claims to spend; without it there is no ceiling.
+        rates: The rates of false alarms at which members are counted.
+        many: Whether `train` trains many models at once.
+
+    Returns:
+        How many members each attacker finds, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are too few shadows or rows.
+
+    Examples:
+        >>> import numpy as np
+        >>> rows, labels = np.arange(60.0).reshape(60, 1), np.arange(60) % 2
+        >>> def by_heart(seen, truth):
+        ...     known = {tuple(row): label for row, label in zip(seen, truth)}
+        ...     return lambda asked: np.array([np.eye(2)[known[tuple(row)]] if tuple(row) in known else [0.5, 0.5]
+        ...         for row in asked])
+        >>> dp.attacks.membership(by_heart, rows, labels, shadows=8).value.best.auc
+        1.0
     """
     if not 1 <= references <= shadows // 2:
         raise InvalidParameter("references must be 1 up to half of the shadows: the others saw the person")
@@ -142,7 +170,24 @@ def membership(
 def membership_by_scores(
     scores: Any, inside: Any, *, event: Event | None = None, rates: Sequence[float] = RATES
 ) -> NotPrivate[Membership]:
-    """Judge scores of anybody's attack on anybody's model: one for each person, high for those believed to be in."""
+    """Judge scores of anybody's attack on anybody's model: one for each person, high for those believed to be in.
+
+    Args:
+        scores: One score for each person.
+        inside: Whether each was in the data.
+        event: What the training claims to spend; without it there is no ceiling.
+        rates: The rates of false alarms at which members are counted.
+
+    Returns:
+        How many members are found, marked as not private.
+
+    Raises:
+        InvalidParameter: If there is not one score for each person, or nobody is in, or nobody is not.
+
+    Examples:
+        >>> dp.attacks.membership_by_scores([0.9, 0.8, 0.3, 0.1], [True, True, False, False]).value.best.auc
+        1.0
+    """
     attacker = judge(scores, inside, name="scores", rates=rates, event=event)
     people = attacker.found[0].members.of + attacker.found[0].alarms.of
     return NotPrivate(Membership(people=people, targets=1, shadows=0, attackers=(attacker,), event=event))

@@ -58,7 +58,28 @@ class VectorRelease(Protocol):
 def gaussian_counts(
     cells: int, *, squared_sensitivity: Number, epsilon: Number, delta: Number, relation: Relation | str
 ) -> VectorGaussian:
-    """Return the Gaussian mechanism that publishes so many counts together for (epsilon, delta)."""
+    """Return the Gaussian mechanism that publishes so many counts together for (epsilon, delta).
+
+    Args:
+        cells: How many counts there are.
+        squared_sensitivity: The square of how far one person moves them, in the l2 norm.
+        epsilon: What the release of all of them spends.
+        delta: The delta that goes with it.
+        relation: The neighbouring relation.
+
+    Returns:
+        The mechanism, for `tracing`, `reconstruction` and `marginal_reconstruction`.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> mechanism = dp.attacks.gaussian_counts(
+        ...     10_000, squared_sensitivity=10_000, epsilon=1, delta="1e-6", relation=dp.Relation.REPLACE_ONE
+        ... )
+        >>> round(float(mechanism.variance) ** 0.5)
+        422
+    """
     relation = read_relation(relation)
     changed = positive(squared_sensitivity, name="squared_sensitivity")
     sigma = Fraction(gaussian_sigma(epsilon, delta))
@@ -132,12 +153,40 @@ class Population:
 
 
 def coins(attributes: int) -> Population:
-    """Return people each of whose attributes is a fair coin."""
+    """Return people each of whose attributes is a fair coin.
+
+    Args:
+        attributes: How many attributes a person has.
+
+    Returns:
+        The population; `draw(n)` makes up people.
+
+    Raises:
+        InvalidParameter: If there are no attributes.
+
+    Examples:
+        >>> dp.attacks.coins(1000).draw(5).shape
+        (5, 1000)
+    """
     return Population(np.full(_count(attributes), 0.5))
 
 
 def genome(variants: int) -> Population:
-    """Return people as in a study of genes: two copies, minor alleles of frequencies from 5 to 50 %, all alike."""
+    """Return people as in a study of genes: two copies, minor alleles of frequencies from 5 to 50 %, all alike.
+
+    Args:
+        variants: How many variants are looked at.
+
+    Returns:
+        The population; `draw(n)` makes up people. Frequencies are drawn anew in every call.
+
+    Raises:
+        InvalidParameter: If there are no variants.
+
+    Examples:
+        >>> dp.attacks.genome(1200).draw(60).shape
+        (60, 1200)
+    """
     drawn = noise.uniform(_FINE, _count(variants)) / _FINE
     return Population(_RAREST + (0.5 - _RAREST) * drawn, copies=2)
 
@@ -165,7 +214,24 @@ class Indicators:
 
 
 def indicators(table: Any, columns: Sequence[str]) -> Indicators:
-    """Read columns of a table of this machine; what is missing is a value too. Two values make one attribute."""
+    """Read columns of a table of this machine; what is missing is a value too. Two values make one attribute.
+
+    Args:
+        table: The private table: a file of this machine, a frame or an Arrow table.
+        columns: The columns to read.
+
+    Returns:
+        The names of the attributes, the rows of 0 and 1, and how many attributes one person changes.
+
+    Raises:
+        InvalidParameter: If no columns are said, or there is no such column.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> table = pa.table({"sex": ["f", "m", "f"], "clinic": ["A", "B", "C"]})
+        >>> dp.attacks.indicators(table, ["sex", "clinic"]).rows.shape
+        (3, 4)
+    """
     if not columns:
         raise InvalidParameter("say which columns are counted, such as columns=['sex', 'district']")
     with laboratory({"table": table}) as lab:
@@ -178,7 +244,19 @@ def indicators(table: Any, columns: Sequence[str]) -> Indicators:
 
 
 def halves(rows: Integers) -> tuple[Integers, Integers]:
-    """Divide people at random into members and strangers."""
+    """Divide people at random into members and strangers.
+
+    Args:
+        rows: The private rows, an array: people by attributes.
+
+    Returns:
+        Members and strangers, for `tracing`.
+
+    Examples:
+        >>> members, strangers = dp.attacks.halves(dp.attacks.coins(100).draw(50))
+        >>> len(members), len(strangers)
+        (25, 25)
+    """
     order = noise.permutation(len(rows))
     return rows[order[::2]], rows[order[1::2]]
 

@@ -109,6 +109,19 @@ class Rule:
     `eccentricity` says by how many deviations the best score must be ahead of the second best; `fit`, which part of a
     perfect score it must reach. The second rule is ours: in sparse data the first alone names people who are not there.
     A value that is off by `value_scale`, or a day that is off by `day_scale`, counts 1/e.
+
+    Args:
+        eccentricity: By how many deviations the best score must be ahead; not negative.
+        fit: Which part of a perfect score it must reach, from 0 to 1.
+        value_scale: How far a value may be off; above 0.
+        day_scale: How many days a date may be off; above 0.
+
+    Raises:
+        InvalidParameter: If a number is out of range.
+
+    Examples:
+        >>> dp.attacks.Rule(fit=0.0).eccentricity  # the rule as first published
+        1.5
     """
 
     eccentricity: float = 1.5
@@ -212,6 +225,34 @@ def scoreboard(
 
     `targets` people are drawn for each trial. Of what is known, `false_facts` things are about items that the target
     may never have had. `rule` says when somebody is named.
+
+    Args:
+        rows: The private table of entries: a file of this machine, a frame or an Arrow table.
+        person: The column that tells people apart.
+        item: The column of items.
+        value: The column of values, such as a rating.
+        when: The column of dates.
+        known: The numbers of entries that are known, one trial each.
+        days: By how many days dates are off at most, one trial each.
+        false_facts: How many of the known entries are false.
+        targets: How many people are looked for in each trial.
+        rule: When somebody is named; `Rule()` if not said.
+
+    Returns:
+        How many were found, in every trial, marked as not private.
+
+    Raises:
+        InvalidParameter: If a number is out of range, or nobody has so many entries.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> found = dp.attacks.scoreboard(
+        ...     "stays.parquet", person="patient", item="diagnosis", value="nights", when="admitted",
+        ...     known=[2], days=[3], targets=50,
+        ... )
+        >>> found.value.trials[0].right.share > 0.5
+        True
     """
     _check(known, days, false_facts, targets)
     read = diaries(rows, person=person, item=item, value=value, when=when)
@@ -397,6 +438,33 @@ def item_counts(
     """Release counts of items with Laplace noise, each person for at most `most` items, and look for targets in them.
 
     The arguments are those of `scoreboard`. Noise is drawn anew for every target, with their row and without it.
+
+    Args:
+        rows: The private table of entries: a file of this machine, a frame or an Arrow table.
+        epsilon: What the release of all counts spends on one person.
+        person: The column that tells people apart.
+        item: The column of items.
+        value: The column of values, such as a rating.
+        when: The column of dates.
+        known: How many items of a target are known.
+        most: For how many items a person is counted at most.
+        targets: How many people are looked for.
+
+    Returns:
+        How often targets are said to be there, with and without them, and the ceiling, marked as not private.
+
+    Raises:
+        InvalidParameter: If a number is out of range, or nobody has so many items.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> found = dp.attacks.item_counts(
+        ...     "stays.parquet", epsilon=1, person="patient", item="diagnosis", value="nights", when="admitted",
+        ...     known=2, targets=50,
+        ... )
+        >>> found.value.present.of
+        50
     """
     price = exact(epsilon, name="epsilon")
     if price <= 0 or most < 1 or known < 1 or targets < 1:

@@ -143,6 +143,32 @@ def sticky(
     commonest unless it is said. A victim is chosen whom these single out, with a `crowd` of others around; their secret
     is tossed, so that nothing else gives it away. `clones` is how often the cloning attack asks. A session has a
     budget of `epsilon` for all questions of one attack; `by_session=False` draws the same noise without its engine.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        known: The columns whose values the attacker knows of everybody.
+        secret: The column that is asked about.
+        value: The value of it that is asked about.
+        victims: How many people are attacked.
+        clones: How often the cloning attack asks.
+        crowd: How many others must be around a victim.
+        epsilon: The budget of a private session, for all questions of one attack; None attacks sticky noise.
+        by_session: Whether a real session answers.
+
+    Returns:
+        How many secrets each attack guessed, marked as not private.
+
+    Raises:
+        InvalidParameter: If nobody is singled out with such a crowd around, or a number is out of range.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> files = dp.data.copy("hospital", Path())
+        >>> found = dp.attacks.sticky(
+        ...     "stays.parquet", known=["zip", "sex", "age_group", "nights"], secret="diagnosis", victims=10
+        ... )
+        >>> found.value.guessed[-1].method
+        'noise of clones'
     """
     _check(known, secret, victims, clones)
     table, asked = read_rows(rows, known, secret, value)

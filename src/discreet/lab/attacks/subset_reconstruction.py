@@ -52,7 +52,16 @@ _BLOCK = 2_000  # Questions at a time: sums of so many are exact in single preci
 
 @final
 class Decoder(Enum):
-    """How secrets are computed from the answers."""
+    """How secrets are computed from the answers.
+
+    `reconstruction` takes the linear program for small systems and least squares for others, unless one is named.
+
+    Examples:
+        >>> secrets = dp.attacks.coins(30).draw(1)[0]
+        >>> found = dp.attacks.reconstruction(secrets, queries=200, decoder=dp.attacks.Decoder.LEAST_SQUARES)
+        >>> print(found.value.right)
+        30 of 30 (100 %)
+    """
 
     LEAST_SQUARES = "least-squares"  # quick, and best against normal noise
     LINEAR_PROGRAM = "linear-program"  # some answers may be wrong altogether [DMT07]
@@ -202,6 +211,23 @@ def reconstruction(
 
     Everybody is in half of the subsets, at random. All answers are one release of the `mechanism`, which one secret
     changes by one in each: `gaussian_counts(queries, squared_sensitivity=queries, …)`. Without one they are exact.
+
+    Args:
+        secrets: The private secrets, each 0 or 1.
+        queries: How many subsets are counted.
+        mechanism: What publishes all counts together; None publishes them exactly.
+        decoder: How secrets are computed; by size if not said.
+
+    Returns:
+        How many secrets were right, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are too many people times queries, or none.
+
+    Examples:
+        >>> secrets = dp.attacks.coins(30).draw(1)[0]
+        >>> print(dp.attacks.reconstruction(secrets, queries=200).value.right)
+        30 of 30 (100 %)
     """
     truth = _bits(secrets)
     if queries < 1 or queries * len(truth) > _MOST:

@@ -79,6 +79,21 @@ def tracing_power(people: int, population: Population, *, deviation: float = 0.0
     Theorem     With v the variance of an attribute and s the deviation of the noise on each count, a stranger's score
                 has mean 0 and variance sum v (n v + s^2) / n^2; a member's has mean sum v / n, and of the variance the
                 part of their own row is Var (x - p)^2 instead of v^2. [DSSUV15]
+
+    Args:
+        people: How many members there are.
+        population: How frequent attributes are.
+        deviation: The deviation of the noise on each count, not negative.
+
+    Returns:
+        The law, with `auc` and with `tpr(rate)`, the share of members found at a rate of false alarms.
+
+    Raises:
+        InvalidParameter: If there are no people, or the deviation is negative.
+
+    Examples:
+        >>> round(dp.attacks.tracing_power(100, dp.attacks.coins(1000)).auc, 3)
+        0.988
     """
     if people < 1 or deviation < 0:
         raise InvalidParameter("people must be at least 1 and the deviation not negative")
@@ -99,6 +114,21 @@ def least_deviation(people: int, population: Population, *, mu: float) -> float:
     Theorem     Members are mu = sum v / sqrt(sum v (n v + s^2)) deviations ahead, so s^2 must be at least
                 sum v / mu^2 - n sum v^2 / sum v: for fair coins d / (4 mu^2) - n / 4. Noise on each of d counts cannot
                 stay below the order of sqrt(d) / epsilon, which is what the Gaussian mechanism adds. [BUV14]
+
+    Args:
+        people: How many members there are.
+        population: How frequent attributes are.
+        mu: The claim, above 0.
+
+    Returns:
+        The deviation of the noise on each count.
+
+    Raises:
+        InvalidParameter: If mu is not above 0.
+
+    Examples:
+        >>> round(dp.attacks.least_deviation(50, dp.attacks.coins(10_000), mu=0.5))
+        100
     """
     if not mu > 0:
         raise InvalidParameter("mu must be positive")
@@ -110,7 +140,24 @@ def least_deviation(people: int, population: Population, *, mu: float) -> float:
 def plot_power(
     people: int, deviations: Sequence[float] = (0.0,), *, fpr: float = 0.05, most: float = 30.0
 ) -> alt.LayerChart:
-    """Draw the share of members found against the number of attributes for each person, d / n, for some noises."""
+    """Draw the share of members found against the number of attributes for each person, d / n, for some noises.
+
+    Args:
+        people: How many members there are.
+        deviations: The deviations of the noise on each count, one curve each.
+        fpr: The share of strangers that is accused.
+        most: Up to how many attributes for each person.
+
+    Returns:
+        The chart.
+
+    Raises:
+        MissingLibrary: If altair is not installed.
+
+    Examples:
+        >>> chart = dp.attacks.plot_power(100, [0.0, 10.0])
+        >>> dp.plots.save(chart, "tracing.json")
+    """
     from discreet import plots
 
     ratios = [most * (step / 60) ** 2 for step in range(1, 61)]
@@ -140,7 +187,16 @@ _IMPOSSIBLE = -1e6  # Points for a value that no member can have: finite, so tha
 
 @final
 class Score(Enum):
-    """Which test is made of the counts."""
+    """Which test is made of the counts.
+
+    Examples:
+        >>> population = dp.attacks.coins(500)
+        >>> found = dp.attacks.tracing(
+        ...     population.draw(20), population.draw(40), score=dp.attacks.Score.LIKELIHOOD_RATIO, population=population
+        ... )
+        >>> found.value.people
+        20
+    """
 
     INNER_PRODUCT = "inner-product"  # <x - p, mean - p> [DSSUV15]
     LIKELIHOOD_RATIO = "likelihood-ratio"  # the best test if attributes are independent [SOJH09]
@@ -319,6 +375,26 @@ def tracing(
     are what the attacker compares with, and tells how frequent attributes are unless `population` does; the other half
     take the place of a member for the baseline. Without a `mechanism` counts are exact. Every trial has a release of
     its own; there is one for each member unless `trials` says otherwise.
+
+    Args:
+        members: The private rows that are counted: people by attributes.
+        strangers: Rows of people who are not counted, at least four.
+        mechanism: What publishes the counts; None publishes them exactly.
+        score: Which test is made.
+        population: How frequent attributes are, if it is known.
+        trials: How many targets are looked for.
+
+    Returns:
+        The scores of targets that were in and that were not, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are too few people, or they differ in attributes.
+
+    Examples:
+        >>> members, strangers = dp.attacks.halves(dp.attacks.coins(1000).draw(80))
+        >>> found = dp.attacks.tracing(members, strangers).value
+        >>> found.found(0.05).share > 0.3
+        True
     """
     inside, outside = _rows(members), _rows(strangers)
     if inside.shape[1] != outside.shape[1] or len(inside) < 2 or len(outside) < 4:

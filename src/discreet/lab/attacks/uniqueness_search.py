@@ -295,6 +295,24 @@ def uniqueness(
     `columns` are those that an attacker may know, or a mapping of names to what is calculated, as in SQL, such as
     {"born": "year(birth_date)"}; all if none are named. `person` tells whose rows are whose; without it every row is a
     person. Of people with several rows the one that gives away most counts. A missing value is a value of its own.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        columns: The columns that an attacker may know, or what is calculated from them, by name.
+        size: How many of them an attacker knows at most.
+        person: The column that tells people apart; every row is a person if not said.
+
+    Returns:
+        How many are alone under each combination, marked as not private.
+
+    Raises:
+        InvalidParameter: If the table has no rows, or there is no such column.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"zip": [1, 1, 2], "sex": ["f", "m", "f"]})
+        >>> print(dp.attacks.uniqueness(rows, size=2).value.of("zip", "sex").unique)
+        3 of 3 (100 %)
     """
     if size < 1:
         raise InvalidParameter("`size`, the number of columns that an attacker knows, must be at least 1")
@@ -371,6 +389,23 @@ def lone_cells(rows: Any, columns: NamedColumns, *, epsilon: Number) -> NotPriva
     """Release counts of every combination of values with Laplace noise, and look for those who are alone.
 
     Every row is a person, who changes one count by one. Somebody is seen in a cell if its noisy count is 1 or more.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        columns: The columns whose combinations are counted.
+        epsilon: What the release of all counts spends, above 0.
+
+    Returns:
+        How often somebody is seen in cells of one person and in empty cells, and the ceiling, marked as not private.
+
+    Raises:
+        InvalidParameter: If nobody is alone, or no cell is empty.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"zip": [1, 2, 3], "sex": ["f", "m", "f"]})
+        >>> dp.attacks.lone_cells(rows, ["zip", "sex"], epsilon=1).value.alone.of
+        3
     """
     price = exact(epsilon, name="epsilon")
     if price <= 0:
@@ -450,6 +485,24 @@ def singling_out(
 
     `record` is what is known of somebody, by column: {"zip": "02138", "birth_date": "1945-07-31"}. Values are read as
     the column has them; None is a missing one. `person` tells whose rows are whose.
+
+    Args:
+        rows: The private table: a file of this machine, a frame or an Arrow table.
+        record: What is known of somebody.
+        size: How many facts a combination has at most.
+        person: The column that tells people apart; every row is a person if not said.
+
+    Returns:
+        The combinations, marked as not private.
+
+    Raises:
+        InvalidParameter: If there are no facts or too many, or there is no such column.
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> rows = pa.table({"zip": [1, 1, 2], "sex": ["f", "m", "f"], "age": [30, 30, 30]})
+        >>> dp.attacks.singling_out(rows, {"zip": 1, "sex": "f", "age": 30}).value.combinations
+        (('zip', 'sex'),)
     """
     if size < 1 or not 0 < len(record) <= _SINGLING_OUT_MOST:
         raise InvalidParameter(f"say from 1 to {_SINGLING_OUT_MOST} facts of a record, and a size of at least 1")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.frames.column import Column
-from discreet.lab.attacks import lira_scores
+from discreet.lab.attacks.membership import lira_scores
 from discreet.lab.attacks.success_rates import Attacker, FoundRate, Success, judge
 from discreet.lab.audit.training_audit import epsilon_from_guesses, guess
 from discreet.lab.evaluation.closest_records import closest, secrets_of_closest
