@@ -26,7 +26,7 @@ from discreet.lab.audit.training_audit import TrainingAudit
 from discreet.learn.torch import PrivateTraining, make_private
 from discreet.learn.torch.layers.layer_report import Layer
 from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, TrainingPlan
-from discreet.learn.training.training_plan import StreamPlan
+from discreet.learn.training.stream_plan import StreamPlan
 from discreet.ledger import Account, Ledger, Quota
 from discreet.ledger.charge_record import ReadClaim
 from discreet.query import Session, Unit, between, boolean, categories, policy_schema, public, text

@@ -39,7 +39,7 @@ from discreet.learn import sklearn
 from discreet.learn.sklearn.base import PrivateEstimator
 from discreet.learn.torch import load_weights
 from discreet.learn.training import TrainingPlan, training_plan
-from discreet.learn.training.training_plan import StreamPlan
+from discreet.learn.training.stream_plan import StreamPlan
 from discreet.ledger import Ledger, look
 from discreet.privacy import events as events_module
 from discreet.query import ReleaseTable

@@ -22,8 +22,8 @@ from threshold_worlds import (
     small,
 )
 
+from discreet.adaptive.interquartile_range import LogScale, QuartileDistance, propose_interquartile_range
 from discreet.adaptive.no_answer import NO_ANSWER
-from discreet.adaptive.propose_test_release import LogScale, QuartileDistance, propose_interquartile_range
 from discreet.errors import DiscreetError
 from discreet.lab import verify
 from discreet.mechanisms import Grid

@@ -13,7 +13,7 @@ from torch import nn
 from discreet import noise
 from discreet.errors import BudgetExceeded, Refused
 from discreet.learn.torch import make_private_stream
-from discreet.learn.training.training_plan import whole_weights
+from discreet.learn.training.stream_plan import whole_weights
 from discreet.ledger import Account, Budget, Ledger
 from discreet.privacy import Relation
 

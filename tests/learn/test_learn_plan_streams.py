@@ -18,7 +18,7 @@ from discreet.lab.verify.small_worlds import Worlds
 from discreet.learn.training import AdaptiveClip, plan_stream
 from discreet.learn.training import sampling as module
 from discreet.learn.training.sampling import Stream
-from discreet.learn.training.training_plan import UNIT, StreamPlan, Unbanding, growth, whole_weights
+from discreet.learn.training.stream_plan import UNIT, StreamPlan, Unbanding, growth, whole_weights
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import Event, Gaussian, PureDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes

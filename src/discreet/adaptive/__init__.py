@@ -14,6 +14,7 @@ from discreet.adaptive.choosing_mechanism import Choosing
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.graph_queries import Graph, StarQuery, TriangleQuery
 from discreet.adaptive.graph_releases import degree_histogram, stars, triangles
+from discreet.adaptive.interquartile_range import propose_interquartile_range
 from discreet.adaptive.isolation import BlockLimits
 from discreet.adaptive.local_sensitivity_bounds import (
     BoundedLocalSensitivity,
@@ -28,7 +29,6 @@ from discreet.adaptive.order_queries import median_query, quantile_query, trimme
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
 from discreet.adaptive.propose_test_release import (
     ProposeTestRelease,
-    propose_interquartile_range,
     propose_median,
     propose_quantile,
     propose_trimmed_mean,

@@ -13,7 +13,8 @@ from discreet import noise
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, integer
 from discreet.learn.training.clip_rules import Clip
-from discreet.learn.training.training_plan import StreamPlan, TrainingPlan, Unbanding
+from discreet.learn.training.stream_plan import StreamPlan, Unbanding
+from discreet.learn.training.training_plan import TrainingPlan
 from discreet.privacy import Event
 
 __all__ = ["NOBODY", "PhysicalBatch", "PoissonSampler", "RunNoise", "RunPlan", "RunSampler", "Stream"]
