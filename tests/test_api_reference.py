@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib.util
 import inspect
 import re
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -37,6 +39,22 @@ PUBLIC = {
     for value in REFERENCE.names_of(package).values()
     if REFERENCE.is_documented_by_itself(value)
 }
+
+
+def shown_elsewhere() -> dict[str, object]:
+    """Return what is not public and has an example all the same, by its path."""
+    found = {}
+    for file in sorted((ROOT / "src" / "discreet").rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        module = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        for node in ast.parse(text).body if ">>> " in text else ():
+            is_named = isinstance(node, (ast.ClassDef, ast.FunctionDef))
+            if is_named and ">>> " in (ast.get_docstring(node) or "") and f"{module}.{node.name}" not in PUBLIC:
+                found[f"{module}.{node.name}"] = getattr(import_module(module), node.name)
+    return found
+
+
+SHOWN = PUBLIC | shown_elsewhere()
 
 
 def sections(value: object) -> dict[str, str]:
@@ -96,10 +114,10 @@ def test_a_public_name_says_what_goes_in_and_what_comes_out(name: str) -> None:
     assert invented(PUBLIC[name]) == set()
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_the_example_of_a_public_name_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", sorted(SHOWN))
+def test_the_example_of_a_name_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    results = run(PUBLIC[name], name)
+    results = run(SHOWN[name], name)
     assert results.attempted > 0
     assert results.failed == 0, "see what was printed: expected and got"
 

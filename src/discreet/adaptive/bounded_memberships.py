@@ -136,10 +136,6 @@ class Memberships:
 
     Raises:
         InvalidParameter: If the lengths differ.
-
-    Examples:
-        >>> dp.adaptive.Memberships([1, 1, 2], ["a", "b", "a"])
-        Memberships()
     """
 
     units: Data = field(repr=False)

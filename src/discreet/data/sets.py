@@ -25,10 +25,6 @@ class BundledFile:
         what: What is in it.
         rows: How many rows, of a table.
         columns: The names of the columns, of a table.
-
-    Examples:
-        >>> dp.data.BundledFile(name="visits.csv", what="visits").rows
-        0
     """
 
     name: str

@@ -25,10 +25,6 @@ class Column:
     Args:
         values: The values, an array or a sequence. They are private.
         missing: True where a value is missing, an array of the same length; none are if not said.
-
-    Examples:
-        >>> dp.mechanisms.Column([31, 44])
-        Column()
     """
 
     values: NDArray[Any] | Sequence[object] = field(repr=False)

@@ -13,12 +13,7 @@ __all__ = ["ClosedStore", "LedgerRows", "Store"]
 
 
 class LedgerRows(Protocol):
-    """The record within one transaction. Entries and answers can be added, never changed.
-
-    Examples:
-        >>> dp.ledger.LedgerRows.__name__  # what `Store.writing` and `Store.reading` open
-        'LedgerRows'
-    """
+    """The record within one transaction. Entries and answers can be added, never changed."""
 
     def head(self) -> Head:
         """Return the end of the chain."""

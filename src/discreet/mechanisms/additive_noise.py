@@ -66,13 +66,7 @@ class Sensitivity:
 
 
 class Noise(Protocol):
-    """A family of noise that is calibrated to a sensitivity: a frozen value.
-
-    Examples:
-        >>> laplace: dp.mechanisms.Noise = dp.mechanisms.LaplaceNoise(epsilon=1)
-        >>> len(laplace.draw(dp.mechanisms.Sensitivity(l1=2, squared_l2=2, dimension=5)))
-        5
-    """
+    """A family of noise that is calibrated to a sensitivity: a frozen value."""
 
     def __hash__(self) -> int: ...
 

@@ -124,10 +124,6 @@ class Cell(NamedTuple):
         plus_minus: The larger distance to an end of the interval; None where there is no interval.
         low: The lower end of the interval.
         high: The upper end of the interval.
-
-    Examples:
-        >>> dp.query.Cell(value=3).plus_minus is None
-        True
     """
 
     value: Any

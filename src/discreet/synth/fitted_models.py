@@ -77,10 +77,6 @@ class SyntheticImageModel:
         domain: The public declaration of the pictures.
         promise: What was spent, and what that means.
         fitted: The fitted model itself.
-
-    Examples:
-        >>> dp.synth.SyntheticImageModel.__slots__
-        ('domain', 'promise', 'fitted')
     """
 
     domain: Images

@@ -139,10 +139,6 @@ class SyntheticImages:
     Args:
         promise: What was spent, and what that means.
         domain: The public declaration of the pictures.
-
-    Examples:
-        >>> dp.synth.SyntheticImages.__slots__[:2]
-        ('promise', 'domain')
     """
 
     promise: Promise

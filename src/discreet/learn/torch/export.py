@@ -41,10 +41,6 @@ class WeightsPromise:
         unit: Who is protected.
         averaged: Whether these are averaged weights.
         plan: The plan of the last run that trained them, as JSON.
-
-    Examples:
-        >>> sorted(dp.learn.torch.WeightsPromise.__slots__)[:3]
-        ['averaged', 'delta', 'epsilon']
     """
 
     name: str

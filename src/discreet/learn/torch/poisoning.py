@@ -44,13 +44,6 @@ class PoisonEffect:
         way: The way to train.
         accuracy: The share of clean rows that are classified rightly.
         success: The share of marked rows of other classes that get the attacker's class.
-
-    Examples:
-        >>> effect = dp.learn.torch.PoisonEffect(
-        ...     kind="backdoored", share=0.01, way="private", accuracy=0.9, success=0.02
-        ... )
-        >>> effect.success
-        0.02
     """
 
     kind: PoisonKind
@@ -69,11 +62,6 @@ class PoisoningReport:
         rows: How many rows were trained on.
         tested: How many rows were tested.
         effects: What each way to train made of each share of bad rows.
-
-    Examples:
-        >>> report = dp.learn.torch.PoisoningReport(rows=100, tested=10, effects=())
-        >>> report.ways
-        ()
     """
 
     rows: int

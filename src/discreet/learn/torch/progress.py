@@ -75,11 +75,6 @@ class StepDone:
         learning_rate: The learning rate of this step.
         clip: The largest norm of one row's gradient in this step.
         public_loss: The loss on the public rows that are watched, if there are any.
-
-    Examples:
-        >>> done = dp.learn.torch.StepDone(step=1, steps=10, learning_rate=0.1, clip=1.0, public_loss=None)
-        >>> done.step
-        1
     """
 
     step: int  # this one, counted from 1
@@ -99,11 +94,6 @@ class StepsSpent:
         event: What they spent.
         epsilon: The epsilon of it at `delta`, rounded up.
         delta: The delta of the plan.
-
-    Examples:
-        >>> spent = dp.learn.torch.StepsSpent(steps=1, event=dp.privacy.PureDP(1), epsilon=1.0, delta=0.0)
-        >>> spent.epsilon
-        1.0
     """
 
     steps: int
@@ -126,10 +116,6 @@ class TrainingReport:
     Args:
         plan: The plan of the run.
         prepared: The layers of the model, and how their gradients are found row by row.
-
-    Examples:
-        >>> dp.learn.torch.TrainingReport.__slots__
-        ('plan', 'prepared')
     """
 
     plan: RunPlan

@@ -80,10 +80,6 @@ class PrivateLimit:
     Args:
         limit: How many rows, or groups, most units have.
         release: The answer that it comes from.
-
-    Examples:
-        >>> dp.query.PrivateLimit.__slots__
-        ('limit', 'release')
     """
 
     limit: int
