@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from benchmarks.peers.training_models import CLIP, NOISE, RATE, Job, asked, report
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
-from discreet.learn.torch.clipping.gradient_forms import slack_of
+from discreet.learn.torch.clipping.float_error import slack_of
 from discreet.learn.torch.noisy_step import NoisyStep
 from discreet.learn.training import TrainingPlan, plan_training
 from discreet.learn.training.prefetched_noise import NoiseAhead

@@ -36,8 +36,8 @@ from discreet.adaptive import (
     polynomial,
 )
 from discreet.adaptive.aggregators import BlockNumber
-from discreet.adaptive.block_worker import unpacked
-from discreet.adaptive.isolation import FAILED
+from discreet.adaptive.block_runner import FAILED
+from discreet.adaptive.block_sandbox import unpacked
 from discreet.adaptive.no_answer import NO_ANSWER
 from discreet.adaptive.order_queries import LowerMedianQuery
 from discreet.adaptive.subsample_aggregate import all_assignments, assign, read_records, rows_of

@@ -11,17 +11,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from discreet.learn.torch.clipping import gradient_forms
+from discreet.learn.torch.clipping import float_error, gradient_forms
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
-from discreet.learn.torch.clipping.gradient_forms import (
-    Form,
-    Outer,
-    Pairs,
-    Positions,
-    RowGradients,
-    combine,
-    factors_down,
-)
+from discreet.learn.torch.clipping.float_error import factors_down
+from discreet.learn.torch.clipping.gradient_forms import Form, Outer, Pairs, Positions, RowGradients, combine
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat
 
 ROWS, CLIP = 96, Fraction(1, 10)
@@ -94,7 +87,7 @@ def _inner(left: list[int], right: list[int]) -> int:
 def _largest_excess(form: Form, clip: Clip) -> Fraction:
     """Return the largest (factor times exact norm / bound)^2 - 1 over all rows, and check that bad rows get zero."""
     squares, sizes = form.squares_up(), form.sizes()
-    share = gradient_forms.share_down(clip, 1)
+    share = float_error.share_down(clip, 1)
     threshold = float(clip.initial) if isinstance(clip, AdaptiveClip) else share
     scale = factors_down(clip, threshold, share, squares, torch.zeros_like(squares) if sizes is None else sizes)
     excess = Fraction(-1)
@@ -121,7 +114,7 @@ def _swallowed() -> RowGradients:
     return RowGradients(values)
 
 
-@pytest.mark.parametrize("size", [1, 3, 63, gradient_forms.CHUNK, gradient_forms.CHUNK + 1, 5 * gradient_forms.CHUNK])
+@pytest.mark.parametrize("size", [1, 3, 63, float_error.CHUNK, float_error.CHUNK + 1, 5 * float_error.CHUNK])
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-22])
 def test_squared_norms_are_never_below_the_true_ones(size: int, scale: float) -> None:
     """In exact arithmetic, row by row; squares below the range of float32 are there, too."""
@@ -139,7 +132,7 @@ def test_norms_without_their_own_error_are_caught(monkeypatch: pytest.MonkeyPatc
 
 
 def test_factors_rounded_to_nearest_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradient_forms, "SHRINK", 1.0)
+    monkeypatch.setattr(float_error, "SHRINK", 1.0)
     monkeypatch.setattr(gradient_forms, "_up", lambda length: 1.0)
     monkeypatch.setattr(gradient_forms, "CHUNK", 1)
     assert _largest_excess(_forms()["rows"], Flat(CLIP)) > 0
@@ -213,13 +206,13 @@ def test_one_record_changes_a_sum_by_no_more_than_clip_and_slack(slot: int) -> N
         records = torch.randn(100, *positions, 24), torch.randn(100, *positions, 20)
         record = torch.randn(*positions, 24) * 100, torch.randn(*positions, 20)
         for clip in (Flat("0.001"), Automatic(1)):
-            assert _change(records, record, slot, 64, clip) <= float(gradient_forms.slack_of(64))
+            assert _change(records, record, slot, 64, clip) <= float(float_error.slack_of(64))
 
 
 def test_one_record_that_lifts_a_sum_over_a_power_of_two_stays_inside_the_slack() -> None:
     records = _near_a_power_of_two(32, 16)
     record = torch.full((4,), 0.25), torch.full((4,), 0.5)
-    assert 0 < _change(records, record, 0, 32, Flat("0.500003")) <= float(gradient_forms.slack_of(32))
+    assert 0 < _change(records, record, 0, 32, Flat("0.500003")) <= float(float_error.slack_of(32))
 
 
 def test_longer_float_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +224,8 @@ def test_longer_float_sums_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_slack_leaves_half_of_a_thousandth_for_the_grid() -> None:
-    for physical in (1, 32, 256, gradient_forms.LARGEST_BATCH):
-        assert gradient_forms.slack_of(physical) <= Fraction(1, 2000)
+    for physical in (1, 32, 256, float_error.LARGEST_BATCH):
+        assert float_error.slack_of(physical) <= Fraction(1, 2000)
 
 
 def _break(values: Tensor, at: int, special: float) -> Tensor:
@@ -261,7 +254,7 @@ def test_pairs_that_cancel_beyond_the_ratio_are_lowered_and_kept_inside() -> Non
     sizes = form.sizes()
     assert sizes is not None
     scale = factors_down(Flat(1), 1.0, 1.0, form.squares_up(), sizes).double()
-    assert float((scale * sizes.sqrt()).max()) <= gradient_forms.RATIO
+    assert float((scale * sizes.sqrt()).max()) <= float_error.RATIO
 
 
 @pytest.mark.parametrize("small", [1, 1 << 15])
@@ -281,7 +274,7 @@ def test_sums_over_rows_agree_with_float64_for_blocks_of_any_length(
 def test_block_error_dominates_brute_force_over_all_trees() -> None:
     for leaves in range(1, 13):
         most = max(sum((depth + 2) ** 2 for depth in tree) for tree in _trees(leaves))
-        assert gradient_forms.block_error(leaves) >= Fraction(isqrt(leaves * most)) * gradient_forms.SINGLE
+        assert float_error.block_error(leaves) >= Fraction(isqrt(leaves * most)) * float_error.SINGLE
 
 
 @cache

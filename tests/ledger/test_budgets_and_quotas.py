@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
-from discreet.ledger import Account, Budget, Ledger, Quota, transactions
+from discreet.ledger import Account, Budget, Ledger, Quota, charges_and_claims
 from discreet.ledger.budget import EACH
 from discreet.ledger.delta_shares import choose_shares
 from discreet.privacy import ZCDP, ApproxDP, Gaussian, PureDP
@@ -41,7 +41,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock(datetime(2030, 5, 6, 12, tzinfo=UTC))  # a Monday
-    monkeypatch.setattr(transactions, "time", made)
+    monkeypatch.setattr(charges_and_claims, "time", made)
     return made
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from discreet.errors import AnswerFailed, BudgetExceeded, InvalidParameter, LedgerDamaged, Refused
-from discreet.ledger import Account, Budget, Ledger, look, restore, transactions
+from discreet.ledger import Account, Budget, Ledger, charges_and_claims, look, restore
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.charge_record import Head, ReadClaim, StoredAnswer
 from discreet.privacy import PureDP
@@ -151,13 +151,13 @@ def test_a_claim_of_a_process_that_was_killed_has_failed_at_once(tmp_path: Path)
 
 
 def test_four_failures_are_one_too_many(book: Ledger) -> None:
-    for number in range(transactions.MOST_UNANSWERED):
+    for number in range(charges_and_claims.MOST_UNANSWERED):
         book.fail(claimed(book, str(number)))
     for key in ("more", None):
         with pytest.raises(Refused, match="discreet ledger reopen") as refused:
             claim(book, key)
         assert "ann" in str(refused.value)
-    assert book.spent().charges == transactions.MOST_UNANSWERED
+    assert book.spent().charges == charges_and_claims.MOST_UNANSWERED
     claimed(book, "of another", principal="ben")
     with pytest.raises(AnswerFailed):  # What failed is still the constant failure.
         claim(book, "0")
@@ -165,7 +165,7 @@ def test_four_failures_are_one_too_many(book: Ledger) -> None:
 
 def test_claims_of_processes_that_died_count(tmp_path: Path) -> None:
     path = tmp_path / "ledger"
-    for number in range(transactions.MOST_UNANSWERED):
+    for number in range(charges_and_claims.MOST_UNANSWERED):
         child = os.fork()
         if child == 0:
             claimed(Ledger.open(path, ACCOUNT), str(number))
@@ -237,7 +237,7 @@ def hurry(path: Path, process: int, outlet: int) -> None:
             except Refused:
                 refused += 1
                 continue
-            assert len([one for one in book.claims() if one.principal == "ann"]) <= transactions.MOST_UNANSWERED
+            assert len([one for one in book.claims() if one.principal == "ann"]) <= charges_and_claims.MOST_UNANSWERED
             if (process + number) % 2:
                 book.fail(found)
             else:
@@ -260,7 +260,7 @@ def test_processes_at_once_never_have_more_than_three_unanswered(tmp_path: Path)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 4
     with Ledger.open(path, ACCOUNT) as book:
-        assert sum(one.is_failed for one in book.claims()) == transactions.MOST_UNANSWERED
+        assert sum(one.is_failed for one in book.claims()) == charges_and_claims.MOST_UNANSWERED
         assert sum(os.read(inlet, 4)) == 24 - book.spent().charges > 0
         assert_never_more_than_three(book)
         book.verify()
@@ -274,7 +274,7 @@ def assert_never_more_than_three(book: Ledger) -> None:
             unanswered.add(entry.content["charge"])
         elif entry.kind == "answer":
             unanswered.remove(entry.content["charge"])
-        assert len(unanswered) <= transactions.MOST_UNANSWERED
+        assert len(unanswered) <= charges_and_claims.MOST_UNANSWERED
 
 
 def test_a_custodian_releases_a_claim_with_a_reason(book: Ledger) -> None:
@@ -486,7 +486,7 @@ def test_a_count_that_forgets_the_dead_is_caught(tmp_path: Path, monkeypatch: py
 
     def only_the_living(rows: Any, dataset: str, principal: str) -> None:
         living = [one for one in rows.claims(dataset) if one.is_live(time.time_ns() // 1000)]
-        if len(living) >= transactions.MOST_UNANSWERED:
+        if len(living) >= charges_and_claims.MOST_UNANSWERED:
             raise Refused("busy")
 
     monkeypatch.setattr("discreet.ledger.ledger.check_room", only_the_living)
@@ -498,7 +498,7 @@ def test_a_count_that_forgets_the_dead_is_caught(tmp_path: Path, monkeypatch: py
 
 
 def test_a_release_without_a_reason_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transactions, "_check_reason", lambda reason, principal: None)
+    monkeypatch.setattr(charges_and_claims, "_check_reason", lambda reason, principal: None)
     with (
         pytest.raises(pytest.fail.Exception),
         Ledger.open(tmp_path / "ledger", ACCOUNT) as wrong,

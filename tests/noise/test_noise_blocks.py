@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from discreet.adaptive import BlockMode, SubsampleAndAggregate
-from discreet.adaptive.block_worker import unpacked
-from discreet.adaptive.isolation import _ENVIRONMENT, BlockLimits, Program, probe
+from discreet.adaptive.block_runner import _ENVIRONMENT, BlockLimits, Program, probe
+from discreet.adaptive.block_sandbox import unpacked
 from discreet.adaptive.subsample_aggregate import read_records, rows_of
 from discreet.errors import Refused
 from discreet.privacy.relation import Relation
@@ -50,12 +50,12 @@ def test_a_ratio_of_too_many_digits_stops_nobody(record: Any) -> None:
 
 THREADED = """
 import os, threading, time
-from discreet.adaptive import block_worker
-from discreet.adaptive.isolation import kernel_filter
+from discreet.adaptive import block_sandbox
+from discreet.adaptive.block_runner import kernel_filter
 
 if {threads}:
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
-block_worker._lock({{"cpu_seconds": 5.0, "memory": 1 << 34, "filter": kernel_filter()}})
+block_sandbox._lock({{"cpu_seconds": 5.0, "memory": 1 << 34, "filter": kernel_filter()}})
 os._exit(0)
 """
 

@@ -150,7 +150,7 @@ def test_the_next_window_admits_what_this_one_refuses(tmp_path: Path, monkeypatc
     with opened(plan) as book:
         release(book, plan, "2026-01")
         later = book.history()[-1].time * 1000 + 32 * 86_400 * 10**9
-        monkeypatch.setattr("discreet.ledger.transactions.time.time_ns", lambda: later)
+        monkeypatch.setattr("discreet.ledger.charges_and_claims.time.time_ns", lambda: later)
         assert series(plan, book, today=TODAY).more == 1
         release(book, plan, "2026-02")
 

@@ -10,12 +10,12 @@ from discreet.adaptive.aggregators import (
     block_winsorised_mean,
 )
 from discreet.adaptive.approximate_recipes import gaussian, laplace, laplace_log_normal
+from discreet.adaptive.block_runner import BlockLimits
 from discreet.adaptive.choosing_mechanism import Choosing
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.adaptive.graph_queries import Graph, StarQuery, TriangleQuery
 from discreet.adaptive.graph_releases import degree_histogram, stars, triangles
 from discreet.adaptive.interquartile_range import propose_interquartile_range
-from discreet.adaptive.isolation import BlockLimits
 from discreet.adaptive.local_sensitivity_bounds import (
     BoundedLocalSensitivity,
     BoundedSmoothSensitivity,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.adaptive.isolation import FAILED
+from discreet.adaptive.block_runner import FAILED
 from discreet.adaptive.noise_recipes import Norm, Recipe
 from discreet.adaptive.order_queries import (
     CentralMeanQuery,

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.adaptive.aggregators import Aggregator, BlockMode
-from discreet.adaptive.block_worker import spoken, unpacked
-from discreet.adaptive.isolation import FAILED, BlockLimits, BlockRows, Program, heard, probe, run_blocks
+from discreet.adaptive.block_runner import FAILED, BlockLimits, BlockRows, Program, heard, probe, run_blocks
+from discreet.adaptive.block_sandbox import spoken, unpacked
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
 from discreet.frames.column import Column, column_of

@@ -193,7 +193,7 @@ class Claims:
     @classmethod
     def of(cls, claims: Iterable[ReadClaim]) -> Claims:
         """List claims."""
-        from discreet.ledger.transactions import MOST_UNANSWERED
+        from discreet.ledger.charges_and_claims import MOST_UNANSWERED
 
         return cls(claims=[ClaimedRead.of(claim) for claim in claims], most=MOST_UNANSWERED)
 

@@ -18,8 +18,8 @@ from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.anchor import anchored_in
 from discreet.ledger.budget import EventPrice
 from discreet.ledger.charge_record import Account, Entry, ReadClaim
+from discreet.ledger.charges_and_claims import sums_of
 from discreet.ledger.spending import Left, Spending, left_of, spending_of
-from discreet.ledger.transactions import sums_of
 from discreet.ledger.verify_chain import verify
 
 if TYPE_CHECKING:

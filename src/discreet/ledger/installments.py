@@ -12,8 +12,8 @@ from discreet.errors import InvalidParameter, LedgerDamaged, Refused
 from discreet.exact import integer, positive_integer
 from discreet.ledger.budget import digest
 from discreet.ledger.charge_record import Entry
+from discreet.ledger.charges_and_claims import append
 from discreet.ledger.store import LedgerRows
-from discreet.ledger.transactions import append
 
 __all__ = [
     "RESERVED",

@@ -42,23 +42,7 @@ from discreet.ledger.charge_record import (
     question_of,
     same_charge,
 )
-from discreet.ledger.filters import held
-from discreet.ledger.installments import (
-    add_part,
-    check_known,
-    check_single,
-    check_user_key,
-    is_known,
-    part_key,
-    parts_of,
-    read_part_number,
-    read_parts_paid,
-)
-from discreet.ledger.private_files import private
-from discreet.ledger.restoration import whole
-from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
-from discreet.ledger.store import ClosedStore, LedgerRows, Store
-from discreet.ledger.transactions import (
+from discreet.ledger.charges_and_claims import (
     add_claim,
     append,
     bundles_of,
@@ -76,6 +60,22 @@ from discreet.ledger.transactions import (
     sums_of,
     until_claimed,
 )
+from discreet.ledger.filters import held
+from discreet.ledger.installments import (
+    add_part,
+    check_known,
+    check_single,
+    check_user_key,
+    is_known,
+    part_key,
+    parts_of,
+    read_part_number,
+    read_parts_paid,
+)
+from discreet.ledger.private_files import private
+from discreet.ledger.restoration import whole
+from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
+from discreet.ledger.store import ClosedStore, LedgerRows, Store
 from discreet.ledger.verify_chain import verify
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon

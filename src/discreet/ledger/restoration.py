@@ -15,8 +15,8 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.accounts import LIFETIME, Book, as_split, check_restored, declaration, declare
 from discreet.ledger.budget import Budget, Sums
 from discreet.ledger.charge_record import Account, check_texts
+from discreet.ledger.charges_and_claims import append
 from discreet.ledger.store import LedgerRows
-from discreet.ledger.transactions import append
 from discreet.ledger.verify_chain import verify
 from discreet.noise import source
 from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP

@@ -15,10 +15,10 @@ from discreet.errors import LedgerDamaged, LedgerUnavailable, Refused
 from discreet.file_locks import lock_file, refuse_without_locks, unlock_file
 from discreet.ledger.anchor import Anchor
 from discreet.ledger.charge_record import BEGINNING, Charge, Head, ReadClaim
+from discreet.ledger.charges_and_claims import append
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.private_files import check_private, create_private, reachable, refuse_network
 from discreet.ledger.store import LedgerRows
-from discreet.ledger.transactions import append
 
 __all__ = [
     "FORMAT",

@@ -25,7 +25,7 @@ from discreet.query.ast import Field, Join, JoinKind, Named, Operator, Project
 from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, StageColumn, Wants
 from discreet.query.engines.duckdb import DuckDBEngine
-from discreet.query.engines.sandbox import Sandbox
+from discreet.query.engines.duckdb_sandbox import Sandbox
 from discreet.query.engines.sql_queries import write_stage
 from discreet.query.engines.sql_writer import Writer
 from discreet.query.functions.constants import literal

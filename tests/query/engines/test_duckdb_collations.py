@@ -18,7 +18,7 @@ from review_sql import counted
 import discreet as dp
 from discreet.query.engine import Deadline
 from discreet.query.engines.duckdb import DuckDBEngine, is_unique
-from discreet.query.engines.sandbox import Sandbox
+from discreet.query.engines.duckdb_sandbox import Sandbox
 from discreet.query.parse.select import read
 from discreet.query.plan.draft import Spend
 from discreet.query.plan.planner import plan

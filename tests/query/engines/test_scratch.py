@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from discreet.query.engines.sandbox import Sandbox, Scratch
+from discreet.query.engines.duckdb_sandbox import Sandbox, Scratch
 
 CANARY = b"canary-of-somebody"
 # Both ways of working on disk: a sort that the engine spills, and rows that NumPy shares out to files of its own.
 SPILLING = """
 import tempfile, time
-from discreet.query.engines.sandbox import Sandbox
+from discreet.query.engines.duckdb_sandbox import Sandbox
 
 cage = Sandbox([], memory=150 << 20, threads=2)
 connection = cage.connection()

@@ -61,7 +61,7 @@ def read_all(tmp_path: Path, kind: Kind, texts: list[str], **how: Any) -> list[A
     import pyarrow as pa
 
     from discreet.query.ast import TableColumn
-    from discreet.query.engines.column_reader import layers
+    from discreet.query.engines.clamped_columns import layers
     from discreet.query.engines.sql_expressions import write
     from discreet.query.engines.sql_writer import Writer
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.engines.sandbox import Sandbox, default_threads
+from discreet.query.engines.duckdb_sandbox import Sandbox, default_threads
 from discreet.query.engines.sql_writer import quote
 from discreet.query.engines.tables import HeldTable, hold, read_in_binary
 

@@ -26,7 +26,7 @@ from discreet.lab.attacks.success_rates import Success
 from discreet.noise import discrete_laplace
 from discreet.privacy import PureDP, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
-from discreet.query.engines.sandbox import default_threads
+from discreet.query.engines.duckdb_sandbox import default_threads
 
 if TYPE_CHECKING:
     import altair as alt

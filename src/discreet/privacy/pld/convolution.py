@@ -12,7 +12,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.privacy.pld.divergence import Divergence, exp
+from discreet.privacy.pld.divergence_bounds import Divergence, exp
 from discreet.privacy.pld.losses import GridLoss, binned
 from discreet.privacy.pld.pairs import DominatingPair, Floats, RaggedRows
 

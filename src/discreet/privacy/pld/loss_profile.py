@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import down, nonnegative, probability, up
 from discreet.privacy.events import Event
 from discreet.privacy.pld.convolution import COARSE, LOWER, UPPER, Aim, Cumulant, Goal, Sketch, compose, ever
-from discreet.privacy.pld.divergence import Divergence
+from discreet.privacy.pld.divergence_bounds import Divergence
 from discreet.privacy.pld.losses import GridLoss, all_on_grid, multiples
 from discreet.privacy.pld.pairs import DominatingPair, Ticks, few
 from discreet.privacy.pld.sampled_pairs import Term, has_lower_bound, lattice, pairs_of, tells_all, terms

@@ -12,8 +12,8 @@ from discreet.query.bounding.secret import Secret
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage
-from discreet.query.engines.column_reader import kind_of, layers
-from discreet.query.engines.sandbox import Progress, Sandbox, default_threads, watched
+from discreet.query.engines.clamped_columns import kind_of, layers
+from discreet.query.engines.duckdb_sandbox import Progress, Sandbox, default_threads, watched
 from discreet.query.engines.shared_scans import Shared, run_shared, share, write_shared
 from discreet.query.engines.sql_expressions import number
 from discreet.query.engines.sql_queries import Scan, SqlRelation, select, write_stage

@@ -26,7 +26,7 @@ from discreet.query.ast import (
 )
 from discreet.query.column_types import Kind
 from discreet.query.engine import Stage, StageColumn, StageKey
-from discreet.query.engines.column_reader import layers, unit_layers
+from discreet.query.engines.clamped_columns import layers, unit_layers
 from discreet.query.engines.sql_expressions import (
     CodedDomain,
     Lookup,

@@ -24,8 +24,8 @@ from discreet.noise.source import read
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage
-from discreet.query.engines.sandbox import Progress as SandboxProgress
-from discreet.query.engines.sandbox import default_threads
+from discreet.query.engines.duckdb_sandbox import Progress as SandboxProgress
+from discreet.query.engines.duckdb_sandbox import default_threads
 from discreet.query.engines.shared_scans import share
 from discreet.query.engines.tables import (
     Csv,

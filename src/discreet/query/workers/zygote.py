@@ -14,7 +14,7 @@ import socket
 from contextlib import suppress
 from pathlib import Path
 
-from discreet.query.engines.sandbox import sweep
+from discreet.query.engines.duckdb_sandbox import sweep
 from discreet.query.workers.lockdown import forget_everything
 from discreet.query.workers.messages import Message, receive
 from discreet.query.workers.serving import serve

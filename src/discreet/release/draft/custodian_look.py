@@ -113,7 +113,7 @@ class FileLook:
 
     def column(self, name: str, unit: str) -> SeenColumn:
         """Look at one column, as what most of its values can be read."""
-        from discreet.query.engines.column_reader import kind_of
+        from discreet.query.engines.clamped_columns import kind_of
 
         kind = kind_of(self.types[name]) or Kind.TEXT
         distinct, present = self.distinct(name)
@@ -191,8 +191,8 @@ def looking(path: Path, table: str) -> Iterator[FileLook]:
     """Open a file for looking, as a session would read it."""
     import duckdb
 
-    from discreet.query.engines.column_reader import kind_of
-    from discreet.query.engines.sandbox import Sandbox, default_threads
+    from discreet.query.engines.clamped_columns import kind_of
+    from discreet.query.engines.duckdb_sandbox import Sandbox, default_threads
     from discreet.query.engines.tables import NO_TABLE, hold, read_in_binary
 
     held = hold(table, path)

@@ -326,7 +326,7 @@ def _heading(file: Path, table: str) -> tuple[Proposal, ...]:
 
 def _candidates(look: FileLook) -> list[SeenUnit]:
     """Find columns that could tell people apart: those with a telling name first, then those with most values."""
-    from discreet.query.engines.column_reader import kind_of
+    from discreet.query.engines.clamped_columns import kind_of
 
     rows = look.rows
     kinds = {name: kind_of(sql) for name, sql in look.types.items()}

@@ -17,8 +17,9 @@ from torch.utils._pytree import tree_map_only
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
-from discreet.learn.torch.clipping import gradient_forms
-from discreet.learn.torch.clipping.gradient_forms import Form, Part, RowGradients, combine, factors_down, share_down
+from discreet.learn.torch.clipping import float_error
+from discreet.learn.torch.clipping.float_error import factors_down, share_down
+from discreet.learn.torch.clipping.gradient_forms import Form, Part, RowGradients, combine
 from discreet.learn.torch.clipping.layer_rules import parts_of
 from discreet.learn.torch.clipping.tape import LayerCall, Tape, owned
 from discreet.learn.training.clip_rules import AdaptiveClip, Clip, PerLayer, read_clip
@@ -74,7 +75,7 @@ class ClippedSums:
     @property
     def slack(self) -> Fraction:
         """How much one record can change the sum beyond the clip by float errors, as a multiple of the clip."""
-        return gradient_forms.slack_of(self.physical_batch)
+        return float_error.slack_of(self.physical_batch)
 
     @property
     def count(self) -> int:
@@ -232,8 +233,8 @@ _MODES = ("ONEDNN_DEFAULT_FPMATH_MODE", "DNNL_DEFAULT_FPMATH_MODE")  # By these 
 
 def check_model(model: nn.Module, physical_batch: int) -> None:
     """Refuse a batch that is too large, and parameters that are not float32 on the CPU."""
-    if not 1 <= physical_batch <= gradient_forms.LARGEST_BATCH:
-        raise InvalidParameter(f"physical_batch must lie between 1 and {gradient_forms.LARGEST_BATCH}")
+    if not 1 <= physical_batch <= float_error.LARGEST_BATCH:
+        raise InvalidParameter(f"physical_batch must lie between 1 and {float_error.LARGEST_BATCH}")
     trained = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     if not trained:
         raise Refused("the model has no trainable parameters", way_out="set requires_grad on what should be trained")

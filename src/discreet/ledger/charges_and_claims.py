@@ -39,7 +39,7 @@ __all__ = [
     "until_claimed",
 ]
 
-# --- transactions ---
+# --- steps ---
 # The steps within one transaction: add an entry, add a charge to every sum it counts against, read one back.
 
 

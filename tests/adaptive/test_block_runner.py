@@ -24,8 +24,8 @@ import pytest
 from threshold_worlds import ADD_REMOVE, Unreadable
 
 from discreet import seccomp_rules
-from discreet.adaptive import BlockLimits, BlockMode, SubsampleAndAggregate, isolation
-from discreet.adaptive.isolation import FAILED, BlockRows, Program, excerpt, probe, run_blocks, undefined
+from discreet.adaptive import BlockLimits, BlockMode, SubsampleAndAggregate, block_runner
+from discreet.adaptive.block_runner import FAILED, BlockRows, Program, excerpt, probe, run_blocks, undefined
 from discreet.adaptive.subsample_aggregate import _answer_here, rows_of
 from discreet.balls import precision
 from discreet.errors import DiscreetError, InvalidParameter, Refused
@@ -52,7 +52,7 @@ def answers(attack: Program, *blocks: Sequence[Any], limits: BlockLimits = QUICK
 @pytest.fixture
 def unlocked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel filter that lets everything pass."""
-    monkeypatch.setattr(isolation, "kernel_filter", lambda: ALLOW_ALL)
+    monkeypatch.setattr(block_runner, "kernel_filter", lambda: ALLOW_ALL)
 
 
 def test_honest_functions_answer() -> None:
@@ -141,9 +141,9 @@ def test_the_environment_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> No
     os.set_inheritable(write, True)
     try:
         assert answers(attack, OTHER) == [FAILED]  # It may not even ask where it is.
-        monkeypatch.setattr(isolation, "kernel_filter", lambda: ALLOW_ALL)
+        monkeypatch.setattr(block_runner, "kernel_filter", lambda: ALLOW_ALL)
         assert answers(attack, OTHER) == [False]
-        monkeypatch.setattr(isolation, "_ENVIRONMENT", dict(os.environ))
+        monkeypatch.setattr(block_runner, "_ENVIRONMENT", dict(os.environ))
         assert answers(attack, OTHER) == [True]
     finally:
         os.close(read)
@@ -159,7 +159,7 @@ def test_no_record_appears_anywhere(name: str, capfd: pytest.CaptureFixture[str]
 def test_a_record_appears_where_errors_are_inherited(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(isolation.subprocess, "DEVNULL", None)
+    monkeypatch.setattr(block_runner.subprocess, "DEVNULL", None)
     answers(program("raises"), TEMPTED)
     assert "victim" in capfd.readouterr().err
 
@@ -196,7 +196,7 @@ def test_memory_within_the_limit_may_be_used() -> None:
 
 
 def test_the_clock_on_the_wall_stops_what_nothing_else_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolation, "kernel_filter", lambda: ALLOW_ALL)
+    monkeypatch.setattr(block_runner, "kernel_filter", lambda: ALLOW_ALL)
     limits = BlockLimits(cpu_seconds=Fraction("0.1"), wall_seconds=Fraction(2), padded=False)
     start = time.monotonic()
     assert answers(program("sleeps"), OTHER, limits=limits) == [FAILED]
@@ -239,8 +239,8 @@ def schedule(monkeypatch: pytest.MonkeyPatch, durations: Sequence[float], *, pad
         starts.append(clock.now)
         clock.sleep(durations[len(starts) - 1])
 
-    monkeypatch.setattr(isolation, "time", clock)
-    monkeypatch.setattr(isolation, "_run", run)
+    monkeypatch.setattr(block_runner, "time", clock)
+    monkeypatch.setattr(block_runner, "_run", run)
     limits = BlockLimits(cpu_seconds=Fraction(1), wall_seconds=Fraction(3), padded=padded)
     run_blocks(program("honest"), [rows()] * len(durations), limits)
     return [*starts, clock.now]
@@ -457,7 +457,7 @@ def judged(rules: bytes, architecture: int, number: int, second: int = 0) -> int
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_allows_what_is_listed_and_nothing_else(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seccomp_rules, "platform", SimpleNamespace(machine=lambda: machine))
-    rules, known = isolation.kernel_filter(), NUMBERS[machine]
+    rules, known = block_runner.kernel_filter(), NUMBERS[machine]
     architecture, calls = known["architecture"], known["calls"]
     named = {number: name for name, number in calls.items()}
     assert len(named) == len(calls) > 250
@@ -475,4 +475,4 @@ def test_machines_without_a_lock_are_refused(machine: str, system: str, monkeypa
     monkeypatch.setattr(seccomp_rules, "platform", SimpleNamespace(machine=lambda: machine))
     monkeypatch.setattr(seccomp_rules, "sys", SimpleNamespace(platform=system))
     with pytest.raises(Refused, match="trusted=True"):
-        isolation.kernel_filter()
+        block_runner.kernel_filter()

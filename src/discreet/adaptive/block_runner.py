@@ -28,7 +28,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self, final
 
-from discreet.adaptive import block_worker
+from discreet.adaptive import block_sandbox
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive, positive_integer
 from discreet.mechanisms.parameters import read_flag, settle
@@ -248,7 +248,7 @@ _ENVIRONMENT = {
     "JE_ARROW_MALLOC_CONF": "background_thread:false",  # pandas brings Arrow, and a thread could not be locked.
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
 }
-_COMMAND = (sys.executable, "-P", "-s", "-B", str(Path(block_worker.__file__).resolve()))
+_COMMAND = (sys.executable, "-P", "-s", "-B", str(Path(block_sandbox.__file__).resolve()))
 
 
 @final
@@ -380,7 +380,7 @@ def _run(program: Program, rows: BlockRows | None, limits: BlockLimits) -> Any:
             start_new_session=True,
         )
         ended_well = _wait(process, float(limits.wall_seconds))
-        said = os.pread(answer, block_worker.LONGEST_ANSWER, 0)
+        said = os.pread(answer, block_sandbox.LONGEST_ANSWER, 0)
     return heard(said) if ended_well else FAILED
 
 

@@ -1,0 +1,133 @@
+"""Floating-point error of clipped sums: what it adds to the sensitivity, and factors that are rounded down. [Hig02]"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+import torch
+from torch import Tensor
+
+from discreet.exact import down
+from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, PerLayer
+
+__all__ = [
+    "BLOCK",
+    "CHUNK",
+    "DOUBLE",
+    "LARGEST_BATCH",
+    "LARGEST_SIZE",
+    "RATIO",
+    "SHRINK",
+    "SINGLE",
+    "SMALLEST",
+    "TINY",
+    "block_error",
+    "factors_down",
+    "gamma",
+    "rows_exactly",
+    "share_down",
+    "slack_of",
+]
+
+# --- float_bounds: What floats may do to a clipped sum, bounded from public shapes. [Hig02] ---
+#
+# Let u be the unit roundoff and gamma(n) = n u / (1 - n u). A sum of products in floats, formed in any order, with or
+# without fused operations, is the exact sum of terms that are each multiplied by some 1 + t with |t| <= gamma(n), where
+# n counts the roundings that a term can pass. Nothing more is assumed of the kernels of torch.
+#
+# What one record changes. The records of a step stand in random order. Couple the orders with and without record x:
+# x takes some slot, the record that stood there moves to the end, nobody else moves. What a record contributes is the
+# same in every slot (`clipped_sums.py` sees to it for the arithmetic of this folder), so the exact sum changes by the
+# contribution of x, whose norm is at most C, and the float sum by that and by the errors of the two blocks of slots
+# that were touched, before and after:  C + 4 E.
+
+
+SINGLE, DOUBLE = Fraction(1, 1 << 24), Fraction(1, 1 << 53)  # unit roundoffs
+BLOCK = 56  # Slots that float32 adds up before float64 takes over.
+CHUNK = 64  # Squares that float32 adds up before float64 takes over.
+RATIO = 2.0**10  # How far the terms of a row may cancel (size / norm) before its factor is lowered; see `slack_of`.
+LARGEST_BATCH = 1 << 14  # slots
+LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contributes nothing: c g would underflow.
+SHRINK = 1 - 2.0**-22  # More than float64 arithmetic and the rounding of a factor to float32 can add to it.
+SMALLEST = 2.0**-100  # A row whose factor is smaller contributes nothing.
+TINY = 2.0**-125  # More than one square below the range of float32 is worth.
+_WORK = 1 << 24  # rows^2 positions that one float64 sum may have
+
+
+def gamma(terms: int, unit: Fraction = SINGLE) -> Fraction:
+    """Bound the relative error of a term that passes so many roundings. [Hig02]"""
+    return terms * unit / (1 - terms * unit)
+
+
+def rows_exactly(positions: int) -> int:
+    """Return how many rows of so many positions one float64 sum may hold: rows^2 positions <= 2^24."""
+    return max(1, int((_WORK // max(1, positions)) ** 0.5))
+
+
+def slack_of(physical_batch: int) -> Fraction:
+    """Bound by how much, as a multiple of C, one record can change the sum beyond C; the rounding to the grid apart.
+
+    float32 blocks   `block_error`.
+    float64 sums     A term passes at most rows positions + 2 roundings; RATIO keeps the terms of a row below RATIO C
+                     together: E <= rows (rows positions + 2) RATIO 2^-53 C, and rows^2 positions <= 2^24.
+    adding blocks    At most LARGEST_BATCH sums, which are together below LARGEST_BATCH C (1 + E): 2^14 2^14 2^-53.
+    underflow        A product below the range loses at most 2^-126, and c g before it meets an input of norm 2^40 as
+                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^40.
+    """
+    doubles = Fraction(RATIO) * (_WORK + 2 * LARGEST_BATCH) * DOUBLE * Fraction(5, 4)
+    adding = 2 * Fraction(physical_batch * LARGEST_BATCH) * DOUBLE
+    return 4 * (block_error(BLOCK) + doubles + adding + Fraction(1, 1 << 20))
+
+
+def block_error(rows: int) -> Fraction:
+    """Bound the error of a float32 sum of the contributions of so many rows, as a multiple of C.
+
+    A contribution passes one rounding for c g, one for the product, and as many additions as its leaf is deep in the
+    tree of the sum, which may be another tree in every coordinate. Over all trees with k leaves the squares of depths
+    add up to at most 1 + 4 + ... + (k-1)^2 + (k-1)^2, and depths to k (k + 1) / 2 - 1: a tree that is a chain is the
+    worst, by induction over the two sides of the root, because both are convex in k. So the squares of the roundings
+    n_i that the k terms of one coordinate pass add up to at most Q below, and by Cauchy and Schwarz
+
+        |error|^2 <= sum over coordinates (sum_i gamma(n_i) |v_i|)^2 <= gamma(1)^2 (1 + small) Q sum_i |v_i|^2,
+
+    with |v_i| <= C for each of k rows. gamma(n) <= n gamma(k + 1) / (k + 1) for n <= k + 1 has the small part inside.
+    """
+    depths = rows * (rows + 1) // 2 - 1
+    squares = (rows - 1) * rows * (2 * rows - 1) // 6 + (rows - 1) ** 2
+    worst = rows * (squares + 4 * depths + 4 * rows)
+    return (isqrt(worst) + 1) * gamma(rows + 1) / (rows + 1)
+
+
+# --- factors: Factors that bring contributions below the clip: from norms that are never too low, rounded down. ---
+
+
+def share_down(clip: Clip, layers: int) -> float:
+    """Return the norm that each group of layers is clipped to: clip / sqrt(layers) per layer, else the whole."""
+    if not isinstance(clip, PerLayer):
+        return down(clip.bound)
+    # isqrt(layers 2^80) + 1 is above sqrt(layers) 2^40, so that the share is rounded down.
+    return down(clip.bound * Fraction(1 << 40, isqrt(layers << 80) + 1))
+
+
+def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, sizes: Tensor) -> Tensor:
+    """Return a float32 factor for each row so that factor times norm is at most `share`; 0 if a norm is not finite.
+
+    squares   upper bounds of squared norms, float64
+    sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; 0 elsewhere
+    """
+    norms = squares.sqrt()
+    # Where no terms can cancel sizes are 0, and this limit is infinite.
+    limit = sizes.sqrt().reciprocal_().mul_(share * SHRINK * RATIO)
+    factors = torch.minimum(_wished(clip, threshold, share * SHRINK, norms), limit)
+    # Below SMALLEST float32 would no longer round by a relative error.
+    return torch.where(torch.isfinite(norms) & (factors >= SMALLEST), factors, 0.0).float()
+
+
+def _wished(clip: Clip, threshold: float, shrunk: float, norms: Tensor) -> Tensor:
+    """Return the factor of the rule; what float64 and the rounding to float32 add is less than SHRINK takes off."""
+    if isinstance(clip, Automatic):
+        return shrunk / (norms + float(clip.gamma))
+    if isinstance(clip, AdaptiveClip):
+        return shrunk / norms.clamp(min=threshold)
+    return torch.where(norms <= shrunk, 1.0, shrunk / norms)
