@@ -77,5 +77,5 @@ def test_nonsense_is_refused(change: dict) -> None:
 def test_the_variance_of_nothing_is_refused_and_of_one_value_never_moves() -> None:
     asked = {"bounds": (0, 4), "relation": REPLACE_ONE, "statistic": "variance"}
     assert local_sensitivity([1], **asked).value == 0
-    with pytest.raises(InvalidParameter, match="nothing"):
+    with pytest.raises(InvalidParameter, match="at least one value"):
         local_sensitivity([], **asked)

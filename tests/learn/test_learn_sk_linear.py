@@ -132,7 +132,7 @@ def test_intervals_that_were_paid_for_are_always_given() -> None:
     for method in ("refined", "robust", "noisy_statistics"):
         fit = LinearRegression(**USUAL | {"epsilon": "0.01"}, method=method).fit(X[:100], Y[:100])
         assert fit.intervals_().tolist() == [[-math.inf, math.inf]] * len(TRUTH)
-        assert "Intervals are unbounded: the noise hides" in str(fit.summary())
+        assert "Intervals are unbounded: " in str(fit.summary())
     few = LinearRegression(**USUAL, public_rows=300)
     for seed in range(20):  # Some of these were refused.
         low, high = few.fit(*sample(np.random.default_rng(seed), 300)).intervals_().T

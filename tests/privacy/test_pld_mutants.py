@@ -26,7 +26,7 @@ from discreet.privacy.events import (
     PureDP,
     SampledWithoutReplacement,
 )
-from discreet.privacy.pld import convolution, divergence, loss_profile, losses, sampled_pairs
+from discreet.privacy.pld import convolution, divergence_bounds, loss_profile, losses, sampled_pairs
 from discreet.privacy.pld import pairs as pair
 from discreet.privacy.pld.convolution import Aim
 from discreet.privacy.pld.loss_profile import profile
@@ -141,11 +141,11 @@ def rounded_up_for_the_lower_bound(patch: Patch) -> None:
 
 def nothing_given_away_for_the_grid(patch: Patch) -> None:
     coarse(patch)
-    patch.setattr(divergence.Divergence, "surplus", lambda self, epsilon: 0.0)
+    patch.setattr(divergence_bounds.Divergence, "surplus", lambda self, epsilon: 0.0)
 
 
 def nothing_given_away_for_a_large_epsilon(patch: Patch) -> None:
-    patch.setattr(divergence.Divergence, "shift", lambda self, chance: 0.0)
+    patch.setattr(divergence_bounds.Divergence, "shift", lambda self, chance: 0.0)
 
 
 def cells_taken_for_atoms(patch: Patch) -> None:

@@ -134,7 +134,7 @@ def test_a_table_without_the_attribute_and_odd_levels_are_refused():
     with pytest.raises(InvalidParameter, match="two levels"):
         value_axis("two", ["x", "y", "z"], [COARSE, COARSE])
     both = table(("coarse", "two"), {("xy", "x"): 1})
-    with pytest.raises(InvalidParameter, match="twice"):
+    with pytest.raises(InvalidParameter, match="redundant"):
         axes_of([both, by_one], "two", [COARSE])
 
 
