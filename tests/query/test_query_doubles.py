@@ -18,9 +18,9 @@ import pytest
 from review_sql import counted, planned
 
 import discreet as dp
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engines.sql_expressions import coded
 from discreet.query.engines.sql_writer import Writer
+from discreet.schema.columns import ExpressionFacts, Kind
 
 MERGING: dict[str, tuple[Any, Any]] = {
     "decimals that are one double": (

@@ -10,7 +10,7 @@ from review_sql import ROW, planned
 
 import discreet as dp
 from discreet.query.functions.constants import add_months
-from discreet.query.policy import time_number
+from discreet.schema.columns import time_number
 
 ENDS = [
     (datetime(2021, 1, 30, 23), datetime(2021, 1, 31, 1)),

@@ -13,8 +13,8 @@ import pytest
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
-from discreet.query.column_types import Kind
 from discreet.query.release_table import AnswerColumn, Cell, ExactNumbers, ReleaseTable
+from discreet.schema.columns import Kind
 
 HUGE = 1 << 80
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.query.policy import Resources, Unit, between, boolean, categories, public, text
+    from discreet.query.policy import Resources, Unit, public
     from discreet.query.release_table import ReleaseTable
     from discreet.query.session.builder import (
         col,
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy, policy_schema, read_policy
     from discreet.query.session.private_bounds_and_keys import private_bounds, private_keys, private_limit
     from discreet.query.session.session import Session
+    from discreet.schema.columns import between, boolean, categories, text
 
 _HOMES = {
-    "policy": ("Resources", "Unit", "between", "boolean", "categories", "public", "text"),
+    "policy": ("Resources", "Unit", "public"),
     "release_table": ("ReleaseTable",),
     "session.builder": (
         "col",
@@ -56,7 +57,8 @@ _HOMES = {
     "session.private_bounds_and_keys": ("private_bounds", "private_keys", "private_limit"),
     "session.session": ("Session",),
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_HOME_OF = {name: f"discreet.query.{home}" for home, names in _HOMES.items() for name in names}
+_HOME_OF |= dict.fromkeys(("between", "boolean", "categories", "text"), "discreet.schema.columns")
 
 __all__ = [
     "Plan",
@@ -93,7 +95,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"discreet.query.{_HOME_OF[name]}"), name)
+    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias, final
 
-from discreet.query.column_types import ExpressionFacts
+from discreet.schema.columns import ExpressionFacts
 
 __all__ = [
     "Apply",

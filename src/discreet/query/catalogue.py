@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
 
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.policy import Unit
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["Catalogue", "CatalogueColumn", "CatalogueTable"]
 

@@ -12,7 +12,7 @@ from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Source
 from discreet.query.bounding.aggregation import Tally
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.column_types import Kind
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

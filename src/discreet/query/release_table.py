@@ -18,7 +18,7 @@ from discreet.formatting import decimal, decimal_up, places_for, plain, printabl
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.column_types import Kind, arrow_type
+from discreet.schema.columns import Kind, arrow_type
 
 if TYPE_CHECKING:
     import altair as alt

@@ -14,10 +14,9 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.formatting import enumerated
-from discreet.query.column_types import Kind
-from discreet.query.policy import Declared
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.plan import Level, Period, ReleasePlan, Schedule, TablePlan, Wish
+from discreet.schema.columns import Declared, Kind
 
 __all__ = [
     "GroupingColumn",

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.column_types import Kind
-from discreet.query.policy import PublicTable, between, public
+from discreet.query.policy import PublicTable, public
 from discreet.query.session.catalogue_builder import build_catalogue
 from discreet.query.session.policy_file import Policy
+from discreet.schema.columns import Kind, between
 from discreet.schema.toml_lines import Place, line_of, parse
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""Declarations in TOML files: documents that name the line of every mistake."""
+"""Declarations: of columns, for all floors above, and in TOML files, with the line of every mistake."""

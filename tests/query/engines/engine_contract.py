@@ -51,10 +51,10 @@ from discreet.query.ast import (
     fields_of,
     walk,
 )
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import Engine, StageColumn, Wants
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply, evaluate, when
+from discreet.schema.columns import ExpressionFacts, Kind
 
 
 def special_table() -> pa.Table:

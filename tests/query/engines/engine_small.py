@@ -11,8 +11,8 @@ from engine_trees import field, table
 
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Field, Table, UnitStatistic
-from discreet.query.column_types import Kind
-from discreet.query.policy import public, time_number
+from discreet.query.policy import public
+from discreet.schema.columns import Kind, time_number
 
 ARROW = {
     Kind.BOOLEAN: pa.bool_(),

@@ -10,9 +10,9 @@ from typing import Any
 from engine_trees import field
 
 from discreet.query.ast import Expression, Operator
-from discreet.query.column_types import Kind
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply, when
+from discreet.schema.columns import Kind
 
 O, K = Operator, Kind  # noqa: E741
 CANARY = "canary-7d1f"

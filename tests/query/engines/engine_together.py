@@ -24,10 +24,10 @@ from discreet.query.ast import (
     UnitStatistic,
     UnitTotal,
 )
-from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, Engine, ExactCounts, Stage, StageColumn, Wants
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply
+from discreet.schema.columns import Kind
 
 CITIES, SHOPS_THERE = ("b", "a", "zz", None), (3, 1, 0)
 MANY = 10_000

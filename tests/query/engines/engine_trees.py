@@ -8,8 +8,8 @@ from typing import Any
 
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Field, Source, Table, TableColumn
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import Deadline, Engine, ExactCounts, Stage, StageColumn, StageKey, Wants
+from discreet.schema.columns import ExpressionFacts, Kind
 
 LONG = 60.0
 

@@ -22,7 +22,6 @@ from engine_trees import column, computed, field, plain, run, stage, table
 
 from discreet.errors import AnswerFailed
 from discreet.query.ast import Field, Join, JoinKind, Named, Operator, Project
-from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, StageColumn, Wants
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.duckdb_sandbox import Sandbox
@@ -30,6 +29,7 @@ from discreet.query.engines.sql_queries import write_stage
 from discreet.query.engines.sql_writer import Writer
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply
+from discreet.schema.columns import Kind
 
 # What the statements that we write may consist of, by the names of DuckDB's own parser.
 CLASSES = {

@@ -9,7 +9,8 @@ from engine_trees import column, plain, run, stage, table
 from discreet.query.ast import Field
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engines.made_up_rows import dummy_engine
-from discreet.query.policy import Unit, between, boolean, categories, text
+from discreet.query.policy import Unit
+from discreet.schema.columns import between, boolean, categories, text
 
 DECLARED = {
     "who": text(),

@@ -20,10 +20,10 @@ from engine_specials import BOUNDED, FIELDS
 from engine_trees import column, computed, field, plain, run, stage, table
 
 from discreet.errors import InvalidParameter
-from discreet.query.column_types import Kind
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.tables import FILES, InMemory, hold
-from discreet.query.policy import public, time_number
+from discreet.query.policy import public
+from discreet.schema.columns import Kind, time_number
 
 WHO = field("who", Kind.INTEGER)
 

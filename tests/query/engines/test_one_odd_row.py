@@ -11,8 +11,8 @@ import pytest
 from engine_trees import computed, field, table
 
 from discreet.frames.tables import arrow_table
-from discreet.query.column_types import LONGEST_TEXT, Kind
 from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.schema.columns import LONGEST_TEXT, Kind
 
 ROWS = 100_000
 BAD = b"\xff\xfe"

@@ -10,9 +10,9 @@ from typing import Any
 
 from discreet.errors import Refused
 from discreet.query.ast import Expression, Field, Operator
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply, cast, clamp, when
+from discreet.schema.columns import ExpressionFacts, Kind
 
 OP = Operator
 EPOCH = datetime(1970, 1, 1)

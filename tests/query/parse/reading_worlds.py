@@ -29,8 +29,8 @@ from discreet.query.ast import (
     UnionAll,
 )
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.policy import Declared, Unit, between, boolean, categories, text
+from discreet.query.policy import Unit
+from discreet.schema.columns import Declared, ExpressionFacts, Kind, between, boolean, categories, text
 
 UNKNOWN_INTEGER = Declared(facts=ExpressionFacts(kind=Kind.INTEGER))
 UNKNOWN_REAL = Declared(facts=ExpressionFacts(kind=Kind.REAL))

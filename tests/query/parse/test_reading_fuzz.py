@@ -20,8 +20,8 @@ from searching import searched
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query import ast
-from discreet.query.column_types import ExpressionFacts
 from discreet.query.parse.select import read
+from discreet.schema.columns import ExpressionFacts
 
 HERE = Path(__file__).parent
 CLOSED = {getattr(module, name) for module in (ast, ast, ast) for name in module.__all__ if name[0].isupper()}

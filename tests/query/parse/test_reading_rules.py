@@ -15,13 +15,12 @@ from sqlglot import exp
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Field, Literal, Operator, walk
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions import numbers
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply, cast, clamp, compute, evaluate, when
 from discreet.query.functions.intervals import Interval
 from discreet.query.functions.table import FUNCTIONS
-from discreet.query.policy import between, categories, time_number
+from discreet.schema.columns import ExpressionFacts, Kind, between, categories, time_number
 
 OP = Operator
 AGE = Field("age", between(0, 100).facts)

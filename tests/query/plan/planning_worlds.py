@@ -30,7 +30,6 @@ from discreet.query.ast import (
 )
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import ExactCounts, Stage, StageColumn
 from discreet.query.execute import exact_numbers
 from discreet.query.functions.expressions import evaluate
@@ -38,6 +37,7 @@ from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
 from discreet.query.plan.draft import ModePick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.policy import Unit
+from discreet.schema.columns import ExpressionFacts, Kind
 
 X = Field("x", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4)))
 SURE = Field("sure", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4), nullable=False))

@@ -32,12 +32,12 @@ from discreet.query.ast import (
     Statistic,
 )
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import predicted, quotient_ends, reach_of_sum
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import NumberNoise, Spend
 from discreet.query.plan.planner import PricedQuery, plan
+from discreet.schema.columns import ExpressionFacts, Kind
 
 ONE = Fraction(1)
 NUMBER = ExpressionFacts(kind=Kind.INTEGER)

@@ -12,9 +12,9 @@ from planning_worlds import FLAG, SURE, WORD, Row, X, changes, priced
 
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.query.ast import Apply, Case, Expression, Literal, Measure, Operator, Statistic
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan.noise_selection import exclusive
 from discreet.query.plan.planner import PricedQuery
+from discreet.schema.columns import ExpressionFacts, Kind
 
 TEXT, BOOLEAN = ExpressionFacts(kind=Kind.TEXT), ExpressionFacts(kind=Kind.BOOLEAN)
 NUMBER = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4))

@@ -36,7 +36,6 @@ from discreet.query.ast import (
     UnitTotal,
 )
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan.contribution_limits import bound_contributions
 from discreet.query.plan.draft import (
     Added,
@@ -53,6 +52,7 @@ from discreet.query.plan.draft import (
 from discreet.query.plan.measurements import bound_changes, choose_measurements, grid_of
 from discreet.query.plan.noise_selection import bundle_numbers, choose_noise
 from discreet.query.plan.planner import PricedQuery, plan
+from discreet.schema.columns import ExpressionFacts, Kind
 
 ONE = Fraction(1)
 TRUE = Apply(Operator.IS_NULL, (X,), ExpressionFacts(kind=Kind.BOOLEAN))

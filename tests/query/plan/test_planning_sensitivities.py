@@ -16,10 +16,10 @@ from discreet.mechanisms.release import pure_epsilon
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, Composed, Gaussian
 from discreet.query.ast import Apply, Case, Field, Literal, Measure, Operator, Statistic
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan.draft import FinalDraft, TallySpec
 from discreet.query.plan.noise_selection import choose_noise
 from discreet.query.plan.planner import PricedQuery
+from discreet.schema.columns import ExpressionFacts, Kind
 
 LIMITS = ((1, 1), (2, 1), (1, 2), (2, 2))
 KEYS = ("none", "known", "unknown")

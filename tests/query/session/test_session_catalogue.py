@@ -12,10 +12,10 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage
-from discreet.query.policy import Unit, between, boolean, categories, public, text
+from discreet.query.policy import Unit, public
 from discreet.query.session.catalogue_builder import build_catalogue
+from discreet.schema.columns import ExpressionFacts, Kind, between, boolean, categories, text
 
 SCHEMAS = {
     "orders": {"Customer_ID": Kind.TEXT, "price": Kind.TEXT, "day": Kind.DATE, "n": Kind.INTEGER},

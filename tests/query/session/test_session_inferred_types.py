@@ -13,7 +13,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
-from discreet.query.column_types import Kind
+from discreet.schema.columns import Kind
 
 MOMENT, EARLY = pd.Timestamp("2024-01-01 23:59:59.9999996"), pd.Timestamp("1969-12-31 23:59:59.9999996")
 ZONED = pd.Timestamp("2024-01-01 23:30:00-02:00")

@@ -11,8 +11,8 @@ import pytest
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Field
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions.expressions import cast, compute
+from discreet.schema.columns import ExpressionFacts, Kind
 
 NUMBERS: dict[str, float | None] = {
     "5": 5, " 5 ": 5, "\t5\r\n": 5, "+4": 4, "-7.5": -7.5, ".5": 0.5, "5.": 5, "1e3": 1000, "1E-2": 0.01, "1e-400": 0,

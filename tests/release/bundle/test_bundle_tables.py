@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from discreet.formatting import decimal_text
 from discreet.privacy import Laplace, Relation
 from discreet.query import ReleaseTable
-from discreet.query.column_types import Kind
 from discreet.query.release_table import AnswerColumn
 from discreet.release.bundle.dictionary import Role, fields_of
 from discreet.release.bundle.table_files import arrow_table, csv_bytes, parquet_bytes
+from discreet.schema.columns import Kind
 
 FORMULAS = [
     "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1", "＝1", "－1", "＋1", "＠x", "'quoted", "'=1",

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.query.column_types import Kind
 from discreet.release.profiling.cells import (
     ListedCells,
     Presence,
@@ -22,6 +21,7 @@ from discreet.release.profiling.cells import (
     written,
 )
 from discreet.release.round_numbers import calendar_cuts, calendar_step, friendly_step, number_cuts, outwards
+from discreet.schema.columns import Kind
 
 numbers = st.fractions(min_value=-(10**9), max_value=10**9, max_denominator=1000)
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import discreet as dp
 from discreet.privacy import PureDP
 from discreet.query import Policy, ReleaseTable
-from discreet.query.column_types import Kind
 from discreet.query.release_table import AnswerColumn, ExactNumbers
 from discreet.release.plan import Allowance, Invariant, Level, Output, ReleasePlan, Schedule, TablePlan
 from discreet.release.published import PublishedTable
+from discreet.schema.columns import Kind
 
 Values = tuple[Hashable, ...]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.query.ast import TableColumn
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, binary, quote, real
 from discreet.query.functions.casts import shortened, write_cast, write_time_by_format
 from discreet.query.functions.times import in_range
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["kind_of", "layers", "unit_layers"]
 

@@ -10,7 +10,6 @@ from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query.ast import Field, TableColumn
 from discreet.query.bounding.secret import Secret
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage
 from discreet.query.engines.clamped_columns import kind_of, layers
 from discreet.query.engines.duckdb_sandbox import Progress, Sandbox, default_threads, watched
@@ -32,6 +31,7 @@ from discreet.query.engines.tables import (
 )
 from discreet.query.functions.casts import shortened, write_cast
 from discreet.query.policy import PublicTable
+from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,9 +8,9 @@ import numpy as np
 
 from discreet import noise
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.policy import PublicTable
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["dummy_engine"]
 

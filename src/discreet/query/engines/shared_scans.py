@@ -27,12 +27,12 @@ from discreet.query.ast import (
 from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
 from discreet.query.bounding.rows import RowChunk
 from discreet.query.bounding.shared_counts import SharedCount, tally_all
-from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
 from discreet.query.engines.sql_expressions import Lookup
 from discreet.query.engines.sql_queries import Index, SqlRelations, domain_of, index_of, projected, write_source
 from discreet.query.engines.sql_writer import Writer
 from discreet.query.engines.stage_runner import BATCH, EngineResources, measure_of, numbers
+from discreet.schema.columns import Kind
 
 __all__ = ["Member", "Shared", "SharedScan", "run_shared", "share", "write_shared"]
 

@@ -10,10 +10,9 @@ from fractions import Fraction
 from typing import Any, final
 
 from discreet.query.ast import Apply, Case, Expression, Field, Literal
-from discreet.query.column_types import ExpressionFacts, Kind, arrow_type
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, day, moment, real
 from discreet.query.functions.table import FUNCTIONS
-from discreet.query.policy import time_number
+from discreet.schema.columns import ExpressionFacts, Kind, arrow_type, time_number
 
 __all__ = [
     "CodedDomain",

@@ -24,7 +24,6 @@ from discreet.query.ast import (
     fields_of,
     unit_of,
 )
-from discreet.query.column_types import Kind
 from discreet.query.engine import Stage, StageColumn, StageKey
 from discreet.query.engines.clamped_columns import layers, unit_layers
 from discreet.query.engines.sql_expressions import (
@@ -39,6 +38,7 @@ from discreet.query.engines.sql_expressions import (
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, real
 from discreet.query.functions.logic import wider_kind
 from discreet.query.functions.texts import cut_text
+from discreet.schema.columns import Kind
 
 __all__ = [
     "Index",

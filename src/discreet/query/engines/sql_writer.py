@@ -14,7 +14,7 @@ from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.query.ast import Apply, Expression
-from discreet.query.column_types import Kind
+from discreet.schema.columns import Kind
 
 __all__ = [
     "FIRST_DAY",

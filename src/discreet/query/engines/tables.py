@@ -15,9 +15,9 @@ from typing import Any, Protocol, TypeAlias, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.frames.tables import arrow_schema, arrow_table, column_names, is_table
-from discreet.query.column_types import Kind
 from discreet.query.engines.clamped_columns import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
+from discreet.schema.columns import Kind
 
 __all__ = [
     "FILES",

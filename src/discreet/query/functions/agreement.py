@@ -10,9 +10,10 @@ from fractions import Fraction
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.query.ast import Apply, Expression, Literal, Operator
-from discreet.query.column_types import INFERRED, ExpressionFacts, Kind
 from discreet.query.functions.constants import DAY, is_null, literal, null_of, parse_time
 from discreet.query.functions.intervals import bounds_of, nearest_double
+from discreet.query.policy import INFERRED
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["agree", "identity_only", "to_real", "to_timestamp"]
 

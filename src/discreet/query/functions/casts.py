@@ -10,13 +10,13 @@ from typing import Any
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Literal, Operator
-from discreet.query.column_types import LONGEST_TEXT, ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import SQL_TYPES, Rule, WriteAs, Writer
 from discreet.query.functions.constants import DAY, LARGEST, a, read_time, truth
 from discreet.query.functions.intervals import EVERYTHING, Interval, as_double, bounds_of, number_facts
 from discreet.query.functions.numbers import fitting
 from discreet.query.functions.record import SqlFunction
 from discreet.query.functions.times import in_range
+from discreet.schema.columns import LONGEST_TEXT, ExpressionFacts, Kind
 
 __all__ = ["CASTS", "shortened", "write_cast", "write_time_by_format"]
 

@@ -8,8 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from discreet.query.ast import Expression, Literal, Value
-from discreet.query.column_types import ExpressionFacts, Kind
-from discreet.query.policy import time_number
+from discreet.schema.columns import ExpressionFacts, Kind, time_number
 
 __all__ = [
     "DAY",

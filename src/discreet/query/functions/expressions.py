@@ -9,11 +9,11 @@ from typing import Any
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Case, Expression, Field, Literal, Operator
-from discreet.query.column_types import Kind
 from discreet.query.functions.agreement import agree, identity_only
 from discreet.query.functions.constants import is_null, literal, null_of
 from discreet.query.functions.logic import as_conditions, one_of
 from discreet.query.functions.table import FUNCTIONS
+from discreet.schema.columns import Kind
 
 __all__ = ["apply", "cast", "clamp", "compute", "evaluate", "literal_value", "renamed", "result_of", "when"]
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from discreet.errors import Refused
 from discreet.query.ast import Expression, Literal, Operator
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions.constants import a
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = [
     "EVERYTHING",

@@ -9,12 +9,12 @@ from typing import Any
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Literal, Operator
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import Rule, WriteAs, Writer
 from discreet.query.functions.agreement import agree
 from discreet.query.functions.constants import a, is_null, null_of, truth
 from discreet.query.functions.intervals import Interval, bounds_of, common_step, greatest_of, hull, least_of
 from discreet.query.functions.record import SqlFunction
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["LOGIC", "as_conditions", "one_of", "wider_kind"]
 

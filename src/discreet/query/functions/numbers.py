@@ -11,7 +11,6 @@ from typing import Any
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Apply, Expression, Literal, Operator
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import Rule, WriteAs, Writer, real
 from discreet.query.functions.constants import LARGEST, is_null
 from discreet.query.functions.intervals import (
@@ -25,6 +24,7 @@ from discreet.query.functions.intervals import (
     step_of,
 )
 from discreet.query.functions.record import Facts, SqlFunction, strict
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["NUMBERS", "fitting", "literal_integer"]
 

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Operator
-from discreet.query.column_types import LONGEST_TEXT, ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import Rule
 from discreet.query.functions.agreement import to_real
 from discreet.query.functions.constants import is_null
 from discreet.query.functions.intervals import Interval
+from discreet.schema.columns import LONGEST_TEXT, ExpressionFacts, Kind
 
 __all__ = ["Facts", "SqlFunction", "common_kind", "strict"]
 

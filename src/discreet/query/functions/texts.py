@@ -7,11 +7,11 @@ from fractions import Fraction
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Expression, Field, Literal, Operator
-from discreet.query.column_types import LONGEST_TEXT, ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import Rule, WriteAs, Writer
 from discreet.query.functions.constants import a, literal, truth
 from discreet.query.functions.numbers import literal_integer
 from discreet.query.functions.record import SqlFunction, strict
+from discreet.schema.columns import LONGEST_TEXT, ExpressionFacts, Kind
 
 __all__ = ["TEXTS", "cut_text"]
 

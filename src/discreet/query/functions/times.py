@@ -10,12 +10,12 @@ from fractions import Fraction
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Apply, Expression, Literal, Operator
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engines.sql_writer import FIRST_DAY, LAST_DAY, SQL_TYPES, Rule, WriteAs, Writer, day, moment
 from discreet.query.functions.constants import DAY, a, add_months, time_of, time_or_none, truncate
 from discreet.query.functions.intervals import bounds_of
 from discreet.query.functions.numbers import literal_integer
 from discreet.query.functions.record import Facts, SqlFunction, common_kind
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["TIMES", "TRUNCATIONS", "in_range"]
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from discreet.errors import Refused
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator, Statistic
-from discreet.query.column_types import Kind
 from discreet.query.functions.casts import CASTS
 from discreet.query.functions.constants import a, is_null, literal
 from discreet.query.functions.expressions import apply, clamp, when
@@ -17,6 +16,7 @@ from discreet.query.parse.allow_list import Form, check_form, check_slots, class
 from discreet.query.parse.expression_reader import read_condition, read_expression
 from discreet.query.parse.scopes import Context, Scope
 from discreet.query.parse.tokens import Bounds, Per
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

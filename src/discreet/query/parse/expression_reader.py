@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.query.ast import Expression, Literal, Operator
-from discreet.query.column_types import Kind
 from discreet.query.functions.constants import a, is_null, literal
 from discreet.query.functions.expressions import apply, cast, when
 from discreet.query.parse.allow_list import AGGREGATE, check_form, check_slots, class_of, refuse_form, table_of
 from discreet.query.parse.scopes import Context, Scope
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import Refused
 from discreet.query.ast import Expression, Literal, Operator
-from discreet.query.column_types import Kind
 from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply, cast, when
 from discreet.query.functions.record import SqlFunction
@@ -18,6 +17,7 @@ from discreet.query.functions.times import TRUNCATIONS
 from discreet.query.parse.allow_list import Form, check_slots, class_of, form_of, refuse_form, table_of
 from discreet.query.parse.expression_reader import Handler, read_expression
 from discreet.query.parse.scopes import Context, Scope
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Apply, Case, Expression, Field, Literal, Operator, walk
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions.constants import DAY, add_months, time_of
 from discreet.query.functions.expressions import evaluate, literal_value, result_of
 from discreet.query.functions.table import FUNCTIONS
@@ -19,6 +18,7 @@ from discreet.query.parse.allow_list import check_slots, class_of
 from discreet.query.parse.expression_reader import read_expression
 from discreet.query.parse.scopes import Context, Scope
 from discreet.query.parse.subqueries import Item
+from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

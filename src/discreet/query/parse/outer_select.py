@@ -27,12 +27,12 @@ from discreet.query.ast import (
     Side,
     Statistic,
 )
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.parse.aggregates import has_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of
 from discreet.query.parse.expression_reader import read_condition, read_expression
 from discreet.query.parse.scopes import Context, FromItem, Scope, ScopeColumn
 from discreet.query.parse.subqueries import items_of, with_queries
+from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

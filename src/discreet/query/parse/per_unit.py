@@ -21,13 +21,13 @@ from discreet.query.ast import (
     UnitTotal,
     is_private,
 )
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions.expressions import renamed
 from discreet.query.parse.aggregates import Aggregate, is_aggregate, read_aggregate
 from discreet.query.parse.expression_reader import read_condition, read_expression
 from discreet.query.parse.group_by import keys_of, settle
 from discreet.query.parse.scopes import Context, Scope, SubqueryRows
 from discreet.query.parse.subqueries import Computed, Item, project
+from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

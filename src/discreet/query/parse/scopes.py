@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from discreet.query.ast import Apply, Case, Choose, Combine, Expression, Field, Post, Source, fields_of, unit_of
 from discreet.query.catalogue import Catalogue
-from discreet.query.column_types import INFERRED, Kind
 from discreet.query.parse.refusals import Place, Script
 from discreet.query.parse.tokens import Bounds
+from discreet.query.policy import INFERRED
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

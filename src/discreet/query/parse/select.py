@@ -34,7 +34,6 @@ from discreet.query.ast import (
     walk,
 )
 from discreet.query.catalogue import Catalogue
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.functions.expressions import clamp
 from discreet.query.parse.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
@@ -56,6 +55,7 @@ from discreet.query.parse.refusals import Script
 from discreet.query.parse.scopes import Context, Scope, ScopeColumn, new_context
 from discreet.query.parse.subqueries import SELECT_SLOTS, Item, items_of, with_queries
 from discreet.query.parse.tokens import Bounds, Per, lift, parse, tokenize
+from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -30,9 +30,9 @@ from discreet.query.ast import (
     unit_of,
 )
 from discreet.query.catalogue import Catalogue
-from discreet.query.column_types import LONGEST_TEXT, Kind
 from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.draft import LimitedDraft, PlanRequest, known_as
+from discreet.schema.columns import LONGEST_TEXT, Kind
 
 __all__ = [
     "MOST_COPIES",

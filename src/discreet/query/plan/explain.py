@@ -10,7 +10,6 @@ from typing import final
 
 from discreet.formatting import enumerated, plain, significant_up
 from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names
-from discreet.query.column_types import Kind
 from discreet.query.engine import StageColumn
 from discreet.query.plan.answers import needs_rows, predicted
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
@@ -28,6 +27,7 @@ from discreet.query.plan.draft import (
 )
 from discreet.query.plan.measurements import plain_value
 from discreet.query.plan.output_columns import measures_in
+from discreet.schema.columns import Kind
 
 __all__ = ["Explanation", "explain", "notes"]
 

@@ -46,8 +46,8 @@ from discreet.query.ast import (
     UnitStatistic,
     UnitTotal,
 )
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan.draft import Bundle, Noising, NumberNoise
+from discreet.schema.columns import ExpressionFacts, Kind
 from discreet.stored_names import StoredName, stored_names
 
 __all__ = ["canonical", "fingerprint"]

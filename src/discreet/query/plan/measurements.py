@@ -12,7 +12,6 @@ from typing import TypeVar, final
 from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Measure, Statistic
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import StageColumn, Wants
 from discreet.query.plan.draft import (
     Added,
@@ -31,6 +30,7 @@ from discreet.query.plan.draft import (
     TallySpec,
     known_as,
 )
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = ["bound_changes", "change", "choose_measurements", "grid_of", "plain_value", "reach_of"]
 

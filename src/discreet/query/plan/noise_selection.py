@@ -13,7 +13,6 @@ from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
-from discreet.query.column_types import Kind
 from discreet.query.engine import StageColumn
 from discreet.query.plan.draft import (
     Bundle,
@@ -29,6 +28,7 @@ from discreet.query.plan.draft import (
     TallySpec,
     known_as,
 )
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     from discreet.adaptive.truncated_histogram import TruncatedHistogram

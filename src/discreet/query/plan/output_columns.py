@@ -24,7 +24,6 @@ from discreet.query.ast import (
     ReleasedMeasure,
     Side,
 )
-from discreet.query.column_types import Kind
 from discreet.query.functions.expressions import compute
 from discreet.query.functions.intervals import Interval, hull
 from discreet.query.functions.record import common_kind
@@ -32,6 +31,7 @@ from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.answers import ReleasedNumbers, answer
 from discreet.query.plan.draft import FinalDraft
 from discreet.query.release_table import AnswerColumn
+from discreet.schema.columns import Kind
 
 __all__ = [
     "apply",

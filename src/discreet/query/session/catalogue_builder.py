@@ -14,9 +14,9 @@ from typing import Any, Protocol
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.formatting import plain
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.plan.measurements import plain_value
-from discreet.query.policy import Declared, PublicTable, Unit
+from discreet.query.policy import PublicTable, Unit
+from discreet.schema.columns import Declared, ExpressionFacts, Kind
 
 __all__ = ["Columns", "Schemas", "build_catalogue", "check_apart", "describe_catalogue", "named_tables", "nearest"]
 

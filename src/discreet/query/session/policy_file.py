@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.budget import Budget, Quota
-from discreet.query.policy import Declared, Resources, Unit, between, boolean, categories, public, text
+from discreet.query.policy import Resources, Unit, public
 from discreet.query.session.catalogue_builder import nearest
+from discreet.schema.columns import Declared, between, boolean, categories, text
 from discreet.schema.toml_document import Document
 from discreet.stored_names import stored_definitions
 

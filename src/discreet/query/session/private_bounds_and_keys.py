@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, final
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.column_types import Kind
-from discreet.query.policy import Bound, Declared, between, categories
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.builder import name, word
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.requests import Offer
+from discreet.schema.columns import Bound, Declared, Kind, between, categories
 
 if TYPE_CHECKING:
     from discreet.query.session.session import Session

@@ -18,8 +18,8 @@ from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.plan.draft import Spend
 from discreet.query.plan.fingerprint import fingerprint
 from discreet.query.plan.planner import PricedQuery, joint_event
-from discreet.query.policy import Declared
 from discreet.query.release_table import ReleaseTable
+from discreet.schema.columns import Declared
 
 __all__ = ["BatchRequest", "ChargedRequest", "Expectation", "Keys", "Offer", "Request", "listed_keys"]
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, final
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.query.ast import unit_of
 from discreet.query.catalogue import CatalogueTable
-from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, Engine, RowEngine, Stage, StageKey
 from discreet.query.parse.select import read
 from discreet.query.session.builder import name
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.session import Session
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -43,9 +43,9 @@ from discreet.query.ast import (
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
 from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.column_types import ExpressionFacts, Kind
 from discreet.query.engine import ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
 from discreet.query.engines.tables import FILES
+from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

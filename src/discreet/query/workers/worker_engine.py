@@ -22,7 +22,6 @@ from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.file_locks import refuse_without_locks
 from discreet.noise.source import read
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline, ExactCounts, Stage
 from discreet.query.engines.duckdb_sandbox import Progress as SandboxProgress
 from discreet.query.engines.duckdb_sandbox import default_threads
@@ -53,6 +52,7 @@ from discreet.query.workers.messages import (
     send,
     write_table,
 )
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa

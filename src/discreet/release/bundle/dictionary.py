@@ -15,13 +15,12 @@ import numpy as np
 
 from discreet.formatting import plain
 from discreet.query import ReleaseTable
-from discreet.query.column_types import Kind
-from discreet.query.policy import Declared
 from discreet.query.release_table import AnswerColumn, ExactNumbers
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import code, line, paragraphs, series_words, table_of
 from discreet.release.plan import Level, ReleasePlan, TablePlan
 from discreet.release.published import Published, PublishedTable, RunningRelease
+from discreet.schema.columns import Declared, Kind
 
 __all__ = [
     "ColumnMeaning",

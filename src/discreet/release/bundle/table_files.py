@@ -14,11 +14,11 @@ from discreet.errors import InvalidParameter
 from discreet.exact import ratio
 from discreet.formatting import decimal_text
 from discreet.query import ReleaseTable
-from discreet.query.column_types import Kind, arrow_type
 from discreet.query.release_table import arrow_value
 from discreet.release.bundle.dictionary import Deviations, FileColumn, Role, fields_of
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.published import Published
+from discreet.schema.columns import Kind, arrow_type
 
 if TYPE_CHECKING:
     import pyarrow as pa

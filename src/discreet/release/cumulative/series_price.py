@@ -23,7 +23,6 @@ from discreet.privacy import calibrate, epsilon
 from discreet.privacy.events import Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
-from discreet.query.column_types import Kind
 from discreet.query.release_table import AnswerColumn, ExactNumbers, compact
 from discreet.release.cumulative.strategies import (
     ONE,
@@ -36,6 +35,7 @@ from discreet.release.cumulative.strategies import (
     totals,
 )
 from discreet.release.plan import Allowance, ReleasePlan, RunningPlan, Wish
+from discreet.schema.columns import Kind
 
 __all__ = ["CONFIDENCE", "STEP", "PricedRunning", "measured_day", "price_running", "read_day", "table_of"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
-from discreet.query.column_types import Kind
 from discreet.release.round_numbers import outwards
+from discreet.schema.columns import Kind
 
 __all__ = [
     "FEWEST",

@@ -17,7 +17,6 @@ from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import printable
 from discreet.ledger.budget import readable
 from discreet.privacy.not_private import NotPrivate
-from discreet.query.column_types import Kind
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.draft.custodian_look import (
     FileLook,
@@ -32,6 +31,7 @@ from discreet.release.draft.custodian_look import (
     shows_same_rows,
     unit_why,
 )
+from discreet.schema.columns import Kind
 
 __all__ = ["Draft", "draft_plan", "first_groupings", "first_measures", "plan_text", "toml_value"]
 

@@ -11,7 +11,6 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.formatting import significant_up
 from discreet.query.ast import Field, Key, Query, column_names
 from discreet.query.catalogue import Catalogue
-from discreet.query.column_types import Kind
 from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.parse.select import Reading, read
 from discreet.query.plan.draft import Spend, SpreadTerm
@@ -19,6 +18,7 @@ from discreet.query.plan.planner import PricedQuery, relative_errors_of
 from discreet.query.plan.planner import plan as plan_question
 from discreet.release.levels_and_families import days_of, sql_in
 from discreet.release.plan import Allowance, Period, ReleasePlan, TablePlan, located, place_of, told_at
+from discreet.schema.columns import Kind
 
 __all__ = ["Quote", "TableReading", "is_gaussian", "quotes_of", "read_table"]
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import TypeAlias, final
 
 from discreet.formatting import plain
-from discreet.query.column_types import Kind
 from discreet.query.session.builder import word
 from discreet.release.round_numbers import calendar_cuts, calendar_step, number_cuts
+from discreet.schema.columns import Kind
 
 __all__ = [
     "Bound",

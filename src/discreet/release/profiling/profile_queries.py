@@ -17,11 +17,12 @@ from discreet.privacy.events import ApproxDP, Composed, Event, Gaussian, PureDP,
 from discreet.privacy.relation import Relation
 from discreet.query import Plan, ReleaseTable, Session, Unit
 from discreet.query.catalogue import CatalogueColumn, CatalogueTable
-from discreet.query.column_types import INFERRED, ExpressionFacts, Kind
 from discreet.query.plan.measurements import plain_value
+from discreet.query.policy import INFERRED
 from discreet.query.session.builder import name
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.profiling.cells import Bound, ListedCells, Partition, Presence, declared_cells
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = [
     "ROUNDS",

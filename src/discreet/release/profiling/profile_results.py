@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.formatting import printable, significant_up
 from discreet.query import Unit
-from discreet.query.column_types import Kind
 from discreet.release.profiling.cells import Bound, written
 from discreet.release.profiling.estimates import CONFIDENCE, Estimate, ProfileQuantile
 from discreet.release.profiling.profile_queries import ColumnSearch, Division, ProfiledColumn
+from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     from discreet.release.profiling.profile_plan import ProfilePlan

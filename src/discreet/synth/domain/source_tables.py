@@ -12,11 +12,11 @@ from discreet.frames.column import Column, as_column, reader_for
 from discreet.frames.tables import column_names, table_columns
 from discreet.query import Session
 from discreet.query.catalogue import CatalogueColumn
-from discreet.query.column_types import Kind
 from discreet.query.engine import Deadline
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.row_streams import StoredRows
 from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.schema.columns import Kind
 from discreet.synth.domain.category import Category
 from discreet.synth.domain.domain import Declared, Domain
 from discreet.synth.domain.numeric import Numeric

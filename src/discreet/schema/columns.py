@@ -1,0 +1,308 @@
+"""How a column is declared, for statistics, SQL, learning and synthesis alike: its kind, its bounds, all its values.
+
+Nothing here is ever read from data: a declaration says what is publicly known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from enum import Enum
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias, final
+
+from discreet.errors import InvalidParameter
+from discreet.exact import Number, exact, exact_or_none, positive
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "LONGEST_TEXT",
+    "Bound",
+    "Declared",
+    "ExpressionFacts",
+    "Kind",
+    "arrow_type",
+    "between",
+    "boolean",
+    "categories",
+    "text",
+    "time_number",
+]
+
+# --- facts ---
+# What is publicly known of a value before any data are read. Facts belong to a node of the tree of a query and never
+# change: another column, even of the same name, is another node.
+
+
+LONGEST_TEXT = 10_000  # Characters that functions of texts look at and return; longer texts are cut.
+
+
+@final
+class Kind(Enum):
+    """The kinds of values; the engine stores each in one type of its own."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"  # 64 bits
+    REAL = "real"  # a double
+    TEXT = "text"
+    DATE = "date"
+    TIMESTAMP = "timestamp"  # microseconds, no time zone
+    # Of a frame whose types follow from its rows, and are as private as they are:
+    UNDECLARED = "not declared"  # a column that cannot be asked about
+    IDENTITY = "identity"  # the column of the unit, of which only equality is asked
+
+    @property
+    def is_number(self) -> bool:
+        return self in (Kind.INTEGER, Kind.REAL)
+
+    @property
+    def is_time(self) -> bool:
+        return self in (Kind.DATE, Kind.TIMESTAMP)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpressionFacts:
+    """Public knowledge of one expression. Bounds hold by construction: what is read is clamped, never trusted.
+
+    A date counts in days and a timestamp in microseconds since the first of January 1970.
+    """
+
+    kind: Kind
+    low: Fraction | None = None
+    high: Fraction | None = None
+    step: Fraction | None = None  # the declared grid of a real column
+    members: tuple[Hashable, ...] | None = None  # every value apart from NULL that counts; others are as if not there
+    nullable: bool = True
+
+    def __post_init__(self) -> None:
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise InvalidParameter("low must not be above high")
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether both bounds are known."""
+        return self.low is not None and self.high is not None
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """Return the type of a kind; it never depends on values."""
+    import pyarrow as pa
+
+    return {
+        Kind.BOOLEAN: pa.bool_(),
+        Kind.INTEGER: pa.int64(),
+        Kind.REAL: pa.float64(),
+        Kind.TEXT: pa.string(),
+        Kind.DATE: pa.date32(),
+        Kind.TIMESTAMP: pa.timestamp("us"),
+        Kind.UNDECLARED: pa.string(),
+        Kind.IDENTITY: pa.string(),
+    }[kind]
+
+
+# --- declarations ---
+
+
+Bound: TypeAlias = Number | date | datetime
+_EPOCH = datetime(1970, 1, 1)
+_DAY_PARTS = ({"%Y", "%y"}, {"%m", "%b", "%B"}, {"%d"})
+_PARTS = {"%H", "%I", "%M", "%S", "%f", "%p"}.union(*_DAY_PARTS)
+_MOST_MEMBERS = 1_000_000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A declared column: its facts, and what takes the place of a missing value.
+
+    `whole` says whether its numbers are whole; None leaves that to the type that it is stored in.
+
+    Args:
+        facts: What is publicly known of the column.
+        missing: What takes the place of a missing value; None leaves it NULL.
+        whole: Whether its numbers are whole; None leaves that to the type that it is stored in.
+        format: How dates and timestamps are written in texts, as strptime knows it.
+
+    Examples:
+        >>> declared = dp.between(0, 120, whole=True)
+        >>> declared.whole, declared.facts.high
+        (True, Fraction(120, 1))
+    """
+
+    facts: ExpressionFacts
+    missing: Fraction | None = None
+    whole: bool | None = None
+    format: str | None = None  # of the texts that a date or timestamp is stored in; None for ISO 8601
+
+    def stored_as(self, kind: Kind | None) -> ExpressionFacts:
+        """Return the facts of a column that is stored as `kind`, None where its type tells nothing.
+
+        Only what is stored as whole numbers, or said to be whole, is read so: nothing is rounded unless somebody says.
+        """
+        facts = self.facts
+        if facts.kind is not Kind.INTEGER or facts.members is not None or self.whole is not None:
+            return facts
+        return facts if kind in (Kind.INTEGER, Kind.BOOLEAN) else replace(facts, kind=Kind.REAL)
+
+
+def between(
+    low: Bound,
+    high: Bound,
+    *,
+    step: Number | None = None,
+    missing: Number | None = None,
+    whole: bool | None = None,
+    format: str | None = None,
+) -> Declared:
+    """Declare a column of numbers, dates or timestamps from `low` to `high`. What lies outside is clamped.
+
+    Its numbers are whole if the column is stored as whole numbers and nothing here is a decimal (as 0.0 is), or with
+    `whole=True`, which rounds what is not; else they are real, and compared as they are. Real numbers are rounded to
+    multiples of `step` only to be added up; without one the step is finer than 2^-40 of the width.
+    NULL, NaN and what does not parse stay NULL, or become `missing`. Texts are read as dates and timestamps by ISO
+    8601, or by `format` as strptime knows it, such as "%d/%m/%Y".
+
+    Args:
+        low: The lower bound: a number, a date or a timestamp.
+        high: The upper bound, of the same kind.
+        step: The grid to which real numbers are rounded to be added up.
+        missing: What takes the place of a missing value; it stays NULL if not said.
+        whole: Whether numbers are whole; the type of the column decides if not said.
+        format: How dates and timestamps are written in texts, as strptime knows it.
+
+    Returns:
+        The declaration of the column.
+
+    Raises:
+        InvalidParameter: If the bounds are in the wrong order, or something does not go together.
+
+    Examples:
+        >>> dp.between(0, 120, whole=True).facts.low
+        Fraction(0, 1)
+    """
+    if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
+        return replace(_between_times(low, high, (step, missing, whole)), format=_read_format(format))
+    if format is not None:
+        raise InvalidParameter("format is for dates and timestamps: say low and high as such")
+    first, last = exact(low, name="low"), exact(high, name="high")
+    if not first < last:
+        raise InvalidParameter("low must be below high")
+    size = None if step is None else positive(step, name="step")
+    default = exact_or_none(missing, name="missing")
+    if default is not None and not first <= default <= last:
+        raise InvalidParameter("missing must lie between low and high")
+    given = [value for value in (first, last, size, default) if value is not None]
+    can_be_whole = all(value.denominator == 1 for value in given)
+    if whole and not can_be_whole:
+        raise InvalidParameter("whole=True needs whole numbers as low, high, step and missing")
+    likely = can_be_whole and isinstance(low, int) and isinstance(high, int)
+    kind = Kind.INTEGER if whole or (whole is None and likely) else Kind.REAL
+    return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last, step=size), missing=default, whole=whole)
+
+
+def _read_format(format: str | None) -> str | None:
+    """Check a format: every part of it means the same everywhere, and it names a day."""
+    if format is None:
+        return None
+    parts = re.findall(r"%.?", format) if isinstance(format, str) else []
+    if not parts or not set(parts) <= _PARTS or not format.isascii() or not format.isprintable():
+        raise InvalidParameter(f"format must be a text of {' '.join(sorted(_PARTS))} and what stands between them")
+    named = [len([part for part in parts if part in group]) for group in _DAY_PARTS]
+    if named != [1, 1, 1] or len(set(parts)) != len(parts):
+        raise InvalidParameter("format must name the year, the month and the day, and nothing twice")
+    return format
+
+
+def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> Declared:
+    if any(value is not None for value in of_numbers):
+        raise InvalidParameter("step, missing and whole are for numbers")
+    if (
+        not isinstance(low, date)
+        or not isinstance(high, date)
+        or isinstance(low, datetime) != isinstance(high, datetime)
+    ):
+        raise InvalidParameter("low and high must be two dates or two timestamps")
+    kind = Kind.TIMESTAMP if isinstance(low, datetime) else Kind.DATE
+    first, last = time_number(low), time_number(high)
+    if not first < last:
+        raise InvalidParameter("low must be before high")
+    return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last))
+
+
+def categories(values: Iterable[Hashable]) -> Declared:
+    """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group.
+
+    Args:
+        values: The possible values: all texts, or all whole numbers.
+
+    Returns:
+        The declaration of the column.
+
+    Raises:
+        InvalidParameter: If values are of other kinds, or of two.
+
+    Examples:
+        >>> dp.categories(["f", "m"]).facts.members
+        ('f', 'm')
+    """
+    members = _members(values)
+    if all(isinstance(value, str) for value in members):
+        return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members))
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in members):
+        numbers = [Fraction(value) for value in members if isinstance(value, int)]
+        return Declared(facts=ExpressionFacts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members))
+    raise InvalidParameter("categories must be all texts or all whole numbers; declare `boolean()` for truth values")
+
+
+def _members(values: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    if isinstance(values, (str, bytes)):
+        raise InvalidParameter("categories must be a sequence of values, not one text")
+    members = tuple(values)
+    if not members or len(members) > _MOST_MEMBERS:
+        raise InvalidParameter("categories must be at least one value, and at most a million")
+    if len(set(members)) != len(members):
+        raise InvalidParameter("categories must be distinct")
+    return members
+
+
+def boolean() -> Declared:
+    """Declare a column of truth values.
+
+    Returns:
+        The declaration of the column.
+
+    Examples:
+        >>> dp.boolean().facts.kind.value
+        'boolean'
+    """
+    return Declared(facts=ExpressionFacts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
+
+
+def text() -> Declared:
+    """Declare a column of text of which nothing more is known.
+
+    Returns:
+        The declaration of the column.
+
+    Examples:
+        >>> dp.text().facts.kind.value
+        'text'
+    """
+    return Declared(facts=ExpressionFacts(kind=Kind.TEXT))
+
+
+# --- calendar: Dates and timestamps as numbers: days, or microseconds, since the first of January 1970. ---
+
+
+def time_number(value: date | datetime) -> Fraction:
+    """Count a date in days and a timestamp in microseconds since 1970."""
+    if isinstance(value, datetime):
+        if value.tzinfo is not None:
+            raise InvalidParameter("timestamps have no time zone here")
+        return Fraction((value - _EPOCH) // timedelta(microseconds=1))
+    return Fraction(value.toordinal() - _EPOCH.toordinal())
