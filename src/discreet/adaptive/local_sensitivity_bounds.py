@@ -34,6 +34,7 @@ from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
+from discreet.schema.columns import Bounds, pair_of
 
 if TYPE_CHECKING:
     from flint import arb
@@ -342,7 +343,7 @@ _SENSITIVITY_BITS = 96
 def smooth_sensitivity(
     values: Data,
     *,
-    bounds: tuple[Number, Number],
+    bounds: Bounds,
     beta: Number,
     relation: Relation | str,
     rank: int | None = None,
@@ -393,7 +394,7 @@ def smooth_sensitivity(
 def local_sensitivity(
     values: Data,
     *,
-    bounds: tuple[Number, Number],
+    bounds: Bounds,
     relation: Relation | str,
     rank: int | None = None,
     q: Number | None = None,
@@ -445,7 +446,7 @@ def local_sensitivity(
 
 def _query(
     column: Column,
-    bounds: tuple[Number, Number],
+    bounds: Bounds,
     relation: Relation,
     rank: int | None,
     q: Number | None,
@@ -453,8 +454,7 @@ def _query(
     ends: int | None,
     step: Number | None,
 ) -> OrderQuery:
-    low, high = bounds
-    grid = Grid.between(low, high, step=step)
+    grid = Grid.between(*pair_of(bounds), step=step)
     size = len(column) if read_relation(relation) is Relation.REPLACE_ONE else None
     if statistic == "order":
         _refuse(ends=ends)
@@ -479,7 +479,7 @@ def _without_ends(grid: Grid, statistic: Statistic, ends: int | None, size: int 
 
 
 def _variance(
-    column: Column, bounds: tuple[Number, Number], relation: Relation, step: Number | None, **unused: object
+    column: Column, bounds: Bounds, relation: Relation, step: Number | None, **unused: object
 ) -> tuple[Ranked, Fraction]:
     """Return the values on their grid, and its squared step."""
     _refuse(**unused)
@@ -487,7 +487,7 @@ def _variance(
         raise InvalidParameter("the sensitivity of a variance is known under REPLACE_ONE only")
     if not len(column):
         raise InvalidParameter("a variance needs at least one value")
-    grid = Grid.between(*bounds, step=step)
+    grid = Grid.between(*pair_of(bounds), step=step)
     return Ranked.of(column, grid), grid.step**2
 
 

@@ -21,6 +21,7 @@ from discreet.mechanisms.release import EachCell, Release
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
+from discreet.schema.columns import listed_values
 
 __all__ = ["Histogram", "bin_counts", "canonical", "read_bins"]
 
@@ -96,7 +97,8 @@ class Histogram:
 
 
 def read_bins(bins: Iterable[Hashable]) -> tuple[Hashable, ...]:
-    """Read public bins: distinct, hashable, at least one."""
+    """Read public bins: distinct, hashable, at least one; a declaration of categories lists them too."""
+    bins = listed_values(bins)
     if isinstance(bins, (str, bytes)):
         raise InvalidParameter("bins must be a sequence of values, not one text")
     try:

@@ -27,6 +27,7 @@ from discreet.robust.least_squares import NOT_ASKED, accuracy_of
 from discreet.robust.loss_functions import Floats, Huber, Psi, Quantile
 from discreet.robust.m_estimates import location_fit
 from discreet.robust.named_bounds import noise_for, quoted, reader_of
+from discreet.schema.columns import Bounds, pair_of
 
 __all__ = [
     "GradientDescent",
@@ -453,7 +454,7 @@ def location(
     values: Any,
     *,
     relation: Relation | str,
-    bounds: tuple[Number, Number] | None = ...,
+    bounds: Bounds | None = ...,
     psi: Psi = ...,
     scale: Number | None = ...,
     step: Number | None = ...,
@@ -471,7 +472,7 @@ def location(
     values: Any,
     *,
     relation: Relation | str | None = None,
-    bounds: tuple[Number, Number] | None = None,
+    bounds: Bounds | None = None,
     psi: Psi = _HUBER,
     scale: Number | None = None,
     step: Number | None = None,
@@ -552,18 +553,14 @@ def location(
         return quoted(mechanism.release(read(values)), noise)
 
 
-def needs_bounds(bounds: tuple[Number, Number] | None, *, name: str = "bounds") -> tuple[Number, Number]:
+def needs_bounds(bounds: Bounds | None, *, name: str = "bounds") -> tuple[Number, Number]:
     """Refuse to guess bounds from the data."""
     if bounds is None:
         raise Refused(
             f"this needs {name}=(low, high), which must not be read from the data: take them from what is publicly "
             "known. A robust estimate loses almost nothing by bounds that are far too wide"
         )
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"{name} must be a pair (low, high)") from None
-    return low, high
+    return pair_of(bounds, name=name)
 
 
 def _refuse(*named: object) -> None:

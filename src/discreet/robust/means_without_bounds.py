@@ -29,6 +29,7 @@ from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.named_bounds import noise_for
 from discreet.robust.tail_bounds import Tails
+from discreet.schema.columns import Bounds, pair_of
 
 __all__ = ["CoinPressMean", "LocationAndScale", "as_floats", "coinpress_mean", "location_and_scale"]
 
@@ -96,7 +97,7 @@ def coinpress_mean(
 def location_and_scale(
     values: Any,
     *,
-    bounds: tuple[Number, Number],
+    bounds: Bounds,
     relation: Relation | str,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -345,7 +346,7 @@ class LocationAndScale:
     @classmethod
     def between(
         cls,
-        bounds: tuple[Number, Number],
+        bounds: Bounds,
         *,
         relation: Relation | str,
         noise: GaussianNoise,
@@ -353,7 +354,7 @@ class LocationAndScale:
     ) -> LocationAndScale:
         """Make a grid that is fine enough to find a spread of a millionth of the bounds."""
         relation = read_relation(relation)
-        low, high = bounds
+        low, high = pair_of(bounds)
         coarse = Grid.between(low, high)
         fine = Grid.between(low, high, step=coarse.step / 10**6)
         return cls(grid=fine, relation=relation, noise=noise, public_rows=public_rows)

@@ -15,6 +15,7 @@ from discreet.frames.tables import is_table
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.grid import number_rows
 from discreet.mechanisms.release import Release
+from discreet.schema.columns import as_pairs
 
 __all__ = ["bounds_in_order", "noise_for", "quoted", "reader_of"]
 
@@ -22,7 +23,8 @@ __all__ = ["bounds_in_order", "noise_for", "quoted", "reader_of"]
 
 
 def bounds_in_order(bounds: Any, names: Sequence[Any] | None, *, parameter: str = "bounds") -> Any:
-    """Return pairs in the order of the columns; what is no mapping comes back as it is."""
+    """Return pairs in the order of the columns, of declarations too; what is no mapping stays as it is."""
+    bounds = as_pairs(bounds, name=parameter)
     if not isinstance(bounds, Mapping):
         return bounds
     if names is None or not all(isinstance(name, str) for name in names):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.exact import Number, exact
+from discreet.exact import exact
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
@@ -20,10 +20,10 @@ from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.vector_mean import Rows, clip_to_ball
 from discreet.privacy.relation import Relation
 from discreet.robust.loss_functions import Floats, Psi
+from discreet.schema.columns import Bounds, pair_of
 
 __all__ = [
     "HALF",
-    "Bounds",
     "Design",
     "Integers",
     "Records",
@@ -38,7 +38,6 @@ __all__ = [
 # The public frame of a regression: bounds of each feature and of the response, and rows of whole numbers in it.
 
 
-Bounds: TypeAlias = tuple[Number, Number]
 Integers: TypeAlias = NDArray[np.int64]
 
 
@@ -127,10 +126,7 @@ class Design:
 
 
 def _read(pair: Any, name: str) -> tuple[Fraction, Fraction]:
-    try:
-        low, high = pair
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"bounds of a {name} must be a pair (low, high)") from None
+    low, high = pair_of(pair, name=f"bounds of a {name}")
     return exact(low, name=f"a bound of a {name}"), exact(high, name=f"a bound of a {name}")
 
 

@@ -31,13 +31,12 @@ from discreet.robust.m_estimates import leverage_weights, regression_fit
 from discreet.robust.named_bounds import bounds_in_order, noise_for, quoted, reader_of
 from discreet.robust.regression_design import RegressionRows
 from discreet.robust.regression_queries import Line, RegressionFacts, RegressionNewton, RegressionSchedule
+from discreet.schema.columns import Bounds
 
 __all__ = ["PrivateRegression", "regression", "usual_leverage"]
 
 _HUBER = Huber()
 _NEWTON = RegressionNewton()
-
-Pair = tuple[Number, Number]
 
 
 @overload
@@ -56,8 +55,8 @@ def regression(
     y: Any,
     *,
     relation: Relation | str,
-    x_bounds: Pair | Sequence[Pair] | Mapping[str, Pair] | None = ...,
-    y_bounds: Pair | None = ...,
+    x_bounds: Bounds | Sequence[Bounds] | Mapping[str, Bounds] | None = ...,
+    y_bounds: Bounds | None = ...,
     psi: Psi = ...,
     scale: Number | None = ...,
     leverage: Number | None = ...,
@@ -78,8 +77,8 @@ def regression(
     y: Any,
     *,
     relation: Relation | str | None = None,
-    x_bounds: Pair | Sequence[Pair] | Mapping[str, Pair] | None = None,
-    y_bounds: Pair | None = None,
+    x_bounds: Bounds | Sequence[Bounds] | Mapping[str, Bounds] | None = None,
+    y_bounds: Bounds | None = None,
     psi: Psi = _HUBER,
     scale: Number | None = None,
     leverage: Number | None = None,
@@ -181,7 +180,7 @@ class _Columns:
 
 
 def _columns(
-    table: Any, bounds: Pair | Sequence[Pair] | None, units: Sequence[Number] | None, leverage: Number | None
+    table: Any, bounds: Bounds | Sequence[Bounds] | None, units: Sequence[Number] | None, leverage: Number | None
 ) -> _Columns:
     grids = tuple(Grid.between(*pair) for pair in _pairs(table, bounds))
     return _Columns(
@@ -191,7 +190,7 @@ def _columns(
     )
 
 
-def _pairs(table: Any, bounds: Pair | Sequence[Pair] | None) -> Sequence[Pair]:
+def _pairs(table: Any, bounds: Bounds | Sequence[Bounds] | None) -> Sequence[tuple[Number, Number]]:
     """Return one pair for each column; how many there are is public."""
     given: Any = needs_bounds(None, name="x_bounds") if bounds is None else bounds
     if not isinstance(given, Sequence) or isinstance(given, (str, bytes)) or not given:

@@ -36,6 +36,7 @@ from discreet.robust.influence_functions import as_functional, breakdown_point, 
 from discreet.robust.locations import Newton, PrivateLocation
 from discreet.robust.loss_functions import Floats, Psi, Quantile
 from discreet.robust.m_estimates import read_sample
+from discreet.schema.columns import Bounds, pair_of
 
 if TYPE_CHECKING:
     import altair as alt
@@ -73,7 +74,7 @@ _KINDS: tuple[Kind, Kind] = ("corrupted", "mislabelled")
 def robustness_report(
     values: Any,
     *,
-    bounds: tuple[Number, Number],
+    bounds: Bounds,
     epsilon: Number,
     delta: Number | None = None,
     estimator: Functional | Psi = _MEDIAN,
@@ -113,7 +114,7 @@ def robustness_report(
         >>> report.value.size
         61
     """
-    grid = Grid.between(*bounds, step=step)
+    grid = Grid.between(*pair_of(bounds), step=step)
     functional, trouble = as_functional(estimator), _read(values, others, grid)
     budget, chance = positive(epsilon, name="epsilon"), exact_or_none(delta, name="delta")
     private = private_version(functional, grid=grid, epsilon=budget, delta=chance)

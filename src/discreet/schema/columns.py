@@ -6,12 +6,12 @@ Nothing here is ever read from data: a declaration says what is publicly known.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
@@ -22,13 +22,18 @@ if TYPE_CHECKING:
 __all__ = [
     "LONGEST_TEXT",
     "Bound",
+    "Bounds",
     "Declared",
     "ExpressionFacts",
     "Kind",
     "arrow_type",
+    "as_pairs",
     "between",
     "boolean",
     "categories",
+    "declaration_of",
+    "listed_values",
+    "pair_of",
     "text",
     "time_number",
 ]
@@ -138,6 +143,11 @@ class Declared:
     missing: Fraction | None = None
     whole: bool | None = None
     format: str | None = None  # of the texts that a date or timestamp is stored in; None for ISO 8601
+
+    @property
+    def step(self) -> Fraction | None:
+        """The declared grid: a step, or whole numbers; None if neither is said."""
+        return Fraction(1) if self.facts.step is None and self.whole else self.facts.step
 
     def stored_as(self, kind: Kind | None) -> ExpressionFacts:
         """Return the facts of a column that is stored as `kind`, None where its type tells nothing.
@@ -294,6 +304,51 @@ def text() -> Declared:
         'text'
     """
     return Declared(facts=ExpressionFacts(kind=Kind.TEXT))
+
+
+# --- readers: What the parts of the package take for bounds, values or a column, read from one declaration. ---
+
+
+Bounds: TypeAlias = tuple[Number, Number] | Declared
+
+
+def declaration_of(said: object) -> Declared | None:
+    """Return a declaration, or that of something that has one, as what was found privately; None of anything else."""
+    found = said if isinstance(said, Declared) else getattr(said, "declared", None)
+    return found if isinstance(found, Declared) else None
+
+
+def pair_of(bounds: Any, *, name: str = "bounds") -> tuple[Any, Any]:
+    """Return low and high as they were said: by a pair, or by the declaration of a column of numbers."""
+    declared = declaration_of(bounds)
+    if declared is not None and (not declared.facts.is_bounded or declared.facts.kind.is_time):
+        raise InvalidParameter(f"{name} must be a pair (low, high), or declare numbers as between(low, high) does")
+    try:
+        low, high = bounds if declared is None else (declared.facts.low, declared.facts.high)
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"{name} must be a pair (low, high)") from None
+    return low, high
+
+
+def as_pairs(bounds: Any, *, name: str = "bounds") -> Any:
+    """Put pairs in place of declarations, alone, in a list or by name; whatever else comes back as it is."""
+    if declaration_of(bounds) is not None:
+        return pair_of(bounds, name=name)
+    if isinstance(bounds, Mapping):
+        return {column: as_pairs(one, name=name) for column, one in bounds.items()}
+    if isinstance(bounds, (list, tuple)) and any(declaration_of(one) is not None for one in bounds):
+        return [as_pairs(one, name=name) for one in bounds]
+    return bounds
+
+
+def listed_values(values: Any, *, name: str = "this declaration") -> Any:
+    """Return the values that a declaration lists; whatever else comes back as it is."""
+    declared = declaration_of(values)
+    if declared is None:
+        return values
+    if declared.facts.members is None:
+        raise InvalidParameter(f"{name} does not list values: use categories([…])")
+    return declared.facts.members
 
 
 # --- calendar: Dates and timestamps as numbers: days, or microseconds, since the first of January 1970. ---

@@ -14,12 +14,12 @@ from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Nois
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer, PricedMechanism, paid
+from discreet.schema.columns import Bounds, declaration_of, pair_of
 
-__all__ = ["Bounds", "answer", "grid_from", "noise_from", "quoted"]
+__all__ = ["answer", "grid_from", "noise_from", "quoted"]
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
-Bounds = tuple[Number, Number]
 
 
 class Mechanism(PricedMechanism, Protocol[R]):
@@ -57,11 +57,11 @@ def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | N
             "with public bins, which need none; or spend a little on a private `quantile` near 0 and near 1, "
             "within bounds as wide as you like, and use its answers"
         )
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise InvalidParameter("bounds must be a pair (low, high)") from None
-    grid = Grid.between(low, high, step=step, default=missing)
+    declared = declaration_of(bounds)
+    if declared is not None:
+        step = declared.step if step is None else step
+        missing = declared.missing if missing is None else missing
+    grid = Grid.between(*pair_of(bounds), step=step, default=missing)
     if missing is not None or not toward_zero:
         return grid
     return replace(grid, default=min(max(Fraction(0), grid.low), grid.high))

@@ -14,7 +14,8 @@ from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer, probability
 from discreet.privacy.relation import Relation, read_relation
-from discreet.statistics.budget_and_payment import Bounds, grid_from
+from discreet.schema.columns import Bounds
+from discreet.statistics.budget_and_payment import grid_from
 from discreet.statistics.chooser_inputs import ChooserInputs, Predicted
 from discreet.statistics.expected import Expected, Floats
 from discreet.statistics.method_choice import Method, applicable, best, mean_methods, rank_methods

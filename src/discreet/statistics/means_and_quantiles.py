@@ -14,7 +14,8 @@ from discreet.mechanisms.release import Release
 from discreet.mechanisms.variance import Variance
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
-from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from
+from discreet.schema.columns import Bounds
+from discreet.statistics.budget_and_payment import answer, grid_from, noise_from
 from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.expected import Expected
 from discreet.statistics.mean_methods import ClampedMean
@@ -59,7 +60,7 @@ def mean(
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
         relation: The neighbouring relation.
-        bounds: The lower and the upper bound that values are clamped to, public.
+        bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
         step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
         missing: What a missing value counts as, within the bounds.
         epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
@@ -142,7 +143,7 @@ def variance(
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
         relation: The neighbouring relation.
-        bounds: The lower and the upper bound that values are clamped to, public.
+        bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
         step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
         missing: What a missing value counts as, within the bounds.
         epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
@@ -218,7 +219,7 @@ def quantile(
         relation: The neighbouring relation.
         epsilon: What to spend.
         delta: The delta that goes with it; some methods need one.
-        bounds: The lower and the upper bound that values are clamped to, public.
+        bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
         step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
         missing: What a missing value counts as, within the bounds.
         public_rows: The public number of rows, or a guess of it: delta is checked against it, and predictions use it.
@@ -284,7 +285,7 @@ def median(
         relation: The neighbouring relation.
         epsilon: What to spend.
         delta: The delta that goes with it; some methods need one.
-        bounds: The lower and the upper bound that values are clamped to, public.
+        bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
         step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
         missing: What a missing value counts as, within the bounds.
         public_rows: The public number of rows, or a guess of it: delta is checked against it, and predictions use it.

@@ -32,7 +32,8 @@ from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
-from discreet.statistics.budget_and_payment import Bounds, answer, grid_from, noise_from, quoted
+from discreet.schema.columns import Bounds
+from discreet.statistics.budget_and_payment import answer, grid_from, noise_from, quoted
 from discreet.statistics.method_choice import AUTO
 from discreet.statistics.mode_choice import TestedMode, mode_facts, mode_method
 
@@ -174,7 +175,7 @@ def sum(
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
         relation: The neighbouring relation.
-        bounds: The lower and the upper bound that values are clamped to, public.
+        bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
         step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
         missing: What a missing value counts as, within the bounds.
         epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
@@ -289,7 +290,7 @@ def histogram(
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
         relation: The neighbouring relation.
-        bins: The public values to count; say these or `edges`.
+        bins: The public values to count, a list or `dp.categories([…])`; say these or `edges`.
         edges: The public ends of ranges, in order.
         epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
         delta: The delta that goes with epsilon.

@@ -24,7 +24,8 @@ from discreet.robust.named_bounds import bounds_in_order
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns
 from discreet.robust.tukey_em import TukeyRegression
-from discreet.statistics.budget_and_payment import Bounds, noise_from
+from discreet.schema.columns import Bounds
+from discreet.statistics.budget_and_payment import noise_from
 
 __all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
 

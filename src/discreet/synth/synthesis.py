@@ -11,7 +11,7 @@ from discreet.exact import Number, positive, positive_integer
 from discreet.mechanisms.parameters import small_delta
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
-from discreet.synth.domain.domain import Declared, Domain
+from discreet.synth.domain.domain import AnyColumn, Domain
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.domain.source_tables import UnreadTable, table_of
 from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
@@ -40,7 +40,7 @@ def synthesize(
     table: Any,
     method: str | TableMethod = "auto",
     *,
-    domain: Domain | Mapping[str, Declared] | None = None,
+    domain: Domain | Mapping[str, AnyColumn] | None = None,
     epsilon: Number,
     delta: Number,
     relation: Relation | str = Relation.ADD_REMOVE,

@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, exact
+from discreet.exact import exact
 from discreet.formatting import exponent
 from discreet.mechanisms.grid import Grid
 from discreet.robust.named_bounds import bounds_in_order
 from discreet.robust.regression_design import HALF, Integers, centred
+from discreet.schema.columns import Bounds, as_pairs, pair_of
 
 __all__ = [
     "BoundedArray",
-    "Bounds",
+    "FeatureBounds",
     "FeatureFrame",
     "Pair",
     "declared_bounds",
@@ -30,9 +31,7 @@ __all__ = [
 ]
 
 Pair: TypeAlias = tuple[Fraction, Fraction]
-Bounds: TypeAlias = (
-    tuple[Number, Number] | Sequence[tuple[Number, Number]] | Mapping[str, tuple[Number, Number]] | NDArray[Any]
-)
+FeatureBounds: TypeAlias = Bounds | Sequence[Bounds] | Mapping[str, Bounds] | NDArray[Any]
 
 
 class BoundedArray(np.ndarray[Any, np.dtype[Any]]):
@@ -145,6 +144,7 @@ def read_bounds(
 
 def is_by_place(bounds: Any) -> bool:
     """Tell whether bounds have a pair for each column, in their order."""
+    bounds = as_pairs(bounds)
     if not isinstance(bounds, (Sequence, np.ndarray)) or isinstance(bounds, (str, bytes)) or not len(bounds):
         return False
     return isinstance(bounds[0], (Sequence, np.ndarray)) and not isinstance(bounds[0], (str, bytes))
@@ -157,10 +157,7 @@ def read_pair(pair: Any, name: str) -> Pair:
 
 def read_ends(pair: Any, name: str) -> Pair:
     """Read one pair (low, high) as it is."""
-    try:
-        low, high = pair
-    except (TypeError, ValueError):
-        raise InvalidParameter(f"{name} must be a pair (low, high)") from None
+    low, high = pair_of(pair, name=name)
     first, last = exact(low, name=f"low of {name}"), exact(high, name=f"high of {name}")
     if not first < last:
         raise InvalidParameter(f"{name} must be a pair (low, high) with low below high")

@@ -246,7 +246,7 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         n_clusters: How many clusters.
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         n_steps: How many steps of rows to centres and centres to means.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
         public_rows: About how many rows there are, a public number.

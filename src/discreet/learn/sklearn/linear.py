@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, nonnegative
 from discreet.learn.sklearn.base import TrainingTable
-from discreet.learn.sklearn.bounds import Bounds
+from discreet.learn.sklearn.bounds import FeatureBounds
 from discreet.learn.sklearn.linear_model import Coefficients, LinearModel, read_method, records
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import read_flag
@@ -24,6 +24,7 @@ from discreet.robust.regression_design import Design
 from discreet.robust.regression_queries import RegressionGradientDescent, RegressionNewton, RegressionSchedule
 from discreet.robust.regressions import PrivateRegression, usual_leverage
 from discreet.robust.tukey_em import TukeyRegression
+from discreet.schema.columns import Bounds
 from discreet.statistics.regressions import worth_rounds
 
 __all__ = ["LinearRegression", "Ridge", "RobustRegressor", "automatic", "looking", "m_estimate"]
@@ -48,7 +49,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
     Args:
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         target_bounds: The public bounds of the target.
         method: "auto", "refined", "robust", "noisy_statistics", "adassp" or "tukey".
         inference: Whether a tenth of the budget pays for intervals.
@@ -73,8 +74,8 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         *,
         epsilon: Number,
         delta: Number,
-        bounds: Bounds | None = None,
-        target_bounds: tuple[Number, Number] | None = None,
+        bounds: FeatureBounds | None = None,
+        target_bounds: Bounds | None = None,
         method: str = "auto",
         inference: bool = True,
         relation: str | Relation = "add-remove",
@@ -131,7 +132,7 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
         alpha: The penalty on the squares of the coefficients.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         target_bounds: The public bounds of the target.
         inference: Whether a tenth of the budget pays for intervals.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
@@ -154,8 +155,8 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         epsilon: Number,
         delta: Number,
         alpha: Number = 1.0,
-        bounds: Bounds | None = None,
-        target_bounds: tuple[Number, Number] | None = None,
+        bounds: FeatureBounds | None = None,
+        target_bounds: Bounds | None = None,
         inference: bool = True,
         relation: str | Relation = "add-remove",
         public_rows: int | None = None,
@@ -233,7 +234,7 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
     Args:
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         target_bounds: The public bounds of the target.
         psi: The loss, of `discreet.robust`; Huber's if not said.
         scale: The scale of the residuals, if it is public; else it is asked for privately.
@@ -263,8 +264,8 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         *,
         epsilon: Number,
         delta: Number,
-        bounds: Bounds | None = None,
-        target_bounds: tuple[Number, Number] | None = None,
+        bounds: FeatureBounds | None = None,
+        target_bounds: Bounds | None = None,
         psi: Psi | None = None,
         scale: Number | None = None,
         leverage: Number | None = None,

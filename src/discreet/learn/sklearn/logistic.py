@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
 from discreet.learn.convex.logistic_gradient import FINE, Labelled
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
-from discreet.learn.sklearn.bounds import Bounds, FeatureFrame
+from discreet.learn.sklearn.bounds import FeatureBounds, FeatureFrame
 from discreet.learn.sklearn.linear_model import Summary, SummaryRow, read_method
 from discreet.learn.sklearn.logistic_plan import LogisticCoordinates, NewtonPlan, ObjectivePlan, standardised
 from discreet.learn.sklearn.moments import coarser
@@ -54,7 +54,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     Args:
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         classes: The public classes.
         method: "auto", "objective" or "newton".
         regularisation: The ridge, in units of the squared longest row; the least that privacy needs if not said.
@@ -88,7 +88,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         *,
         epsilon: Number,
         delta: Number,
-        bounds: Bounds | None = None,
+        bounds: FeatureBounds | None = None,
         classes: Any = None,
         method: str = "auto",
         regularisation: Number | None = None,

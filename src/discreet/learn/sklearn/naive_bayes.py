@@ -37,7 +37,7 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
     Args:
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         classes: The public classes.
         var_smoothing: The part of the largest variance that is added to all of them.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".

@@ -145,7 +145,7 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
         public_rows: About how many rows there are, a public number.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         classes: The public classes.
         epochs: How often each row takes part, on average.
         batch_size: The expected number of rows of a step; a sixteenth of all if not said.
@@ -242,7 +242,7 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
         public_rows: About how many rows there are, a public number.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         target_bounds: The public bounds of the target.
         epochs: How often each row takes part, on average.
         batch_size: The expected number of rows of a step; a sixteenth of all if not said.

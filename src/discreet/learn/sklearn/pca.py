@@ -285,7 +285,7 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         n_components: How many directions to keep; all if not said.
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         coverage: The share of rows that the radius shall hold; None takes rows as they are.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
         public_rows: About how many rows there are, a public number.

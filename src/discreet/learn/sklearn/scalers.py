@@ -49,7 +49,7 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
     Args:
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         coverage: The share of each column for which bounds are found first; the declared ones are used if not said.
         limit: How many deviations results are clamped to.
         with_mean: Whether the mean is subtracted.
@@ -168,7 +168,7 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
     Args:
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        bounds: The public bounds of each column, in order or by name; a step before may declare them.
+        bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         coverage: The share of each column that the bounds shall hold.
         feature_range: What the bounds are moved to.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".

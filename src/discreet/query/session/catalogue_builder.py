@@ -16,7 +16,7 @@ from discreet.formatting import plain
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
 from discreet.query.policy import PublicTable, Unit
-from discreet.schema.columns import Declared, ExpressionFacts, Kind
+from discreet.schema.columns import Declared, ExpressionFacts, Kind, declaration_of
 
 __all__ = ["Columns", "Schemas", "build_catalogue", "check_apart", "describe_catalogue", "named_tables", "nearest"]
 
@@ -77,7 +77,7 @@ def _per_table(
     if all(isinstance(declared, Mapping) for declared in columns.values()) and columns:
         return _checked_tables(columns, private, tables)  # type: ignore[arg-type]
     for name, declared in columns.items():
-        if not isinstance(declared, Declared):
+        if declaration_of(declared) is None:
             raise InvalidParameter(
                 f"column {name!r} must be declared by between(low, high), categories([…]), boolean() or text()"
             )
@@ -169,7 +169,8 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
     stored = None if inferred else kind
     if declaration is None:
         return CatalogueColumn(name=name, facts=ExpressionFacts(kind=stored or Kind.UNDECLARED), stored=stored)
-    if not isinstance(declaration, Declared):
+    declaration = declaration_of(declaration)
+    if declaration is None:
         raise InvalidParameter(f"column {name!r} of table {table!r} must be declared by between, categories and so on")
     if not _can_become(kind, declaration.facts.kind):
         raise InvalidParameter(

@@ -19,7 +19,7 @@ from discreet.query.plan.draft import Spend
 from discreet.query.plan.fingerprint import fingerprint
 from discreet.query.plan.planner import PricedQuery, joint_event
 from discreet.query.release_table import ReleaseTable
-from discreet.schema.columns import Declared
+from discreet.schema.columns import Declared, listed_values
 
 __all__ = ["BatchRequest", "ChargedRequest", "Expectation", "Keys", "Offer", "Request", "listed_keys"]
 
@@ -269,10 +269,7 @@ def listed_keys(keys: Keys | None) -> dict[str, list[Hashable]]:
 
 
 def _values(name: str, values: Sequence[Hashable] | Declared) -> list[Hashable]:
-    if isinstance(values, Declared):
-        if values.facts.members is None:
-            raise InvalidParameter(f"the declaration of key {name!r} does not list values: use categories([…])")
-        return list(values.facts.members)
+    values = listed_values(values, name=f"the declaration of key {name!r}")
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise InvalidParameter(f"the public values of key {name!r} must be a list")
     if not values or len(set(values)) != len(values):

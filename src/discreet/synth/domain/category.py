@@ -17,6 +17,7 @@ from discreet.frames.cells import is_missing, plain_value
 from discreet.frames.column import Column
 from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.parameters import read_flag, settle
+from discreet.schema.columns import Declared, boolean, categories, text
 from discreet.synth.domain.value_forms import TRUTHS, moment, numeral
 
 __all__ = ["LONGEST", "OTHER", "Category", "Value", "text_of"]
@@ -84,6 +85,13 @@ class Category:
             raise InvalidParameter("most must be at most a million")
         settle(found, most=most)
         return found
+
+    @property
+    def declared(self) -> Declared:
+        """The same column for SQL, statistics and learning: its values without the cells of all others."""
+        if not self.is_settled:
+            return text()
+        return boolean() if self.kind is bool else categories(self.values)
 
     @property
     def is_settled(self) -> bool:

@@ -23,7 +23,7 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.events import ApproxDP, BoundedRange, Repeated
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.category import LONGEST, OTHER, Category, text_of
-from discreet.synth.domain.domain import Declared, Domain
+from discreet.synth.domain.domain import Domain, DomainColumn
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.source_tables import UnreadTable, table_of
 
@@ -225,12 +225,12 @@ class CellSearch:
     def _open(self) -> list[str]:
         return [name for name, column in self.domain.columns.items() if not column.is_settled]
 
-    def _with(self, columns: dict[str, Declared]) -> Domain:
+    def _with(self, columns: dict[str, DomainColumn]) -> Domain:
         domain = Domain({**self.domain.columns, **columns})
         settle(domain, impossible=self.domain.impossible)  # No rule is about a column that was open.
         return domain
 
-    def _found(self, column: Declared, values: Column) -> Declared:
+    def _found(self, column: DomainColumn, values: Column) -> DomainColumn:
         epsilon, delta = self.epsilon / len(self._open), self.delta / len(self._open)
         if isinstance(column, Numeric):
             finder = QuantileBins(column=column, epsilon=epsilon, relation=self.relation)
@@ -251,7 +251,7 @@ def _texts(column: Column) -> list[str | None]:
     return [None if is_missing(value) else text_of(value) for value in column.objects()]
 
 
-def _largest(column: Declared) -> Declared:
+def _largest(column: DomainColumn) -> DomainColumn:
     if isinstance(column, Numeric):
         edges = np.linspace(float(column.low), float(column.high), QuantileBins.bins + 1)[1:-1]
         inner = sorted({Fraction(edge) for edge in edges if column.low < Fraction(edge) <= column.high})

@@ -11,13 +11,15 @@ from typing import Any, TypeAlias, final
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.mechanisms.parameters import settle
+from discreet.schema.columns import Declared, ExpressionFacts, Kind
 from discreet.synth.domain.category import Category, Value
 from discreet.synth.domain.numeric import Numeric
-from discreet.synth.domain.value_forms import day_number
+from discreet.synth.domain.value_forms import day_number, day_of
 
-__all__ = ["Declared", "Domain", "Impossible", "Rule"]
+__all__ = ["AnyColumn", "Domain", "DomainColumn", "Impossible", "Rule", "cells_of", "domain_column"]
 
-Declared: TypeAlias = Category | Numeric
+DomainColumn: TypeAlias = Category | Numeric
+AnyColumn: TypeAlias = DomainColumn | Declared  # as a domain takes it
 Rule: TypeAlias = Mapping[str, Any]  # column -> a value, a list of values, None, or (low, high) of a numeric column
 _MOST = 1000  # Columns.
 
@@ -40,7 +42,7 @@ class Domain:
     `{"age": (0, 15), "married": "yes"}`; a sample never shows them. Numeric columns are cut where such a range ends.
 
     Args:
-        columns: The declaration of each column, `Numeric` or `Category`, by name.
+        columns: The declaration of each column by name: `Numeric`, `Category`, or as for SQL, `between` and so on.
         impossible: Impossible combinations (structural zeros), each as a mapping of columns to values or ranges.
 
     Raises:
@@ -52,13 +54,14 @@ class Domain:
         (('age', 'sex'), (4, 2))
     """
 
-    columns: Mapping[str, Declared]
+    columns: Mapping[str, DomainColumn]
     impossible: tuple[Impossible, ...] = ()
 
-    def __init__(self, columns: Mapping[str, Declared], *, impossible: Iterable[Rule] = ()) -> None:
+    def __init__(self, columns: Mapping[str, AnyColumn], *, impossible: Iterable[Rule] = ()) -> None:
         rules = _read_rules(impossible)
-        named = dict(columns) if isinstance(columns, Mapping) else {}
-        _check_columns(named)
+        said = dict(columns) if isinstance(columns, Mapping) else {}
+        _check_columns(said)
+        named = {name: domain_column(column, name) for name, column in said.items()}
         for rule in rules:
             named |= {name: _cut(named[name], value) for name, value in _checked(rule, named).items()}
         settle(self, columns=named, impossible=tuple(_impossible(rule, named) for rule in rules))
@@ -99,7 +102,7 @@ class Domain:
             raise InvalidParameter(f"the domain has no column {name!r}. It has: {', '.join(self.columns)}")
         return self.names.index(name)
 
-    def with_columns(self, columns: Mapping[str, Declared], *, impossible: Iterable[Rule] = ()) -> Domain:
+    def with_columns(self, columns: Mapping[str, AnyColumn], *, impossible: Iterable[Rule] = ()) -> Domain:
         """Return the same domain with some columns declared otherwise."""
         return Domain({**self.columns, **columns}, impossible=impossible)
 
@@ -111,14 +114,40 @@ class Domain:
         return f"Domain({', '.join(sizes)})"
 
 
-def _check_columns(columns: Mapping[str, Declared]) -> None:
+def _check_columns(columns: Mapping[str, Any]) -> None:
     if not 1 <= len(columns) <= _MOST:
         raise InvalidParameter("a domain must be a mapping from names to columns, with at least one and at most 1000")
     for name, column in columns.items():
         if not isinstance(name, str) or not name.strip() or "\0" in name:
             raise InvalidParameter("the name of a column must be a text that is not empty")
-        if not isinstance(column, (Category, Numeric)):
+        if not isinstance(column, (Category, Numeric, Declared)):
             raise InvalidParameter(f"column {name!r} must be declared as Category([…]) or Numeric(low, high)")
+
+
+def domain_column(column: AnyColumn, name: str) -> DomainColumn:
+    """Return the cells of a column that is declared as for SQL, with one for missing values."""
+    if not isinstance(column, Declared):
+        return column
+    found = cells_of(column.stored_as(None), null=True)
+    if found is None or column.missing is not None or column.format is not None:
+        raise InvalidParameter(
+            f"column {name!r}: a domain takes between(low, high) of numbers or dates, categories([…]) and boolean(), "
+            "without missing and format; for other texts say Category.unlisted()"
+        )
+    return found
+
+
+def cells_of(facts: ExpressionFacts, *, null: bool) -> DomainColumn | None:
+    """Return the cells of a column of which these facts are public; None if they tell too little."""
+    if facts.kind is Kind.BOOLEAN:
+        return Category([False, True], null=null)
+    if facts.members is not None:
+        return Category(facts.members, null=True)  # type: ignore[arg-type]
+    if facts.low is None or facts.high is None:
+        return None
+    if facts.kind is Kind.DATE:
+        return Numeric.dates(day_of(int(facts.low)), day_of(int(facts.high)), null=null)
+    return Numeric(facts.low, facts.high, whole=facts.kind is Kind.INTEGER, null=null) if facts.kind.is_number else None
 
 
 def _read_rules(impossible: Iterable[Rule]) -> tuple[dict[str, Any], ...]:
@@ -127,14 +156,14 @@ def _read_rules(impossible: Iterable[Rule]) -> tuple[dict[str, Any], ...]:
     return tuple(dict(rule) for rule in impossible)
 
 
-def _checked(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Mapping[str, Any]:
+def _checked(rule: Mapping[str, Any], columns: Mapping[str, DomainColumn]) -> Mapping[str, Any]:
     unknown = next((name for name in rule if name not in columns), None)
     if unknown is not None or not rule:
         raise InvalidParameter(f"a rule of impossible names no column of the domain: {unknown!r}")
     return rule
 
 
-def _cut(column: Declared, value: Any) -> Declared:
+def _cut(column: DomainColumn, value: Any) -> DomainColumn:
     """Cut the bins where a range of a rule begins and ends, so that the rule holds for whole cells."""
     if isinstance(column, Category) or value is None or not column.is_settled:
         return column
@@ -159,7 +188,7 @@ def _end(value: Any) -> Fraction:
     return Fraction(day_number(value)) if isinstance(value, date) else exact(value, name="a number in a rule")
 
 
-def _impossible(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Impossible:
+def _impossible(rule: Mapping[str, Any], columns: Mapping[str, DomainColumn]) -> Impossible:
     names = list(columns)
     places = sorted(names.index(name) for name in rule)
     cells = tuple(_cells(columns[names[place]], rule[names[place]], names[place]) for place in places)
@@ -168,7 +197,7 @@ def _impossible(rule: Mapping[str, Any], columns: Mapping[str, Declared]) -> Imp
     return Impossible(tuple(places), cells)
 
 
-def _cells(column: Declared, value: Any, name: str) -> tuple[int, ...]:
+def _cells(column: DomainColumn, value: Any, name: str) -> tuple[int, ...]:
     found = _category_cells(column, value) if isinstance(column, Category) else _numeric_cells(column, value)
     if not found:
         raise InvalidParameter(f"a rule of impossible names a value of {name!r} that the domain does not have")

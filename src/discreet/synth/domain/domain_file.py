@@ -13,7 +13,7 @@ from discreet.formatting import plain
 from discreet.mechanisms.parameters import settle
 from discreet.schema.toml_document import Document
 from discreet.synth.domain.category import Category
-from discreet.synth.domain.domain import Declared, Domain, Impossible
+from discreet.synth.domain.domain import Domain, DomainColumn, Impossible
 from discreet.synth.domain.images import Images
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.value_forms import day_of
@@ -60,7 +60,7 @@ def domain_restored(document: Any) -> Domain | Images:
     return domain
 
 
-def _column(column: Declared) -> dict[str, Any]:
+def _column(column: DomainColumn) -> dict[str, Any]:
     if isinstance(column, Category):
         return {"kind": "category", "values": list(column.values), "other": column.other, "null": column.null}
     return {
@@ -73,7 +73,7 @@ def _column(column: Declared) -> dict[str, Any]:
     }
 
 
-def _read_column(one: Mapping[str, Any]) -> Declared:
+def _read_column(one: Mapping[str, Any]) -> DomainColumn:
     if one["kind"] == "category":
         return Category(one["values"], other=one["other"], null=one["null"])
     if one["kind"] in ("numeric", "date"):
@@ -152,7 +152,7 @@ def read_domain(path: str | Path) -> Domain:
     return Domain(columns, impossible=model.impossible)
 
 
-def _declared(column: DomainColumnModel) -> Declared:
+def _declared(column: DomainColumnModel) -> DomainColumn:
     said = column.model_fields_set
     if "values" in said:
         _check(said, _OF_CATEGORIES, "a category")
@@ -189,7 +189,7 @@ def names_text(names: Sequence[str]) -> str:
     return f"{_HEAD}{_HOW}" + "".join(f"\n[columns.{json.dumps(name, ensure_ascii=False)}]\n" for name in names)
 
 
-def _lines(column: Declared) -> str:
+def _lines(column: DomainColumn) -> str:
     pairs = _category(column) if isinstance(column, Category) else _numeric(column)
     return "".join(f"{name} = {text}\n" for name, text in pairs)
 

@@ -19,6 +19,7 @@ from discreet.formatting import plain
 from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_flag, settle
+from discreet.schema.columns import Declared, between
 from discreet.synth.domain.value_forms import as_days, as_numbers, below, day_number, day_of
 
 __all__ = ["STEPS", "Bins", "Numeric"]
@@ -98,6 +99,13 @@ class Numeric:
         made = cls(day_number(first), day_number(last), whole=True, bins=edges, null=null)
         settle(made, is_date=True)
         return made
+
+    @property
+    def declared(self) -> Declared:
+        """The same column for SQL, statistics and learning: its bounds without bins."""
+        if self.is_date:
+            return between(day_of(int(self.low)), day_of(int(self.high)))
+        return between(self.low, self.high, whole=self.whole)
 
     @property
     def is_settled(self) -> bool:

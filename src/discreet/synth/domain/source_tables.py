@@ -11,16 +11,11 @@ from discreet.errors import InvalidParameter
 from discreet.frames.column import Column, as_column, reader_for
 from discreet.frames.tables import column_names, table_columns
 from discreet.query import Session
-from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import Deadline
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.row_streams import StoredRows
 from discreet.query.workers.worker_engine import WorkerEngine
-from discreet.schema.columns import Kind
-from discreet.synth.domain.category import Category
-from discreet.synth.domain.domain import Declared, Domain
-from discreet.synth.domain.numeric import Numeric
-from discreet.synth.domain.value_forms import day_of
+from discreet.synth.domain.domain import Domain, cells_of
 
 __all__ = ["UnreadTable", "domain_of_session", "file_table", "session_table", "table_of"]
 
@@ -146,9 +141,10 @@ def domain_of_session(session: Session, table: str | None = None) -> Domain:
     """
     known = private_table(session.catalogue, table)
     found = {
-        column.name: declared
+        column.name: cells
         for column in known.columns.values()
-        if column.name != known.unit and (declared := _declared(column)) is not None
+        if column.name != known.unit
+        and (cells := cells_of(column.facts, null=column.facts.nullable and column.missing is None)) is not None
     }
     if not found:
         raise InvalidParameter(
@@ -156,18 +152,3 @@ def domain_of_session(session: Session, table: str | None = None) -> Domain:
             "or say domain=dp.synth.Domain({…})"
         )
     return Domain(found)
-
-
-def _declared(column: CatalogueColumn) -> Declared | None:
-    facts, null = column.facts, column.facts.nullable and column.missing is None
-    if facts.kind is Kind.BOOLEAN:
-        return Category([False, True], null=null)
-    if facts.members is not None:
-        return Category(facts.members, null=True)  # type: ignore[arg-type]
-    if facts.low is None or facts.high is None:
-        return None
-    if facts.kind is Kind.DATE:
-        return Numeric.dates(day_of(int(facts.low)), day_of(int(facts.high)), null=null)
-    if not facts.kind.is_number:
-        return None
-    return Numeric(facts.low, facts.high, whole=facts.kind is Kind.INTEGER, null=null)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Event
 from discreet.synth.domain.coding import TableRows
-from discreet.synth.domain.domain import Declared, Domain
+from discreet.synth.domain.domain import Domain, DomainColumn
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.merf.features import RADIUS, CellEmbedding, cell_waves
 from discreet.synth.merf.generator import training_for
@@ -65,7 +65,7 @@ class MerfTables:
         paid = price(embedding.reach, terms)
         return MerfTablePlan(method=self, domain=terms.domain, label=terms.label, embedding=embedding, price=paid)
 
-    def _embedding(self, columns: list[Declared]) -> CellEmbedding:
+    def _embedding(self, columns: list[DomainColumn]) -> CellEmbedding:
         """Draw waves. Of the squared length, the counts have a tenth, and cells and waves half of the rest each."""
         sizes = tuple(column.size for column in columns)
         ordered = [column.size - column.null if isinstance(column, Numeric) else 0 for column in columns]
