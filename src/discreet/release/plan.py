@@ -21,7 +21,7 @@ from discreet.query.policy import PublicTable, public
 from discreet.query.session.catalogue_builder import build_catalogue
 from discreet.query.session.policy_file import Policy
 from discreet.schema.columns import Kind, between
-from discreet.schema.toml_lines import Place, line_of, parse
+from discreet.schema.toml_document import Place, line_of, parse
 
 if TYPE_CHECKING:
     from discreet.query.engine import Engine

@@ -10,16 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from discreet.exact import exact
-from discreet.query.session.policy_model import (
-    POLICY_DEFINITIONS,
-    Count,
-    Member,
-    Name,
-    Number,
-    PolicyModel,
-    Positive,
-    Strict,
-)
+from discreet.query.session.policy_model import POLICY_DEFINITIONS, PolicyModel
+from discreet.schema.toml_models import Count, Member, Name, Number, Positive, Strict
 
 __all__ = [
     "PLAN_DEFINITIONS",

@@ -29,8 +29,7 @@ from discreet.release.plan import (
     TablePlan,
     Wish,
 )
-from discreet.schema.toml_document import Document
-from discreet.schema.toml_lines import Place
+from discreet.schema.toml_document import Document, Place
 from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:

@@ -35,6 +35,7 @@ __all__ = [
     "listed_values",
     "pair_of",
     "text",
+    "time_at",
     "time_number",
 ]
 
@@ -361,3 +362,10 @@ def time_number(value: date | datetime) -> Fraction:
             raise InvalidParameter("timestamps have no time zone here")
         return Fraction((value - _EPOCH) // timedelta(microseconds=1))
     return Fraction(value.toordinal() - _EPOCH.toordinal())
+
+
+def time_at(kind: Kind, number: Fraction | int) -> date | datetime:
+    """Return the date or timestamp that a number stands for; an error beyond the years 1 to 9999."""
+    if kind is Kind.DATE:
+        return date.fromordinal(_EPOCH.toordinal() + int(number))
+    return _EPOCH + timedelta(microseconds=int(number))

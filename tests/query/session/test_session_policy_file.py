@@ -16,7 +16,7 @@ from discreet.ledger.budget import Budget, Quota
 from discreet.query.policy import Resources, Unit
 from discreet.query.session.policy_file import policy_schema, read_policy
 from discreet.schema.columns import between, boolean, categories, text
-from discreet.schema.toml_lines import line_of
+from discreet.schema.toml_document import line_of
 
 GOOD = """\
 dataset = "shop"

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 
 from discreet.query.ast import Expression, Literal, Value
-from discreet.schema.columns import ExpressionFacts, Kind, time_number
+from discreet.schema.columns import ExpressionFacts, Kind, time_at, time_number
 
 __all__ = [
     "DAY",
@@ -31,15 +31,12 @@ __all__ = [
 
 
 DAY = 86_400_000_000  # microseconds
-_EPOCH = datetime(1970, 1, 1)
 
 
 def time_of(kind: Kind, number: Fraction) -> date | datetime | None:
     """Return the time that a number stands for; None outside of the years 1 to 9999."""
     try:
-        if kind is Kind.DATE:
-            return date.fromordinal(_EPOCH.toordinal() + int(number))
-        return _EPOCH + timedelta(microseconds=int(number))
+        return time_at(kind, number)
     except (OverflowError, ValueError):
         return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from fractions import Fraction
 from math import ceil, floor
 from typing import TypeVar, final
@@ -30,7 +29,7 @@ from discreet.query.plan.draft import (
     TallySpec,
     known_as,
 )
-from discreet.schema.columns import ExpressionFacts, Kind
+from discreet.schema.columns import ExpressionFacts, Kind, time_at
 
 __all__ = ["bound_changes", "change", "choose_measurements", "grid_of", "plain_value", "reach_of"]
 
@@ -39,7 +38,6 @@ __all__ = ["bound_changes", "change", "choose_measurements", "grid_of", "plain_v
 
 _ABOUT_A_COUNT = (Statistic.COUNT, Statistic.MEAN, Statistic.VARIANCE, Statistic.DEVIATION)
 _MOST_CANDIDATES = 100_000
-_EPOCH = datetime(1970, 1, 1)
 T = TypeVar("T")
 
 
@@ -270,10 +268,8 @@ def plain_value(value: Fraction, kind: Kind) -> Hashable:
             return bool(value)
         case Kind.INTEGER:
             return int(value) if value.denominator == 1 else value
-        case Kind.DATE:
-            return _EPOCH.date() + timedelta(days=round(value))
-        case Kind.TIMESTAMP:
-            return _EPOCH + timedelta(microseconds=round(value))
+        case Kind.DATE | Kind.TIMESTAMP:
+            return time_at(kind, round(value))
         case Kind.REAL | Kind.TEXT | Kind.UNDECLARED | Kind.IDENTITY:
             return value
 

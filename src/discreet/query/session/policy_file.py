@@ -11,12 +11,13 @@ from discreet.errors import InvalidParameter
 from discreet.ledger.budget import Budget, Quota
 from discreet.query.policy import Resources, Unit, public
 from discreet.query.session.catalogue_builder import nearest
-from discreet.schema.columns import Declared, between, boolean, categories, text
+from discreet.schema.columns import Declared
 from discreet.schema.toml_document import Document
 from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:
-    from discreet.query.session.policy_model import ColumnModel, PolicyModel, QuotaModel
+    from discreet.query.session.policy_model import PolicyModel, QuotaModel
+    from discreet.schema.toml_models import ColumnModel
 
 __all__ = ["Policy", "TablePolicy", "policy_of", "policy_schema", "read_policy"]
 
@@ -136,33 +137,12 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
 
 
 def _columns(document: Document[Any], table: str, columns: Mapping[str, ColumnModel]) -> Iterator[tuple[str, Declared]]:
+    from discreet.schema.toml_models import declared_in
+
     for name, column in columns.items():
-        yield name, document.at(("tables", table, "columns", name), _declared, column)
+        yield name, document.at(("tables", table, "columns", name), declared_in, column)
 
 
 def _quota(quota: QuotaModel) -> Quota:
     budget = Budget(epsilon=quota.epsilon, delta=quota.delta, rho=quota.rho, expect=quota.expect)
     return Quota(budget, project=quota.project, principal=quota.principal, window=quota.window)
-
-
-def _declared(column: ColumnModel) -> Declared:
-    """Turn a column of the file into the declaration that the constructor would get."""
-    said = column.model_dump(exclude_none=True)
-    match sorted(said):
-        case ["kind"]:
-            return boolean() if column.kind == "boolean" else text()
-        case ["categories"]:
-            return categories(column.categories or ())
-        case _ if {"low", "high"} <= said.keys() and said.keys().isdisjoint(("kind", "categories")):
-            return between(
-                said["low"],
-                said["high"],
-                step=column.step,
-                missing=column.missing,
-                whole=column.whole,
-                format=column.format,
-            )
-    raise InvalidParameter(
-        "say one of: low and high (with step, missing, whole and format, if you like), categories, or "
-        'kind = "boolean" or "text"'
-    )

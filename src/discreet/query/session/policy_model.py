@@ -1,76 +1,31 @@
-"""What a policy file may say, as models: they check its shape, and the JSON Schema of policy files is made from them.
-
-Numbers stay as they were written, so that 0.1 means one tenth, and whether a bound has a decimal point is still known.
-"""
+"""What a policy file may say, as models: they check its shape, and its JSON Schema is made from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
-from discreet.exact import exact, positive
 from discreet.privacy.relation import Relation
 from discreet.query.policy import ONLY_ADD_REMOVE
+from discreet.schema.toml_models import ColumnModel, Count, Name, Positive, Strict
 
 __all__ = [
     "POLICY_DEFINITIONS",
     "BudgetModel",
-    "ColumnModel",
     "PolicyModel",
     "QuotaModel",
     "ResourcesModel",
-    "Strict",
     "TablePolicyModel",
     "UnitModel",
 ]
-
-
-def _number(value: Any) -> Any:
-    """Refuse what is no exact number, and keep how it was written."""
-    exact(value, name="this")
-    return value
-
-
-def _positive(value: Any) -> Any:
-    positive(value, name="this")
-    return value
-
-
-def _bound(value: Any) -> Any:
-    return value if isinstance(value, (date, datetime)) else _number(value)
 
 
 def _relation(value: str) -> str:
     if value != Relation.ADD_REMOVE.value:
         raise ValueError(ONLY_ADD_REMOVE)
     return value
-
-
-def _name(value: str) -> str:
-    if not value.strip():
-        raise ValueError("this must not be empty")
-    if "\0" in value:
-        raise ValueError("this must not have a NUL character in it: no file and no column can be called so")
-    return value
-
-
-_WRITTEN = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[-+0-9.eE/ ]+$"}]}
-_TIME = {"type": "string", "anyOf": [{"format": "date"}, {"format": "date-time"}]}
-Number = Annotated[Any, AfterValidator(_number), WithJsonSchema(_WRITTEN)]
-Positive = Annotated[Any, AfterValidator(_positive), WithJsonSchema(_WRITTEN)]
-Bound = Annotated[Any, AfterValidator(_bound), WithJsonSchema({"anyOf": [*_WRITTEN["anyOf"], _TIME]})]
-Name = Annotated[str, AfterValidator(_name)]
-Count = Annotated[int, Field(ge=1)]
-Member = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
-
-
-class Strict(BaseModel):
-    """A table of a file: nothing in it is unknown, and nothing is converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
 
 
 class UnitModel(Strict):
@@ -114,27 +69,6 @@ class QuotaModel(Strict):
     """Of which project; "*" gives each project one of its own; left out, all share it."""
     window: Literal["day", "week", "month"] | None = None
     """How often it starts anew; left out, it never does."""
-
-
-class ColumnModel(Strict):
-    """What is publicly known of a column: bounds, categories, or only its kind."""
-
-    low: Bound | None = None
-    """The lowest value, publicly known; what is lower is clamped."""
-    high: Bound | None = None
-    """The highest value, publicly known; what is higher is clamped."""
-    step: Positive | None = None
-    """The step of the grid on which a real column is added up; left out, finer than 2^-40 of the width."""
-    whole: bool | None = None
-    """Whether its numbers are whole, and rounded where they are not; left out, as the column is stored."""
-    missing: Number | None = None
-    """What takes the place of NULL and of what does not parse."""
-    format: str | None = None
-    """How texts write a date or timestamp, as strptime knows it, such as "%d/%m/%Y"; left out, by ISO 8601."""
-    categories: list[Member] | None = None
-    """All values that count, publicly known."""
-    kind: Literal["boolean", "text"] | None = None
-    """A column of truth values, or of text of which nothing more is known."""
 
 
 class TablePolicyModel(Strict):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -20,7 +19,7 @@ from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import code, line, paragraphs, series_words, table_of
 from discreet.release.plan import Level, ReleasePlan, TablePlan
 from discreet.release.published import Published, PublishedTable, RunningRelease
-from discreet.schema.columns import Declared, Kind
+from discreet.schema.columns import Declared, Kind, time_at
 
 __all__ = [
     "ColumnMeaning",
@@ -37,7 +36,6 @@ __all__ = [
 _RAW = "raw: noisy values as they were released; counts and sums are unbiased for the rows that are counted"
 _TIDY = "tidy: made from the raw values to be whole, not negative and to add up; biased"
 _MOST_LISTED = 40  # Public values of a key that a page lists; the JSON file has all of them.
-_EPOCH = datetime(1970, 1, 1)
 
 
 def dictionary_of(published: Published) -> dict[str, Any]:
@@ -173,12 +171,7 @@ def _bound(number: Fraction | None, kind: Kind) -> str | None:
     """Write a declared bound: days and microseconds since 1970 as dates."""
     if number is None:
         return None
-    match kind:
-        case Kind.DATE:
-            return date.fromordinal(_EPOCH.toordinal() + int(number)).isoformat()
-        case Kind.TIMESTAMP:
-            return (_EPOCH + timedelta(microseconds=int(number))).isoformat(sep=" ")
-    return str(number)
+    return str(time_at(kind, number) if kind.is_time else number)
 
 
 def _text(number: Fraction | None) -> str | None:

@@ -30,7 +30,7 @@ from discreet.release.plan import (
 from discreet.release.pricing.priced_release import PricedRelease
 from discreet.release.pricing.quotes import read_table
 from discreet.release.pricing.release_price import price
-from discreet.schema.toml_lines import Place
+from discreet.schema.toml_document import Place
 
 __all__ = [
     "Checked",

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from discreet.query.session.policy_model import Bound, Count, Name, Strict
+from discreet.schema.toml_models import Bound, Count, Name, Strict
 
 __all__ = ["DomainColumnModel", "DomainModel"]
 
