@@ -101,7 +101,7 @@ def calibrate(
     def measure(x: Fraction | int) -> float:
         return _measure(make_event, x, target, relation)
 
-    return _Bracket(measure, down(limit), -1 if increasing else 1, whole).run()
+    return _ParameterSearch(measure, down(limit), -1 if increasing else 1, whole).run()
 
 
 def _measure(
@@ -127,27 +127,30 @@ class _CurvePoint:
 
 @final
 @dataclass(slots=True)
-class _Bracket:
-    """A bracket of one point that fails and one that holds, narrowed by secants."""
+class _ParameterSearch:
+    """Steps out until one point fails and one holds the target, then narrows this bracket by secants."""
 
     measure: Callable[[Fraction | int], float]
     target: float
     sign: int
     whole: bool
     points: list[_CurvePoint] = field(default_factory=list)
-    fails: _CurvePoint | None = None
-    holds: _CurvePoint | None = None
 
     def run(self) -> Fraction | int:
-        self._try(self._at(0.0))
-        while self.holds is None or self.fails is None:
-            self._step_out()
-            if self.whole and self._first_whole_holds():
-                break
-        while not self._is_narrow():
-            self._try(self._inside())
-        assert self.holds is not None
-        return self.holds.x
+        here = self._tried(self._at(0.0))
+        there = self._step_out(here)
+        while self._holds(here) == self._holds(there):
+            if self._holds(there) and self.whole and self.sign > 0 and there.x == 1:
+                return 1  # No whole number is less private.
+            here, there = there, self._step_out(there)
+        fails, holds = (here, there) if self._holds(there) else (there, here)
+        while not self._is_narrow(fails, holds):
+            point = self._tried(self._inside(fails, holds))
+            fails, holds = (fails, point) if self._holds(point) else (point, holds)
+        return holds.x
+
+    def _holds(self, point: _CurvePoint) -> bool:
+        return point.epsilon <= self.target
 
     def _at(self, side: float) -> Fraction | int:
         """Return the parameter at a place, rounded to the private side."""
@@ -158,16 +161,13 @@ class _Bracket:
         context = Context(prec=_DIGITS, rounding=ROUND_CEILING if up else ROUND_FLOOR)
         return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
 
-    def _try(self, x: Fraction | int) -> None:
+    def _tried(self, x: Fraction | int) -> _CurvePoint:
         if len(self.points) >= _MOST_EVALUATIONS:
             raise InvalidParameter("no parameter was found: epsilon must be monotone in it")
         point = _CurvePoint(self.sign * math.log2(x), x, self.measure(x))
         self._check_falling(point)
         self.points.append(point)
-        if point.epsilon <= self.target:
-            self.holds = point
-        else:
-            self.fails = point
+        return point
 
     def _check_falling(self, new: _CurvePoint) -> None:
         for old in self.points:
@@ -176,50 +176,37 @@ class _Bracket:
                 word = "fall" if self.sign > 0 else "grow"
                 raise InvalidParameter(f"epsilon does not {word} with the parameter: see `increasing`")
 
-    def _step_out(self) -> None:
+    def _step_out(self, here: _CurvePoint) -> _CurvePoint:
         """Go on in the direction where the other end must be, by the slope seen so far, twice as far each time."""
-        here = self.fails or self.holds
-        assert here is not None
-        direction = 1.0 if self.fails is not None else -1.0
-        if abs(here.side) > _REACH - 0.01 or (self.whole and self.sign < 0 and self.fails is not None):
+        fails = not self._holds(here)
+        if abs(here.side) > _REACH - 0.01 or (self.whole and self.sign < 0 and fails):
             raise InvalidParameter(
                 "no parameter, down to 1 if whole and else between 2^-60 and 2^60, reaches this target"
-                if self.fails is not None
+                if fails
                 else "every parameter between 2^-60 and 2^60 meets this target: nothing to calibrate"
             )
         gap = abs(here.log - math.log(self.target)) / math.log(2)
         stride = min(max(gap, 0.5), 8.0) if math.isfinite(gap) else 4.0
-        place = here.side + direction * stride * 2.0 ** (len(self.points) - 1)
-        self._try(self._at(min(max(place, -_REACH), _REACH)))
+        place = here.side + (1.0 if fails else -1.0) * stride * 2.0 ** (len(self.points) - 1)
+        return self._tried(self._at(min(max(place, -_REACH), _REACH)))
 
-    def _first_whole_holds(self) -> bool:
-        return self.holds is not None and self.holds.x == 1 and self.sign > 0
-
-    def _is_narrow(self) -> bool:
-        assert self.holds is not None
-        if self.fails is None:
-            return True
+    def _is_narrow(self, fails: _CurvePoint, holds: _CurvePoint) -> bool:
         if self.whole:
-            return abs(int(self.holds.x) - int(self.fails.x)) <= 1
-        close = self.holds.epsilon >= self.target * (1 - _TOLERANCE)
-        return close or self.holds.side - self.fails.side <= math.log2(1 + _TOLERANCE)
+            return abs(int(holds.x) - int(fails.x)) <= 1
+        close = holds.epsilon >= self.target * (1 - _TOLERANCE)
+        return close or holds.side - fails.side <= math.log2(1 + _TOLERANCE)
 
-    def _inside(self) -> Fraction | int:
+    def _inside(self, fails: _CurvePoint, holds: _CurvePoint) -> Fraction | int:
         """Return a parameter strictly between the ends: by a secant through the two best points, or the middle."""
-        assert self.holds is not None
-        assert self.fails is not None
-        low, high = self.fails.side, self.holds.side
+        low, high = fails.side, holds.side
         place = self._secant()
         margin = (high - low) / 64
         if place is None or len(self.points) % 8 == 7:
             place = low + (high - low) / 2
         x = self._at(min(max(place, low + margin), high - margin))
-        return x if x not in (self.holds.x, self.fails.x) else self._between()
-
-    def _between(self) -> Fraction | int:
-        assert self.holds is not None
-        assert self.fails is not None
-        middle = (Fraction(self.holds.x) + Fraction(self.fails.x)) / 2
+        if x not in (holds.x, fails.x):
+            return x
+        middle = (Fraction(holds.x) + Fraction(fails.x)) / 2
         return math.floor(middle) if self.whole else middle
 
     def _secant(self) -> float | None:
