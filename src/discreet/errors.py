@@ -36,8 +36,11 @@ class DiscreetError(Exception):
     """The root of all errors of this library.
 
     Examples:
-        >>> issubclass(dp.BudgetExceeded, dp.DiscreetError)
-        True
+        >>> try:
+        ...     dp.privacy.PureDP(epsilon=-1)
+        ... except dp.DiscreetError as error:
+        ...     print(error)
+        epsilon must ...
     """
 
 
@@ -148,8 +151,14 @@ class AnswerFailed(DiscreetError):
     """What was paid for could not be answered. The text is always the same: why could depend on the data.
 
     Examples:
-        >>> str(dp.AnswerFailed()) == str(dp.AnswerFailed())
-        True
+        >>> query = dp.adaptive.StableQuery(
+        ...     evaluate=lambda rows: 1 / 0, distance_to_instability=len, relation=dp.Relation.ADD_REMOVE
+        ... )
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1, delta=1e-5))
+        >>> with dp.ledger.Ledger.open("memory", account) as ledger:
+        ...     dp.adaptive.ReleaseIfStable(query=query, epsilon="0.5", delta=1e-6).release([1], session=ledger)
+        Traceback (most recent call last):
+        discreet.errors.AnswerFailed: ...
     """
 
     def __init__(self) -> None:
@@ -167,8 +176,13 @@ class LedgerDamaged(DiscreetError):
     """The record was changed, cut, rolled back, or is not a ledger of this format. Nothing is charged to it.
 
     Examples:
-        >>> issubclass(dp.LedgerDamaged, dp.DiscreetError)
-        True
+        >>> from pathlib import Path
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("visits.ledger", account).close()
+        >>> _ = Path("visits.ledger").write_bytes(b"")
+        >>> dp.ledger.Ledger.open("visits.ledger", account)
+        Traceback (most recent call last):
+        discreet.errors.LedgerDamaged: ...
     """
 
 
@@ -176,8 +190,10 @@ class LedgerUnavailable(DiscreetError, OSError):
     """The record cannot be written now. Nothing was read or released; the charge may or may not have been made.
 
     Examples:
-        >>> issubclass(dp.LedgerUnavailable, OSError)
-        True
+        >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
+        >>> dp.ledger.Ledger.open("nowhere/visits.ledger", account)
+        Traceback (most recent call last):
+        discreet.errors.LedgerUnavailable: ...
     """
 
 
@@ -185,8 +201,10 @@ class NotAuthorised(DiscreetError, PermissionError):
     """This user may not do this. Nothing was read; whoever holds the data can allow it.
 
     Examples:
-        >>> issubclass(dp.NotAuthorised, PermissionError)
-        True
+        >>> key = dp.release.new_key("office.key", passphrase="long and secret")
+        >>> dp.release.read_signing_key("office.key")
+        Traceback (most recent call last):
+        discreet.errors.NotAuthorised: ...
     """
 
 

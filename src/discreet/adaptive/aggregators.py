@@ -375,8 +375,8 @@ def block_median(*, blocks: int, grid: Grid, recipe: Recipe) -> BlockNumber:
 
     Examples:
         >>> grid = dp.mechanisms.Grid.between(0, 1, step=0.01)
-        >>> dp.adaptive.block_median(blocks=51, grid=grid, recipe=dp.adaptive.polynomial(1, beta=0.1)).blocks
-        51
+        >>> dp.adaptive.block_median(blocks=51, grid=grid, recipe=dp.adaptive.polynomial(1, beta=0.1)).event
+        PureDP(epsilon=Fraction(1, 1))
     """
     query = median_query(grid=grid, relation=Relation.REPLACE_ONE, public_rows=blocks)
     assert isinstance(query, CentralMeanQuery)
@@ -397,8 +397,8 @@ def block_trimmed_mean(*, blocks: int, grid: Grid, recipe: Recipe, trimmed: int)
 
     Examples:
         >>> grid, recipe = dp.mechanisms.Grid.between(0, 1, step=0.01), dp.adaptive.polynomial(1, beta=0.1)
-        >>> dp.adaptive.block_trimmed_mean(blocks=51, grid=grid, recipe=recipe, trimmed=5).blocks
-        51
+        >>> dp.adaptive.block_trimmed_mean(blocks=51, grid=grid, recipe=recipe, trimmed=5).release([0.5] * 51).cost
+        'ε = 1'
     """
     return BlockNumber(query=trimmed_mean_query(grid=grid, public_rows=blocks, trimmed=trimmed), recipe=recipe)
 
@@ -417,8 +417,8 @@ def block_winsorised_mean(*, blocks: int, grid: Grid, recipe: Recipe, moved: int
 
     Examples:
         >>> grid, recipe = dp.mechanisms.Grid.between(0, 1, step=0.01), dp.adaptive.polynomial(1, beta=0.1)
-        >>> dp.adaptive.block_winsorised_mean(blocks=51, grid=grid, recipe=recipe, moved=5).blocks
-        51
+        >>> dp.adaptive.block_winsorised_mean(blocks=51, grid=grid, recipe=recipe, moved=5).release([0.5] * 51).cost
+        'ε = 1'
     """
     return BlockNumber(query=winsorised_mean_query(grid=grid, public_rows=blocks, moved=moved), recipe=recipe)
 

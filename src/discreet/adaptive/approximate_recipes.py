@@ -62,8 +62,9 @@ def laplace(
         The recipe, with the largest of the other one.
 
     Examples:
-        >>> dp.adaptive.laplace(1, 1e-6, beta=0.01).dimension
-        1
+        >>> recipe = dp.adaptive.laplace(1, 1e-6, beta=0.01)
+        >>> recipe.event
+        ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
     """
     budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")
@@ -110,8 +111,9 @@ def gaussian(
         The recipe, with the largest of the other one.
 
     Examples:
-        >>> dp.adaptive.gaussian(1, 1e-6, beta=0.01).dimension
-        1
+        >>> recipe = dp.adaptive.gaussian(1, 1e-6, beta=0.01)
+        >>> recipe.event
+        ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
     """
     budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")

@@ -270,8 +270,8 @@ def student(epsilon: Number, *, beta: Number, degrees: Number | None = None, dim
         The recipe.
 
     Examples:
-        >>> dp.adaptive.student(1, beta=0.1).dimension
-        1
+        >>> dp.adaptive.student(1, beta=0.1).event
+        PureDP(epsilon=Fraction(1, 1))
     """
     if degrees is None:
         return best_shape(lambda shape: student(epsilon, beta=beta, degrees=shape, dimension=dimension), _DEGREES)

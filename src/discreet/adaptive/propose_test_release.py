@@ -375,11 +375,11 @@ class ProposeTestRelease:
 
     Examples:
         >>> test = dp.adaptive.propose_median(
-        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), bound=10, epsilon=1, delta=1e-6,
+        ...     grid=dp.mechanisms.Grid.between(0, 120, step=1), bound=10, epsilon=1, delta=1e-12,
         ...     relation=dp.Relation.REPLACE_ONE, public_rows=2001,
         ... )
-        >>> type(test).__name__
-        'ProposeTestRelease'
+        >>> test.release([0] * 1000 + [120] * 1001).value  # One unit moves the median by 120, and not by 10.
+        NoAnswer()
     """
 
     distance: Callable[[Any], int]

@@ -104,9 +104,19 @@ def read_policy(path: str | Path) -> Policy:
         InvalidParameter: If something in the file is wrong or not known.
 
     Examples:
-        >>> dp.query.read_policy("nowhere.toml")
-        Traceback (most recent call last):
-        discreet.errors.InvalidParameter: ...
+        >>> from pathlib import Path
+        >>> _ = Path("policy.toml").write_text('''
+        ... dataset = "visits"
+        ... ledger = "visits.ledger"
+        ... [unit]
+        ... column = "patient"
+        ... [budget]
+        ... epsilon = 1
+        ... [tables.visits]
+        ... source = "visits.csv"
+        ... ''')
+        >>> dp.query.read_policy("policy.toml").unit.column
+        'patient'
     """
     from discreet.query.session.policy_model import PolicyModel
 

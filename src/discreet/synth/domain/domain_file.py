@@ -138,9 +138,14 @@ def read_domain(path: str | Path) -> Domain:
         InvalidParameter: If something in the file is wrong or not known.
 
     Examples:
-        >>> dp.synth.read_domain("nowhere.toml")
-        Traceback (most recent call last):
-        discreet.errors.InvalidParameter: ...
+        >>> from pathlib import Path
+        >>> _ = Path("domain.toml").write_text('''
+        ... [columns]
+        ... age = { low = 0, high = 100, bins = 4 }
+        ... sex = { values = ["f", "m"] }
+        ... ''')
+        >>> dp.synth.read_domain("domain.toml").sizes
+        (4, 2)
     """
     from discreet.synth.domain.domain_model import DomainModel
 

@@ -58,8 +58,12 @@ class AIM:
         drowned: The share of all rows that the noise of a pair of columns may amount to.
 
     Examples:
-        >>> dp.synth.tables.AIM(ways=2).name
-        'aim'
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> method = dp.synth.tables.AIM(ways=2)
+        >>> model = dp.synthesize(rows, method, domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> len(model.sample(10).to_arrow())
+        10
     """
 
     ways: int = 3  # columns of the marginals that matter

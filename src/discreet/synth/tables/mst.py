@@ -54,8 +54,12 @@ class MST:
         InvalidParameter: If nothing is left for counting pairs.
 
     Examples:
-        >>> dp.synth.tables.MST().name
-        'mst'
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> method = dp.synth.tables.MST()
+        >>> model = dp.synthesize(rows, method, domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> len(model.sample(10).to_arrow())
+        10
     """
 
     columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
@@ -147,8 +151,12 @@ class Independent:
     Utility     the columns are as good as they can be; whatever they have to do with each other is lost.
 
     Examples:
-        >>> dp.synth.tables.Independent().name
-        'independent'
+        >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
+        >>> rows = {"age": [20, 60] * 200, "sex": ["f", "m"] * 200}
+        >>> method = dp.synth.tables.Independent()
+        >>> model = dp.synthesize(rows, method, domain=domain, epsilon=1, delta=1e-6, progress=False)
+        >>> len(model.sample(10).to_arrow())
+        10
     """
 
     @property
