@@ -8,7 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import discreet as dp
+from discreet.adaptive.approximate_recipes import classical_gaussian, classical_laplace
 from discreet.adaptive.bounded_memberships import Memberships
+from discreet.adaptive.choosing_mechanism import PointFunctionLearner
 from discreet.adaptive.local_sensitivity_bounds import LocalQuery
 from discreet.adaptive.subsample_aggregate import blocks_needed
 
@@ -45,8 +47,8 @@ def _made() -> dict[str, Any]:
         "student": lambda: _A.student(1, beta="0.1"),
         "laplace": lambda: _A.laplace(1, _DELTA, beta="0.01"),
         "gaussian": lambda: _A.gaussian(1, _DELTA, beta="0.01"),
-        "classical laplace": lambda: _A.classical_laplace("0.9", _DELTA),
-        "classical gaussian": lambda: _A.classical_gaussian("0.9", _DELTA),
+        "classical laplace": lambda: classical_laplace("0.9", _DELTA),
+        "classical gaussian": lambda: classical_gaussian("0.9", _DELTA),
         "laplace log normal": lambda: _A.laplace_log_normal("0.5", beta="0.1"),
     }
 
@@ -151,7 +153,7 @@ def _selected(at: dict[str, Any], scores: list[int]) -> Any:
 
 def _learned(at: dict[str, Any]) -> Any:
     examples = [(place % 50, place % 50 == 7) for place in range(600)]
-    return str(_A.PointFunctionLearner(**at).release(examples))
+    return str(PointFunctionLearner(**at).release(examples))
 
 
 def _keys(word: str, relation: dp.Relation) -> Iterator[Flow]:

@@ -12,6 +12,8 @@ import pyarrow as pa
 import discreet as dp
 from discreet.lab.attacks.count_tables import noised
 from discreet.lab.attacks.marginal_reconstruction import block_of
+from discreet.lab.attacks.membership import logit_scores, loss_scores, softmax_regression
+from discreet.lab.attacks.subset_reconstruction import guessing_ceiling
 from discreet.lab.attacks.success_rates import judge
 
 from .canonical import plain
@@ -100,7 +102,7 @@ def _on_counts() -> Iterator[_Case]:
     yield "reconstruction", lambda: _A.reconstruction(_A.coins(60).draw(1)[0], queries=300)
     yield "reconstruction of noisy counts", lambda: _rebuilt()
     event = dp.privacy.PureDP(1)
-    yield "ceiling", lambda: _A.guessing_ceiling(event, Fraction(1, 2), relation=dp.Relation.REPLACE_ONE)
+    yield "ceiling", lambda: guessing_ceiling(event, Fraction(1, 2), relation=dp.Relation.REPLACE_ONE)
     yield "halves", lambda: _A.halves(np.arange(20))
 
 
@@ -132,15 +134,15 @@ def _on_noise() -> Iterator[_Case]:
 def _on_models() -> Iterator[_Case]:
     rows = matrix(160, 3)
     classes = labels(rows)
-    yield "membership", lambda: _A.membership(_A.softmax_regression, rows, classes, shadows=4, targets=2)
+    yield "membership", lambda: _A.membership(softmax_regression, rows, classes, shadows=4, targets=2)
     yield "membership by scores", lambda: _A.membership_by_scores(rows[:, 0], classes)
     yield (
         "attributes",
         lambda: _A.attributes_of_table(_people(), secret="country", known=["age", "city"], rows=40, people=8),
     )
     yield "judge", lambda: judge(rows[:, 0], classes.astype(bool), event=dp.privacy.PureDP(1))
-    yield "loss scores", lambda: _A.loss_scores(_chances(), classes[:50])
-    yield "logit scores", lambda: _A.logit_scores(_chances(), classes[:50])
+    yield "loss scores", lambda: loss_scores(_chances(), classes[:50])
+    yield "logit scores", lambda: logit_scores(_chances(), classes[:50])
 
 
 def _chances() -> Any:
