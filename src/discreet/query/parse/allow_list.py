@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, final
 
 from discreet.errors import Refused
+from discreet.query.parse.dialect_hints import function_hint
 from discreet.query.parse.refusals import Script
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def refuse_form(script: Script, node: exp.Expr, wanted: str) -> Refused:
         node,
         f"{_function_name(node) or _title(class_of(node))} is not answered as {wanted}",
         reason="only what is on the list is answered, and this is not",
-        way_out="see the list on the page on SQL",
+        way_out=function_hint(_function_name(node).removeprefix("the function ")) or "see the list on the page on SQL",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -35,6 +36,7 @@ __all__ = [
 
 
 _Node: TypeAlias = Expression | Post
+_LISTED = 8  # names of a refusal
 LARGEST_TREE = 20_000  # nodes; a list of 10,000 constants has half of them
 
 
@@ -218,13 +220,22 @@ class Scope:
 
 
 def unknown(script: Script, what: str, name: str, names: Sequence[str], place: Place) -> Exception:
-    """Refuse a name that is not there, and list what is."""
-    close = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=1)
-    meant = next((known for known in names if close and known.lower() == close[0]), None)
-    listed = ", ".join(dict.fromkeys(names[:30])) + (", …" if len(names) > 30 else "")
+    """Refuse a name that is not there, and name the nearest, or else the first few that are."""
+    known = {each.lower(): each for each in reversed(names)}
+    close = [known[each] for each in difflib.get_close_matches(name.lower(), known, n=3)]
+    listed = ", ".join([*dict.fromkeys(names)][:_LISTED]) + (", …" if len(known) > _LISTED else "")
     return script.refuse(
         place,
         f"there is no {what} of this name here",
-        reason=f"the policy and the query name these: {listed or 'none'}",
-        way_out=f"did you mean {meant}?" if meant else f"use one of them, or ask the custodian to add the {what}",
+        reason=f"none of the {len(known)} has it"
+        if close
+        else f"the policy and the query name these: {listed or 'none'}",
+        way_out=f"did you mean {' or '.join(map(_as_written, close))}?"
+        if close
+        else f"use one of them, or ask the custodian to add the {what}",
     )
+
+
+def _as_written(name: str) -> str:
+    """Return a name as it stands in SQL: in double quotes where it is more than one plain word."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else '"' + name.replace('"', '""') + '"'

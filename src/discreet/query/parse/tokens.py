@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
+from discreet.query.parse.dialect_hints import unreadable_hint
 from discreet.query.parse.privacy_options import PrivacyOptions, read_options
 from discreet.query.parse.refusals import Script
 from discreet.query.policy import Unit
@@ -256,7 +257,7 @@ def parse(script: Script, lifted: Lifted) -> exp.Expr:
     try:
         statements = DuckDB().parser().parse(lifted.tokens, script.text)
     except ParseError as error:
-        raise _unparsed(script, error) from None
+        raise _unparsed(script, lifted, error) from None
     except RecursionError:
         raise script.refuse(
             None,
@@ -266,13 +267,13 @@ def parse(script: Script, lifted: Lifted) -> exp.Expr:
         ) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         # The parser trips over some texts that are no SQL; its own message would say nothing to whoever wrote them.
-        raise _unparsed(script, None) from None
+        raise _unparsed(script, lifted, None) from None
     if len(statements) != 1 or statements[0] is None:
-        raise _unparsed(script, None)
+        raise _unparsed(script, lifted, None)
     return statements[0]
 
 
-def _unparsed(script: Script, error: object) -> Exception:
+def _unparsed(script: Script, lifted: Lifted, error: object) -> Exception:
     details = getattr(error, "errors", None) or [{}]
     line, column = details[0].get("line"), details[0].get("col")
     place = None
@@ -283,5 +284,6 @@ def _unparsed(script: Script, error: object) -> Exception:
         place,
         "this is not SQL that can be read",
         reason="only what is understood in full is answered",
-        way_out="check the words around the caret; the dialect is that of DuckDB",
+        way_out=unreadable_hint(script.text, lifted.tokens)
+        or "check the words around the caret; the dialect is that of DuckDB",
     )
