@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isqrt
 from typing import final
 
 from discreet.frames.column import Data, column_of
@@ -13,15 +14,16 @@ from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
 from discreet.mechanisms.mean import VarianceAccuracy, check_length, check_size, quotient
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.release import Interval, Release
 from discreet.mechanisms.sum import sum_query
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
 
-__all__ = ["Variance", "spread_query"]
+__all__ = ["RootAccuracy", "Variance", "root_down", "root_of", "spread_query"]
 
 _THIRD = Fraction(1, 3)
+_ROOT_STEP = Fraction(1, 10**12)
 
 
 @final
@@ -155,3 +157,38 @@ def _square_query(grid: Grid) -> BoundedQuery:
         sensitivity=Sensitivity.scalar(reach**2),
         relation=Relation.ADD_REMOVE,
     )
+
+
+# --- root: The standard deviation, by post-processing. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootAccuracy:
+    """The root of an interval: it encloses the root of what the interval encloses."""
+
+    squared: Release[Fraction]
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: Fraction, confidence: Fraction) -> Interval:
+        low, high = self.squared.interval(confidence)
+        return root_down(low), root_down(high) + _ROOT_STEP
+
+
+def root_of(squared: Release[Fraction]) -> Release[Fraction]:
+    """Return the root of a released variance; it costs nothing more."""
+    low, high = squared.limits
+    return replace(
+        squared,
+        value=root_down(squared.tidy),
+        accuracy=RootAccuracy(squared=squared),
+        limits=(low and root_down(low), high and root_down(high) + _ROOT_STEP),
+    )
+
+
+def root_down(square: Fraction) -> Fraction:
+    """Return the root of a number from 0 on, rounded down to twelve places."""
+    return isqrt(square.numerator * _ROOT_STEP.denominator**2 // square.denominator) * _ROOT_STEP

@@ -11,7 +11,7 @@ from discreet.exact import Number, exact, probability
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
-from discreet.mechanisms.variance import Variance
+from discreet.mechanisms.variance import Variance, root_of
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
 from discreet.schema.columns import Bounds
@@ -21,7 +21,7 @@ from discreet.statistics.expected import Expected
 from discreet.statistics.mean_methods import ClampedMean
 from discreet.statistics.method_choice import AUTO, SHARE, answer_by, mean_methods, rank_methods
 
-__all__ = ["mean", "median", "quantile", "variance"]
+__all__ = ["mean", "median", "quantile", "std", "variance"]
 
 # --- means: Averages and spreads of a bounded column. ---
 
@@ -178,6 +178,64 @@ def variance(
     )
     mechanism = Variance(grid=grid, relation=relation, noise=noise, public_rows=size)
     return answer(mechanism, column, session=session, purpose="variance", noise=noise)
+
+
+def std(
+    column: Any,
+    *,
+    relation: Relation | str,
+    bounds: Bounds | None = None,
+    step: Number | None = None,
+    missing: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    public_rows: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+) -> Release[Fraction]:
+    """Release the standard deviation of a column with divisor n: the root of `variance`, by post-processing.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        relation: The neighbouring relation.
+        bounds: The lower and the upper bound that values are clamped to, public.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        The noisy standard deviation, with an interval for that of the clamped values.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.std([0, 2] * 5000, bounds=(0, 2), relation=dp.Relation.REPLACE_ONE, epsilon=1)
+        >>> abs(release.value - 1) < 0.1
+        True
+    """
+    squared = variance(
+        column,
+        relation=relation,
+        bounds=bounds,
+        step=step,
+        missing=missing,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        public_rows=public_rows,
+        allow_large_delta=allow_large_delta,
+        session=session,
+    )
+    return root_of(squared)
 
 
 # --- ranks: Quantiles of a bounded column. ---

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, down, exact, positive
+from discreet.exact import Number, down, exact, positive, positive_integer
 from discreet.formatting import plain
 from discreet.frames.column import Column, reader_for
 from discreet.frames.tables import is_table
@@ -267,6 +267,7 @@ def _coded(column: Column, names: tuple[Hashable, ...]) -> list[int]:
 
 
 _NOWHERE = -1
+_MOST_RANGES = 100_000
 _LARGEST_EDGE = 10**300  # Every edge is a float, too.
 
 
@@ -274,7 +275,8 @@ def histogram(
     column: Any,
     *,
     relation: Relation | str,
-    bins: Iterable[Hashable] | None = None,
+    bins: int | Iterable[Hashable] | None = None,
+    bounds: Bounds | None = None,
     edges: Sequence[Number] | None = None,
     epsilon: Number | None = None,
     delta: Number | None = None,
@@ -290,7 +292,9 @@ def histogram(
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
         relation: The neighbouring relation.
-        bins: The public values to count, a list or `dp.categories([…])`; say these or `edges`.
+        bins: The public values to count, a list or `dp.categories([…])`; or how many ranges of equal width there are
+            between `bounds`. Say these or `edges`.
+        bounds: The lower and the upper end of all ranges, public, where `bins` is a number.
         edges: The public ends of ranges, in order.
         epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
         delta: The delta that goes with epsilon.
@@ -304,9 +308,13 @@ def histogram(
 
     Raises:
         InvalidParameter: If not exactly one of `bins` and `edges` is said.
+        Refused: If `bins` is a number and there are no bounds: they must not be read from the data.
         BudgetExceeded: If `session` cannot pay; nothing is read.
 
     Examples:
+        >>> ages = dp.histogram([34, 61, 29], bins=3, bounds=(0, 90), relation=dp.Relation.ADD_REMOVE, epsilon=1)
+        >>> ages.labels
+        ('[0, 30)', '[30, 60)', '[60, 90]')
         >>> release = dp.histogram(["f", "m", "f"], bins=["f", "m"], relation=dp.Relation.ADD_REMOVE, epsilon=1)
         >>> sorted(release.as_dict())
         ['f', 'm']
@@ -314,6 +322,10 @@ def histogram(
     relation = read_relation(relation)
     if (bins is None) == (edges is None):
         raise InvalidParameter("say either bins=…, the public values, or edges=…, the public ends of ranges")
+    if isinstance(bins, int):
+        edges, bins = _equal_ranges(bins, bounds), None
+    elif bounds is not None:
+        raise InvalidParameter("bounds go with a number of bins: bins=10, bounds=(0, 100)")
     noise = noise_from(
         epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
     )
@@ -331,6 +343,15 @@ def histogram(
         prepare=partial(_placed, ends=ends),
     )
     return replace(release, labels=_range_labels(ends))
+
+
+def _equal_ranges(number: int, bounds: Bounds | None) -> tuple[Fraction, ...]:
+    """Return the ends of so many ranges of equal width."""
+    grid = grid_from(bounds, step=None, missing=None)
+    count = positive_integer(number, name="bins")
+    if count > _MOST_RANGES:
+        raise InvalidParameter(f"bins must be at most {_MOST_RANGES:,}")
+    return tuple(grid.low + (grid.high - grid.low) * at / count for at in range(count + 1))
 
 
 def _read_edges(edges: Sequence[Number]) -> tuple[Fraction, ...]:
