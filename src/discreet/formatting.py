@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 
 __all__ = [
     "chance_up",
+    "csv_cell",
+    "csv_quoted",
     "decimal",
     "decimal_text",
     "decimal_up",
@@ -168,3 +171,34 @@ def shortened(text: str, most: int) -> str:
 def printable(text: str) -> str:
     """Replace what would break a line or steer a screen."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+# --- csv: Cells for other programs. ---
+
+
+# What begins a formula in some spreadsheet, in its full width too, and the blanks that are skipped before one.
+_FORMULA = tuple("=+-@\t\r\n'＝＋－＠")
+
+
+def csv_quoted(text: str) -> str:
+    """Write a text in quotes.
+
+    One that a spreadsheet would take for a formula gets an apostrophe in front, and so does one that begins with an
+    apostrophe: taking one away gives the value back.
+    """
+    safe = "'" + text if text.lstrip(" ").startswith(_FORMULA) else text
+    return '"' + safe.replace('"', '""') + '"'
+
+
+def csv_cell(value: object) -> str:
+    """Write a value: texts in quotes, everything else bare, and nothing where there is no value."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case date():
+            return str(value)
+    return csv_quoted(str(value))

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from datetime import date, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import discreet as dp
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
-from discreet.query.release_table import AnswerColumn, Cell, ExactNumbers, ReleaseTable
+from discreet.query.answer_columns import AnswerColumn, Cell, ExactNumbers
+from discreet.query.release_table import ReleaseTable
 from discreet.schema.columns import Kind
 
 HUGE = 1 << 80
@@ -235,3 +241,34 @@ def test_numbers_are_exact_and_compact() -> None:
     whole = ExactNumbers(np.array([3, HUGE], dtype=object), step=Fraction(2))
     assert whole.integers() is None
     assert ExactNumbers(np.array([3, 4]), step=Fraction(2), offset=ONE).integers().tolist() == [7, 9]  # type: ignore[union-attr]
+
+
+def released() -> dp.query.ReleaseTable:
+    names = {"city": ["=1+1", "Bern", "-x"] * 300}
+    with dp.Session(
+        pa.table(names),
+        unit="row",
+        budget=dp.Budget(epsilon=10**4),
+        ledger="memory",
+        dataset="people",
+        principal="me",
+        columns={"city": dp.categories(["=1+1", "Bern", "-x"])},
+    ) as session:
+        return session.sql("SELECT city, COUNT(*) AS n FROM people GROUP BY city", epsilon=100).release()
+
+
+def test_a_table_is_lists_by_name() -> None:
+    found = released().to_dict()
+    assert found["city"] == ["=1+1", "Bern", "-x"]
+    assert found["n"] == [300, 300, 300]
+    assert found.keys() == {"city", "n", "n_plus_minus", "n_low", "n_high"}
+
+
+def test_csv_has_a_header_and_no_formulas(tmp_path: Path) -> None:
+    table, file = released(), tmp_path / "table.csv"
+    written = table.to_csv(file)
+    assert file.read_bytes() == written.encode() == table.to_csv().encode()
+    header, first, *_ = written.splitlines()
+    assert header == '"city","n","n_plus_minus","n_low","n_high"'
+    assert first.startswith('"\'=1+1",300,')
+    assert [row["city"] for row in csv.DictReader(io.StringIO(written))] == ["'=1+1", "Bern", "'-x"]

@@ -16,8 +16,8 @@ from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from discreet.query import Plan, ReleaseTable, Session
+    from discreet.query.answer_columns import Cell
     from discreet.query.plan.explain import Explanation
-    from discreet.query.release_table import Cell
 
 __all__ = ["ColumnFacts", "Explained", "TableAnswer", "TypedOffer", "ask", "explained", "planned"]
 
@@ -112,7 +112,7 @@ class TableAnswer:
     @classmethod
     def of(cls, table: ReleaseTable) -> TableAnswer:
         """Read a table that was released."""
-        from discreet.query.release_table import cell_text
+        from discreet.query.answer_columns import cell_text
 
         def cell(found: Cell) -> dict[str, Any]:
             ends = {name: _plain(getattr(found, name)) for name in ("value", "plus_minus", "low", "high")}

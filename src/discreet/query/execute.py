@@ -10,12 +10,12 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.query.answer_columns import compact, wide
 from discreet.query.bounding.aggregation import Tally
 from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import FinalDraft, Number, NumberNoise, TallySpec
-from discreet.query.release_table import compact, wide
 
 __all__ = ["draw", "exact_numbers"]
 

@@ -29,7 +29,7 @@ from discreet.pages.svg import Scale, caught, course, key, scale_for, strip, wor
 from discreet.privacy import Relation
 from discreet.privacy.events import ApproxDP, PureDP
 from discreet.query import ReleaseTable
-from discreet.query.release_table import AnswerColumn, shown
+from discreet.query.answer_columns import AnswerColumn, shown
 from discreet.release.bundle.claims import StatedGuarantee, best_guess, best_tests
 from discreet.release.bundle.dictionary import ColumnMeaning, meanings_of
 from discreet.release.bundle.manifest import DUMMY, sha256, table_file, verify_command

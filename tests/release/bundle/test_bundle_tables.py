@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from discreet.formatting import decimal_text
 from discreet.privacy import Laplace, Relation
 from discreet.query import ReleaseTable
-from discreet.query.release_table import AnswerColumn
+from discreet.query.answer_columns import AnswerColumn
 from discreet.release.bundle.dictionary import Role, fields_of
 from discreet.release.bundle.table_files import arrow_table, csv_bytes, parquet_bytes
 from discreet.schema.columns import Kind

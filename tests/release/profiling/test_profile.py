@@ -182,7 +182,7 @@ def test_a_round_that_does_not_fit_any_more_reads_nothing(monkeypatch: pytest.Mo
 
         def spend_in_between(used: dp.Session, plans: Any, *, idempotency_key: str, at: str) -> Any:
             if at == "count":
-                used.sql("SELECT COUNT(*) AS n FROM data", epsilon=1).release()
+                used.sql("SELECT COUNT(*) AS n FROM people", epsilon=1).release()
                 monkeypatch.setattr(WorkerEngine, "run_all", _fail)
             return ask(used, plans, idempotency_key=idempotency_key, at=at)
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import discreet as dp
 from discreet.privacy import PureDP
 from discreet.query import Policy, ReleaseTable
-from discreet.query.release_table import AnswerColumn, ExactNumbers
+from discreet.query.answer_columns import AnswerColumn, ExactNumbers
 from discreet.release.plan import Allowance, Invariant, Level, Output, ReleasePlan, Schedule, TablePlan
 from discreet.release.published import PublishedTable
 from discreet.schema.columns import Kind

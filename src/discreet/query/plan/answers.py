@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from discreet.exact import up
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.query.answer_columns import AnswerColumn, ExactNumbers, Values, compact, wide
 from discreet.query.ast import Measure, OutputColumn, ReleasedMeasure, Statistic
 from discreet.query.plan.choices import counted_beside, reason
 from discreet.query.plan.draft import Added, Averaged, CountTerm, FinalDraft, NumberNoise, Picked, SpreadTerm
 from discreet.query.plan.measurements import plain_value, reach_of
-from discreet.query.release_table import AnswerColumn, ExactNumbers, Values, compact, wide
 from discreet.schema.columns import Kind
 
 __all__ = [

@@ -14,9 +14,9 @@ from discreet.mechanisms.exponential import worst_case_shortfall
 from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.relation import Relation
+from discreet.query.answer_columns import ExactNumbers, Values
 from discreet.query.bounding.aggregation import Values as Kept
 from discreet.query.plan.draft import Chooser, FinalDraft, ModePick, Number, QuantilePick, TallySpec
-from discreet.query.release_table import ExactNumbers, Values
 
 __all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
 

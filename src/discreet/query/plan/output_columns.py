@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.query.answer_columns import AnswerColumn
 from discreet.query.ast import (
     Choose,
     Combine,
@@ -30,7 +31,6 @@ from discreet.query.functions.record import common_kind
 from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.answers import ReleasedNumbers, answer
 from discreet.query.plan.draft import FinalDraft
-from discreet.query.release_table import AnswerColumn
 from discreet.schema.columns import Kind
 
 __all__ = [

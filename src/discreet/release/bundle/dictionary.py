@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.formatting import plain
 from discreet.query import ReleaseTable
-from discreet.query.release_table import AnswerColumn, ExactNumbers
+from discreet.query.answer_columns import AnswerColumn, ExactNumbers
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import code, line, paragraphs, series_words, table_of
 from discreet.release.plan import Level, ReleasePlan, TablePlan

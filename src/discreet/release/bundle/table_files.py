@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import ratio
-from discreet.formatting import decimal_text
+from discreet.formatting import csv_quoted, decimal_text
 from discreet.query import ReleaseTable
 from discreet.query.release_table import arrow_value
 from discreet.release.bundle.dictionary import Deviations, FileColumn, Role, fields_of
@@ -170,14 +170,12 @@ def _unpacked(name: str, stored: dict[str, Any]) -> ExactTable:
 # apostrophe: taking one away gives the value back. Parquet files hold the texts as they are.
 
 
-# What begins a formula in some spreadsheet, in its full width too, and the blanks that are skipped before one.
-_FORMULA = "=+-@\t\r\n'＝＋－＠"
 _WAYS = {Role.LOW: -1, Role.HIGH: 1, Role.NOISE: 1}
 
 
 def csv_bytes(fields: Sequence[FileColumn]) -> bytes:
     """Write the columns of a table."""
-    columns = [[_quoted(field.name), *map(_writer(field.role), field.values)] for field in fields]
+    columns = [[csv_quoted(field.name), *map(_writer(field.role), field.values)] for field in fields]
     lines = [",".join(row) for row in zip(*columns, strict=True)]
     return ("\n".join(lines) + "\n").encode()
 
@@ -201,12 +199,7 @@ def _csv_text_written(value: Any, way: int) -> str:
             return value.isoformat(sep=" ")
         case date():
             return value.isoformat()
-    return _quoted(str(value))
-
-
-def _quoted(text: str) -> str:
-    safe = "'" + text if text.lstrip(" ").startswith(tuple(_FORMULA)) else text
-    return '"' + safe.replace('"', '""') + '"'
+    return csv_quoted(str(value))
 
 
 # --- parquet: A table as Parquet, typed by the question, with what it is in its metadata. ---

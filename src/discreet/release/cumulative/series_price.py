@@ -23,7 +23,7 @@ from discreet.privacy import calibrate, epsilon
 from discreet.privacy.events import Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
-from discreet.query.release_table import AnswerColumn, ExactNumbers, compact
+from discreet.query.answer_columns import AnswerColumn, ExactNumbers, compact
 from discreet.release.cumulative.strategies import (
     ONE,
     Strategy,

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.errors import InvalidParameter
+from discreet.query.answer_columns import AnswerColumn
 from discreet.query.ast import ReleasedMeasure
 from discreet.query.plan.answers import ReleasedNumbers, answer
 from discreet.query.plan.planner import PricedQuery
-from discreet.query.release_table import AnswerColumn
 from discreet.release.plan import ReleasePlan, TablePlan
 from discreet.release.tidy.cell_layout import CellLayout, known_cells, whole_totals
 from discreet.release.tidy.tidying import NEVER_POSITIVE, adds_up, families, known_of, layout_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.query import ReleaseTable
-from discreet.query.release_table import AnswerColumn, ExactNumbers
+from discreet.query.answer_columns import AnswerColumn, ExactNumbers
 from discreet.release.plan import Invariant, Level, ReleasePlan, TablePlan
 from discreet.release.published import PublishedTable
 from discreet.release.tidy.cell_layout import CellLayout, lay_out
