@@ -48,7 +48,8 @@ SAME_FLOOR = {("exact", "errors"), ("custodian_debug", "errors")}
 
 def part_of(path: Path) -> str:
     """Return the folder or file right below the package to which a source file belongs."""
-    return path.relative_to(SOURCE).with_suffix("").parts[0]
+    part = path.relative_to(SOURCE).with_suffix("").parts[0]
+    return "cli" if part == "__main__" else part  # `python -m discreet` is a door of the command line.
 
 
 def modules(tree: ast.AST) -> Iterator[str]:

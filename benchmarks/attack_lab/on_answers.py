@@ -54,7 +54,7 @@ def _session(epsilon: Fraction) -> Callable[[int], Callable[[], float]]:
             rows, unit="row", budget=dp.Budget(epsilon=epsilon), columns={}, ledger="memory", dataset="lab",
             principal="lab", version="1",
         )  # fmt: skip
-        question = "SELECT COUNT(*) AS n FROM data"
+        question = "SELECT COUNT(*) AS n FROM lab"
         return lambda: float(session.sql(question, epsilon=epsilon).release().to_arrow().column("n")[0].as_py())
 
     return interface

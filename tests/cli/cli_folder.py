@@ -87,7 +87,7 @@ def environment(**more: str) -> dict[str, str]:
 def process(*arguments: str, folder: Path, given: str | None = None, **more: str) -> Ran:
     """Run a command in a process of its own, without a terminal."""
     done = subprocess.run(
-        [sys.executable, "-m", "discreet.cli", *arguments],
+        [sys.executable, "-m", "discreet", *arguments],
         cwd=folder,
         env=environment(**more),
         input=given,
@@ -107,7 +107,7 @@ def on_terminal(*arguments: str, folder: Path, answers: tuple[tuple[str, str], .
     child, screen = pty.fork()
     if child == 0:
         os.chdir(folder)
-        os.execve(sys.executable, [sys.executable, "-m", "discreet.cli", *arguments], environment(TERM="xterm", **more))
+        os.execve(sys.executable, [sys.executable, "-m", "discreet", *arguments], environment(TERM="xterm", **more))
     seen, place, waiting, until = "", 0, list(answers), time.monotonic() + 100
     while time.monotonic() < until:
         if select.select([screen], [], [], 0.2)[0]:

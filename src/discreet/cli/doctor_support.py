@@ -100,7 +100,7 @@ def _engine() -> str:
         dataset="doctor",
         principal="doctor",
     ) as session:
-        session.sql("SELECT side, COUNT(*) AS n FROM data GROUP BY side", epsilon=1).release()
+        session.sql("SELECT side, COUNT(*) AS n FROM doctor GROUP BY side", epsilon=1).release()
     return f"DuckDB {duckdb.__version__} answers"
 
 

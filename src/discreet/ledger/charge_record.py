@@ -128,10 +128,12 @@ def facts_of(
 
 
 def check_texts(**texts: str | None) -> None:
-    """Refuse what is not a text of a sane length."""
+    """Refuse what is not a text of a sane length that can be stored as UTF-8."""
     for name, value in texts.items():
         if value is not None and (not isinstance(value, str) or len(value) > _FACTS_LONGEST):
             raise InvalidParameter(f"{name} must be a text of at most {_FACTS_LONGEST:,} characters")
+        if value is not None and any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InvalidParameter(f"{name} has half of a surrogate pair, which is no character: it cannot be stored")
 
 
 def check_relation(relation: Relation, account: Account) -> None:

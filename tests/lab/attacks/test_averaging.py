@@ -142,7 +142,7 @@ def test_a_session_gives_its_stored_answer_again_and_charges_once():
             rows, unit="row", budget=dp.Budget(epsilon=1), columns={}, ledger="memory", dataset="lab",
             principal="ana", version="1",
         )  # fmt: skip
-        question = "SELECT COUNT(*) AS n FROM data"
+        question = "SELECT COUNT(*) AS n FROM lab"
         return lambda: session.sql(question, epsilon="0.5").release().to_arrow().column("n")[0].as_py()
 
     found = averaging(interface, times=5, trials=3, middle=100.5)

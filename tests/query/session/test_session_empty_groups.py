@@ -35,9 +35,7 @@ def released(measure: str, count: str, unit: Any) -> Any:
     with dp.Session(
         table, unit=unit, budget=dp.Budget(epsilon=100), ledger="memory", dataset="d", principal="a", columns=columns
     ) as session:
-        return session.sql(
-            f"SELECT g, {measure} AS v{count} FROM data GROUP BY g ORDER BY g DESC", epsilon=50
-        ).release()
+        return session.sql(f"SELECT g, {measure} AS v{count} FROM d GROUP BY g ORDER BY g DESC", epsilon=50).release()
 
 
 def tells(measure: str, count: str, unit: Any) -> bool:

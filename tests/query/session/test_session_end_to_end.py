@@ -35,7 +35,7 @@ def test_a_file_brings_its_name_and_any_other_single_table_is_data(tmp_path):
     with opened(tmp_path, str(path)) as session:
         assert session.sql(COUNT, epsilon=1).release()["n"][0].value > 100
     with opened(tmp_path, shop(), dataset="other") as session:
-        assert session.sql("SELECT COUNT(*) AS n FROM data", epsilon=1).release()["n"][0].value > 100
+        assert session.sql("SELECT COUNT(*) AS n FROM other", epsilon=1).release()["n"][0].value > 100
 
 
 def test_rows_can_be_units(tmp_path):

@@ -30,20 +30,20 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
     "all missing": ([None, None, 1], [None, None, None]),
 }
 QUESTIONS = (
-    "SELECT COUNT(*) AS n FROM data",
-    "SELECT COUNT(x) AS n FROM data",
-    "SELECT COUNT(*) AS n FROM data WHERE x > 1",
-    "SELECT COUNT(*) AS n FROM data WHERE x = 'X'",
-    "SELECT COUNT(*) AS n FROM data WHERE x IS NULL",
-    "SELECT SUM(x % 2) AS n FROM data",
-    "SELECT COUNT(*) AS n FROM (SELECT * FROM data) AS t WHERE x > 1",
-    "SELECT COUNT(DISTINCT uid) AS n FROM data",
-    "SELECT COUNT(*) AS n FROM data WHERE uid = 1",
-    "SELECT COUNT(*) AS n FROM data WHERE uid = 'X'",
-    "SELECT COUNT(*) AS n FROM data WHERE CAST(uid AS VARCHAR) = '1'",
-    "SELECT SUM(k) AS n FROM (SELECT uid, COUNT(*) AS k FROM data GROUP BY uid) AS t WHERE k < 5",
-    "SELECT COUNT(*) AS n FROM data AS a JOIN data AS b ON a.uid = b.uid",
-    "SELECT x, COUNT(*) AS n FROM data GROUP BY x",
+    "SELECT COUNT(*) AS n FROM frames",
+    "SELECT COUNT(x) AS n FROM frames",
+    "SELECT COUNT(*) AS n FROM frames WHERE x > 1",
+    "SELECT COUNT(*) AS n FROM frames WHERE x = 'X'",
+    "SELECT COUNT(*) AS n FROM frames WHERE x IS NULL",
+    "SELECT SUM(x % 2) AS n FROM frames",
+    "SELECT COUNT(*) AS n FROM (SELECT * FROM frames) AS t WHERE x > 1",
+    "SELECT COUNT(DISTINCT uid) AS n FROM frames",
+    "SELECT COUNT(*) AS n FROM frames WHERE uid = 1",
+    "SELECT COUNT(*) AS n FROM frames WHERE uid = 'X'",
+    "SELECT COUNT(*) AS n FROM frames WHERE CAST(uid AS VARCHAR) = '1'",
+    "SELECT SUM(k) AS n FROM (SELECT uid, COUNT(*) AS k FROM frames GROUP BY uid) AS t WHERE k < 5",
+    "SELECT COUNT(*) AS n FROM frames AS a JOIN frames AS b ON a.uid = b.uid",
+    "SELECT x, COUNT(*) AS n FROM frames GROUP BY x",
 )
 
 
@@ -150,7 +150,7 @@ def test_one_value_does_not_change_how_the_others_of_a_frame_are_read(case: str)
     for values in ([value] * 50, [value] * 50 + [other]):
         # What is refused is refused to the custodian, who declares it.
         with suppress(InvalidParameter), opened(pd.DataFrame({"x": values}), x=declared) as session:
-            query = f"SELECT COUNT(*) AS n FROM data WHERE {condition}"
+            query = f"SELECT COUNT(*) AS n FROM frames WHERE {condition}"
             counted.add(round(float(session.sql(query, epsilon=90).release()["n"][0].value) / 50))
     assert len(counted) <= 1  # Without noise it is 50 or 0, and one more or less.
 
@@ -162,14 +162,14 @@ def test_one_unit_does_not_make_others_one(first: int, other: Any) -> None:
     for units in (ids, [*ids, other], pd.array([*ids, None], "Int64"), pd.Series([*ids, other], dtype=object)):
         # What is refused is refused to the custodian.
         with suppress(InvalidParameter), opened(pd.DataFrame({"uid": units}), UNIT) as session:
-            counted = session.sql("SELECT COUNT(*) AS n FROM data", epsilon=90).release()["n"][0].value
+            counted = session.sql("SELECT COUNT(*) AS n FROM frames", epsilon=90).release()["n"][0].value
             assert round(float(counted)) in (50, 51)
 
 
 def test_a_number_is_one_unit_however_it_is_written() -> None:
     ids = [*range(25), *map(float, range(25)), "X"]
     with opened(pd.DataFrame({"uid": ids}), UNIT) as session:
-        assert round(float(session.sql("SELECT COUNT(*) AS n FROM data", epsilon=90).release()["n"][0].value)) == 26
+        assert round(float(session.sql("SELECT COUNT(*) AS n FROM frames", epsilon=90).release()["n"][0].value)) == 26
 
 
 def test_units_in_real_numbers_of_a_frame_are_refused_with_the_way_out() -> None:
@@ -192,7 +192,7 @@ def test_a_declaration_that_a_missing_value_would_change_is_refused_with_the_way
 
 def test_an_undeclared_column_is_refused_with_the_way_out() -> None:
     with opened(pd.DataFrame({"x": [1, 2, 3]})) as session, pytest.raises(Refused) as refused:
-        session.sql("SELECT AVG(x) AS a FROM data", epsilon=1)
+        session.sql("SELECT AVG(x) AS a FROM frames", epsilon=1)
     assert "nothing is declared of the column x" in str(refused.value)
     assert "dp.between(low, high)" in str(refused.value)
 
@@ -200,13 +200,15 @@ def test_an_undeclared_column_is_refused_with_the_way_out() -> None:
 def test_answers_about_declared_columns_and_units_of_a_frame_are_right() -> None:
     frame = pd.DataFrame({"uid": pd.array([1, 1, 2, 3, None], "Int64"), "x": [1, 2, 3, 4, 5], "y": list("abcde")})
     people = pd.DataFrame({"uid": [1, 2, 9], "z": [1, 1, 1]})
-    with opened({"data": frame, "people": people}, dp.Unit("uid", max_rows_per_group=2), x=dp.between(0, 9)) as session:
+    with opened(
+        {"frames": frame, "people": people}, dp.Unit("uid", max_rows_per_group=2), x=dp.between(0, 9)
+    ) as session:
         for query, exact in (
-            ("SELECT COUNT(*) AS n FROM data", 4),
-            ("SELECT COUNT(DISTINCT uid) AS n FROM data", 3),
-            ("SELECT SUM(x) AS n FROM data WHERE x > 1.5", 9),
-            ("SELECT COUNT(*) AS n FROM data JOIN people ON data.uid = people.uid", 3),
-            ("SELECT COUNT(*) AS n FROM (SELECT uid, SUM(x) AS s FROM data GROUP BY uid) AS t WHERE s = 3", 2),
+            ("SELECT COUNT(*) AS n FROM frames", 4),
+            ("SELECT COUNT(DISTINCT uid) AS n FROM frames", 3),
+            ("SELECT SUM(x) AS n FROM frames WHERE x > 1.5", 9),
+            ("SELECT COUNT(*) AS n FROM frames JOIN people ON frames.uid = people.uid", 3),
+            ("SELECT COUNT(*) AS n FROM (SELECT uid, SUM(x) AS s FROM frames GROUP BY uid) AS t WHERE s = 3", 2),
         ):
             answer = session.sql(query, epsilon=90).release()
             # The scale of noise is at most 2 / 90 of a row, and 18 / 90 of the sum: a chance below 1e-10 to be off.

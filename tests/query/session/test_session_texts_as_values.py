@@ -178,4 +178,4 @@ def test_an_aggregate_of_what_is_always_null_is_refused_before_it_is_paid(measur
 
     table: Any = pa.table({"x": ["a", "b"], "n": [1, 2]})
     with opened(table, x=dp.categories(["a", "b"]), n=dp.between(0, 5)) as session, pytest.raises(Refused):
-        session.sql(f"SELECT {measure} AS v FROM data", epsilon=1)
+        session.sql(f"SELECT {measure} AS v FROM d", epsilon=1)

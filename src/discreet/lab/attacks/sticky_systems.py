@@ -206,7 +206,7 @@ class SessionCounts:
             dataset="lab", principal="lab", version="1",
         )  # fmt: skip
         asked = ", ".join(f"COUNT(*) FILTER (WHERE {_where(one)}) AS q{i}" for i, one in enumerate(questions))
-        return session.sql(f"SELECT {asked} FROM data", epsilon=self.epsilon)
+        return session.sql(f"SELECT {asked} FROM lab", epsilon=self.epsilon)
 
     def answers(self, questions: Sequence[Question]) -> list[float | None]:
         answer = self.plan(questions).release().to_arrow()

@@ -241,7 +241,7 @@ class QueryBuilder:
         ...     dataset="people",
         ...     principal="ana",
         ... )
-        >>> query = session.table("data").group_by("city").agg(n=dp.query.count())
+        >>> query = session.table("people").group_by("city").agg(n=dp.query.count())
         >>> query.plan(epsilon=0.5).cost
         'ε = 0.5'
     """

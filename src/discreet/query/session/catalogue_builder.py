@@ -332,13 +332,13 @@ def _members(facts: ExpressionFacts) -> Iterator[str]:
 # --- tables: The tables of a session under their names. ---
 
 
-_ONLY = "data"  # What a single table is called that brings no name of its own.
+_ONLY = "data"  # What a single table is called if neither it nor its data set has a name that can stand in SQL.
 
 _DATABASES = (".duckdb", ".ddb", ".db")
 
 
-def named_tables(tables: Any) -> dict[str, Any]:
-    """Return tables by name: as they are named, a file by the name of the file, any other single table as "data"."""
+def named_tables(tables: Any, *, dataset: str) -> dict[str, Any]:
+    """Return tables by name: as they are named, a file by its own name, any other single table by the data set's."""
     if isinstance(tables, Mapping):
         if not tables:
             raise InvalidParameter("a session needs at least one table")
@@ -350,9 +350,13 @@ def named_tables(tables: Any) -> dict[str, Any]:
     if isinstance(tables, (str, Path)):
         if Path(tables).suffix.lower() in _DATABASES:
             raise InvalidParameter('name the tables of a database: {"orders": "shop.duckdb", "people": "shop.duckdb"}')
-        stem = Path(tables).stem
-        return {stem if re.fullmatch(r"[A-Za-z_]\w*", stem) else _ONLY: tables}
-    return {_ONLY: tables}
+        return {_plain_name(Path(tables).stem, dataset): tables}
+    return {_plain_name(dataset): tables}
+
+
+def _plain_name(*names: str) -> str:
+    """Return the first name that stands in SQL without quotes."""
+    return next((name for name in names if re.fullmatch(r"[A-Za-z_]\w*", name)), _ONLY)
 
 
 def check_apart(tables: Mapping[str, Any], *, rows: bool) -> None:

@@ -44,7 +44,7 @@ class Plan:
         ...     dataset="people",
         ...     principal="ana",
         ... )
-        >>> plan = session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)
+        >>> plan = session.sql("SELECT COUNT(*) AS n FROM people", epsilon=0.5)
         >>> plan.cost, session.left.epsilon
         ('ε = 0.5', Fraction(4, 1))
     """
@@ -143,7 +143,7 @@ class JointRelease:
         ...     dataset="people",
         ...     principal="ana",
         ... )
-        >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)}
+        >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM people", epsilon=0.5)}
         >>> release = session.batch(plans, idempotency_key=None, purpose="report").release()
         >>> sorted(release.tables)
         ['all']
@@ -178,7 +178,7 @@ class JointPlan:
         ...     dataset="people",
         ...     principal="ana",
         ... )
-        >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM data", epsilon=0.5)}
+        >>> plans = {"all": session.sql("SELECT COUNT(*) AS n FROM people", epsilon=0.5)}
         >>> session.batch(plans, idempotency_key=None, purpose="report").cost
         'ε = 0.5'
     """

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, final
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
 from discreet.ledger import Account, Budget, Ledger, Quota
-from discreet.ledger.charge_record import Entry
+from discreet.ledger.charge_record import Entry, check_texts
 from discreet.ledger.spending import Left, Spending
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation
@@ -87,7 +87,7 @@ class Session:
         ...     dataset="people",
         ...     principal="ana",
         ... )
-        >>> answer = session.sql("SELECT AVG(age) AS age FROM data", epsilon=1).release()
+        >>> answer = session.sql("SELECT AVG(age) AS age FROM people", epsilon=1).release()
         >>> abs(answer.single().value - 40) < 20
         True
         >>> session.left.epsilon
@@ -115,8 +115,9 @@ class Session:
         """Declare tables, unit, budget and what is publicly known of columns, and open the ledger.
 
         A table is a pandas, polars or Arrow table, a path of a Parquet, CSV or DuckDB file, or `public` of one of
-        these; several are a dictionary by name. `ledger` is a path; "memory" is for trying out. `version` names the
-        state of the data: an answer is given again for free under the same version only, and never without one.
+        these; several are a dictionary by name. A single table without a name is called like the data set. `ledger`
+        is a path; "memory" is for trying out. `version` names the state of the data: an answer is given again for
+        free under the same version only, and never without one.
         `resources` says how long a question may run, and with how much memory.
         """
         relation = read_relation(relation)
@@ -126,7 +127,7 @@ class Session:
         _check_texts(dataset=dataset, principal=principal)
         account = Account(dataset, self._unit.column, relation, budget)
         with ExitStack() as opened:
-            named = named_tables(tables)
+            named = named_tables(tables, dataset=dataset)
             check_apart(named, rows=self._unit.is_row)
             engine = _open_tables(named, resources, opened)
             self._catalogue = build_catalogue(engine, named, unit=self._unit, columns=columns or {})
@@ -415,6 +416,7 @@ def _check_texts(**texts: str) -> None:
 
 def _check_key(idempotency_key: str | None) -> None:
     """Leave the keys of release plans alone: under a question's own charge their period could never be published."""
+    check_texts(idempotency_key=idempotency_key)
     if idempotency_key is not None and idempotency_key.startswith(_OF_RELEASES):
         raise InvalidParameter(
             f"keys that begin with {' or '.join(_OF_RELEASES)} belong to release plans: name this question otherwise"

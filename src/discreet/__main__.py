@@ -1,4 +1,4 @@
-"""`python -m discreet.cli` is `discreet`."""
+"""`python -m discreet` is `discreet`."""
 
 from __future__ import annotations
 
