@@ -120,7 +120,7 @@ class TestMutants:
 @pytest.mark.statistical
 def test_noise_follows_its_law() -> None:
     moments = subject(ADD_REMOVE, classes=200, dimension=10, mu_squared=Fraction(20))
-    drawn = [moments.measure(np.zeros((0, 10), np.int64), np.zeros(0, np.int64)) for _ in range(3)]
+    drawn = [moments.measure(np.zeros((0, 10), np.int64), np.zeros(0, np.int64)) for _ in range(12)]
     centre = moments.centre / REACH**2
     samples = (
         ([one.counts for one in drawn], moments.count_variance, 1),
