@@ -20,7 +20,7 @@ GLOSSES = {
     "data": "made-up tables",
     "file_locks": "flock",
     "seccomp_rules": "system calls",
-    "schema": "TOML with lines",
+    "schema": "columns, TOML",
     "frames": "tables → Arrow",
     "pages": "HTML and SVG",
     "balls": "proven intervals",

@@ -134,7 +134,10 @@ def test_the_walk_of_one_query_is_the_one_that_is_walked():
         assert missed(theirs, calls(lambda: engine.run(stage, deadline=Deadline.after(60)))) == []
         engine.close()
     (served,) = [function for file, function in steps() if file == WORKER]
-    assert re.search(rf"def {served.split('.')[-1]}\b", (SOURCE / WORKER).read_text(encoding="utf-8"))
+    owner, method = served.split(".")
+    assert re.search(
+        rf"class {owner}\b.*?\n    def {method}\b", (SOURCE / WORKER).read_text(encoding="utf-8"), re.DOTALL
+    )
     assert len(steps()) > 30
 
 
