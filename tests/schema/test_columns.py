@@ -135,6 +135,6 @@ def test_sql_takes_columns_of_a_domain_and_what_was_found() -> None:
         dataset="people",
         principal="ana",
     ) as session:
-        facts = {name: column.facts for name, column in session.catalogue.tables["data"].columns.items()}
+        facts = {name: column.facts for name, column in session.catalogue.tables["people"].columns.items()}
     assert (facts["age"].kind, facts["age"].low, facts["age"].high) == (Kind.INTEGER, 0, 120)
     assert facts["city"].members == ("Amsterdam", "Berlin")

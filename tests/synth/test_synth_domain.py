@@ -264,6 +264,6 @@ def test_one_value_does_not_change_how_truth_values_of_a_frame_are_read(column: 
             dataset="people",
             principal="me",
         ) as session:
-            return Coder(Domain({"x": column})).codes(session_table(session, "data")).ravel().tolist()[:4]
+            return Coder(Domain({"x": column})).codes(session_table(session, "people")).ravel().tolist()[:4]
 
     assert codes([True, False, True, False]) == codes([True, False, True, False, other])

@@ -36,7 +36,7 @@ __all__ = [
 
 
 _Node: TypeAlias = Expression | Post
-_LISTED = 8  # names of a refusal
+_LISTED = 12  # names of a refusal
 LARGEST_TREE = 20_000  # nodes; a list of 10,000 constants has half of them
 
 
@@ -227,8 +227,8 @@ def unknown(script: Script, what: str, name: str, names: Sequence[str], place: P
     return script.refuse(
         place,
         f"there is no {what} of this name here",
-        reason=f"none of the {len(known)} has it"
-        if close
+        reason=f"none of the {len(known)} there are has it"
+        if close and len(known) > _LISTED
         else f"the policy and the query name these: {listed or 'none'}",
         way_out=f"did you mean {' or '.join(map(_as_written, close))}?"
         if close
