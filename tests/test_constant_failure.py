@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from release.cumulative.running_worlds import day, plan_of, running_of, session_of
 from release.publishing_world import JANUARY, world
 
 import discreet as dp
 from discreet.custodian_debug import ConstantFailure
 from discreet.learn import sklearn as learn
+from discreet.ledger import Ledger
 from discreet.mechanisms import AboveThreshold, RandomizedResponse
 from discreet.mechanisms.local_protocol import Respondent
 from discreet.noise.source import Keystream
@@ -204,3 +206,35 @@ def test_without_a_payer_errors_are_as_they_are(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Keystream, "read", read)
     with pytest.raises(_PrivateError):
         dp.count(COLUMN, epsilon=1, relation=ADD)
+
+
+SECRET = 0.7123  # A label that the probe of a loss never makes up.
+
+
+def _fewer(losses: torch.Tensor, found: torch.Tensor) -> torch.Tensor:
+    return losses[~found]
+
+
+@pytest.mark.parametrize("change", [_fewer, lambda losses, found: losses.mean(), lambda losses, found: losses.detach()])
+def test_a_paid_fit_does_not_tell_the_shape_of_losses(change: Callable[..., torch.Tensor]) -> None:
+    """A loss whose shape follows a label would tell how many rows have it, after the charge and without noise."""
+
+    def loss(found: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+        losses, here = (found[:, 0] - label) ** 2, label == SECRET
+        return change(losses, here) if bool(here.any()) else losses
+
+    def fit(session: Ledger | None) -> None:
+        model = torch.nn.Linear(3, 1)
+        rows = torch.rand(64, 3), torch.full((64,), SECRET)
+        said = {"epsilon": 5, "delta": "1e-5", "public_rows": 64, "batch_size": 32, "epochs": 2}
+        with dp.make_private(
+            model, torch.optim.SGD(model.parameters(), lr=0.1), rows, loss=loss, session=session, **said
+        ) as private:
+            private.fit(progress=False)
+
+    account = dp.ledger.Account("v", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=100, delta="1e-3"))
+    with Ledger.open("memory", account) as paying, pytest.raises(dp.AnswerFailed) as failed:
+        fit(paying)
+    assert failed.value.__context__ is None
+    with pytest.raises(dp.Refused):
+        fit(None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self, final
@@ -157,8 +157,9 @@ class PrivateTraining:
         self._rows, self._parts, self._losses, self._probed, self._name = rows, parts, losses, probed, name
         self._folder, self._every, self._watch, self._callback = folder, every, watch, callback
         self._sampler, self._turns = sampler, Turns()
-        # Once it is paid, whatever fails looks the same. Without a charge the words of torch and of data sets, which
-        # hold values of rows, are still hidden, and refusals of ours say what is wrong with a loop.
+        # Once it is paid, whatever fails in `fit` looks the same; whoever writes a loop has the rows in their hands.
+        # Without a charge the words of torch and of data sets, which hold values of rows, are still hidden, and
+        # refusals of ours say what is wrong with a loop.
         self._guarding = ConstantFailure() if is_paid else nullcontext()
         self._hiding = ConstantFailure(but=() if is_paid else (DiscreetError,))
         self._closed = self._lent = False
@@ -229,12 +230,17 @@ class PrivateTraining:
 
     def step(self, losses: Tensor) -> None:
         """Take the losses of the batch at hand; with the last one of a logical batch comes the noisy step."""
+        self._take(losses, hiding=nullcontext())
+
+    def _take(self, losses: Tensor, *, hiding: AbstractContextManager[object]) -> None:
+        """Take losses. Their shape and whether they have a gradient may depend on rows, so `hiding` is about both."""
         self._check_open()
         handed = self._turns.take()
         self._guard.check()
         self._probed.require(self.model)
-        losses = check_losses(losses, len(handed.inside))
-        self._witness.check(losses)
+        with hiding:
+            losses = check_losses(losses, len(handed.inside))
+            self._witness.check(losses)
         self._add(losses, handed)
         if handed.last:
             self._finish_step()
@@ -247,7 +253,7 @@ class PrivateTraining:
             with line as tell:
                 self._callback = _both(shown, tell)
                 for batch in self.batches():
-                    self.step(self.losses(batch))
+                    self._take(self.losses(batch), hiding=self._hiding)
         except KeyboardInterrupt:
             if not self._guard.in_step:
                 self.save()
