@@ -24,7 +24,7 @@ $(OLDEST)/.ready: pyproject.toml constraints-oldest.txt
 demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.
 	$(BIN)/python -m discreet.lab.demo $(FOLDER)
 
-quick: $(VENV)/.ready  ## Under a minute: the first case of every test that is not long. FLOOR=query: three cases of those in tests/query.
+quick: $(VENV)/.ready  ## The first case of every test that is not long. FLOOR=query: three cases of those in tests/query, under a minute.
 	$(BIN)/python -m pytest -q -n 2 $(if $(FLOOR),--quick 3 tests/$(FLOOR),--quick 1)
 
 test: $(VENV)/.ready  ## The tests, on two cores; what could not be run is named. FULL=1: the slow ones as well, and nothing may be skipped.
