@@ -199,6 +199,16 @@ def test_what_ends_a_process_goes_through(error: type[BaseException]) -> None:
         raise error
 
 
+class Panic(BaseException):
+    """What a compiled library raises when it panics: no `Exception`."""
+
+
+def test_a_panic_is_hidden_like_an_error() -> None:
+    with pytest.raises(dp.AnswerFailed) as failed, ConstantFailure():
+        raise Panic(CANARY)
+    assert CANARY not in "".join(traceback.format_exception(failed.value))
+
+
 def test_without_a_payer_errors_are_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(source: Keystream, count: int) -> bytes:
         raise _PrivateError(CANARY)

@@ -20,6 +20,9 @@ __all__ = ["ConstantFailure", "is_on", "keep_hidden", "show_hidden", "show_text"
 
 _IS_ON = os.environ.get("DISCREET_CUSTODIAN_DEBUG") == "1"
 _kept: list[str] | None = None
+# What ends a process, a generator or (by its module, since loading asyncio is slow) a task. Anything else is hidden,
+# the panics of compiled libraries too, which are no `Exception`.
+_ENDING = (KeyboardInterrupt, SystemExit, GeneratorExit)
 _BEFORE = (
     "DISCREET_CUSTODIAN_DEBUG: an answer that was paid failed. What follows MAY SHOW PRIVATE VALUES: do not pass it on."
 )
@@ -42,7 +45,7 @@ class ConstantFailure:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not isinstance(error, Exception) or isinstance(error, self._but):
+        if error is None or isinstance(error, (*_ENDING, *self._but)) or type(error).__module__ == "asyncio.exceptions":
             return
         show_hidden(error)
         del kind, error, trace  # Whoever prints the variables of this frame would print the error.
@@ -53,7 +56,7 @@ class ConstantFailure:
             failure.__context__ = None  # `from None` would only keep it from being printed.
 
 
-def show_hidden(error: Exception) -> None:
+def show_hidden(error: BaseException) -> None:
     """Show the custodian an error that nobody else may see."""
     if _IS_ON or _kept is not None:
         with suppress(Exception):  # Showing it must not become a failure that can be told from others.
