@@ -186,7 +186,8 @@ def csv_quoted(text: str) -> str:
     One that a spreadsheet would take for a formula gets an apostrophe in front, and so does one that begins with an
     apostrophe: taking one away gives the value back.
     """
-    safe = "'" + text if text.lstrip(" ").startswith(_FORMULA) else text
+    seen = text.lstrip("".join({letter for letter in text if not letter.isprintable() or letter.isspace()}))
+    safe = "'" + text if text.startswith(_FORMULA) or seen.startswith(_FORMULA) else text
     return '"' + safe.replace('"', '""') + '"'
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter
+from discreet.formatting import csv_quoted
 from discreet.privacy.events import Composed, DiscreteLaplace, Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query.answer_columns import AnswerColumn, Cell, ExactNumbers
@@ -272,3 +273,9 @@ def test_csv_has_a_header_and_no_formulas(tmp_path: Path) -> None:
     assert header == '"city","n","n_plus_minus","n_low","n_high"'
     assert first.startswith('"\'=1+1",300,')
     assert [row["city"] for row in csv.DictReader(io.StringIO(written))] == ["'=1+1", "Bern", "'-x"]
+
+
+@pytest.mark.parametrize("before", ["", " ", "\xa0", "\x0b", "\u200b", "\x00", "\ufeff", "\t "])
+def test_no_sign_before_a_formula_hides_it(before: str) -> None:
+    assert csv_quoted(before + "=1+1") == "\"'" + before + '=1+1"'
+    assert csv_quoted(before + "Bern") == ('"' if before != "\t " else "\"'") + before + 'Bern"'
