@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import discreet as dp
@@ -52,6 +53,7 @@ def test_a_number_of_bins_makes_ranges_of_equal_width() -> None:
     by_edges = dp.histogram(column, edges=range(0, 101, 10), relation="add-remove", epsilon=10**4)
     assert by_number.as_dict() == by_edges.as_dict()
     assert by_number.value == (1, 2, 0, 0, 0, 0, 0, 0, 0, 2)
+    assert dp.histogram(column, bins=np.int64(10), bounds=(0, 100), relation="add-remove", epsilon=10**4) == by_number
     thirds = dp.histogram(column, bins=3, bounds=(0, 1), relation="add-remove", epsilon=10**4)
     assert len(thirds.value) == 3
 

@@ -322,8 +322,8 @@ def histogram(
     relation = read_relation(relation)
     if (bins is None) == (edges is None):
         raise InvalidParameter("say either bins=…, the public values, or edges=…, the public ends of ranges")
-    if isinstance(bins, int):
-        edges, bins = _equal_ranges(bins, bounds), None
+    if isinstance(bins, (int, np.integer)):
+        edges, bins = _equal_ranges(int(bins) if isinstance(bins, np.integer) else bins, bounds), None
     elif bounds is not None:
         raise InvalidParameter("bounds go with a number of bins: bins=10, bounds=(0, 100)")
     noise = noise_from(
