@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -18,18 +20,22 @@ if TYPE_CHECKING:
 __all__ = [
     "COLOURS",
     "CONFIG",
+    "DARK",
     "DASHES",
     "HEIGHT",
     "INKS",
     "MOST",
     "QUIET",
+    "SHARES",
     "SQUARE",
     "WIDTH",
     "Curves",
     "Floats",
     "Read",
+    "png_of",
     "read_curves",
     "save",
+    "svg_of",
 ]
 
 # --- curves: Named curves, read and checked before anything is drawn. ---
@@ -112,16 +118,33 @@ def _headed(spec: str, heading: str) -> str:
     return json.dumps(document | {"title": {"text": heading, "subtitleFontSize": 14, **below}})
 
 
-def _png(spec: str) -> bytes:
+def png_of(spec: str, scale: float = _SCALE) -> bytes:
+    """Draw a Vega-Lite specification as pixels; nothing is fetched."""
     import vl_convert
 
-    return bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE, allowed_base_urls=[]))
+    return bytes(vl_convert.vegalite_to_png(spec, scale=scale, allowed_base_urls=[]))
 
 
-def _svg(spec: str) -> bytes:
+def svg_of(spec: str) -> str:
+    """Draw a Vega-Lite specification as SVG that is dark in the dark; nothing is fetched, and nothing runs.
+
+    Several may stand in one page: their names for clipped parts differ, and their style touches nobody else.
+    """
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])).encode()
+    drawn = str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
+    own = "chart-" + hashlib.sha256(spec.encode()).hexdigest()[:8]
+    clipped = list(dict.fromkeys(re.findall(r'id="(clip\d+)"', drawn)))  # Numbered by how many were drawn before.
+    for number, name in enumerate(clipped):
+        drawn = drawn.replace(f'"{name}"', f'"{own}-{number}"').replace(f"(#{name})", f"(#{own}-{number})")
+    return drawn.replace('class="marks"', f'class="marks {own}"', 1).replace("><", f">{_dark_style(drawn, own)}<", 1)
+
+
+def _dark_style(drawn: str, own: str) -> str:
+    """Write the colours of the dark, paper and ink alike: what shows the chart may itself be light or dark."""
+    used = [(f'{what}="{light}"', f"{what}:{dark}") for light, dark in DARK.items() for what in ("fill", "stroke")]
+    rules = "".join(f".{own} [{light}]{{{dark}}}" for light, dark in used if light in drawn)
+    return f"<style>@media(prefers-color-scheme:dark){{{rules}}}</style>"
 
 
 def _html(spec: str) -> bytes:
@@ -134,7 +157,12 @@ def _json(spec: str) -> bytes:
     return (json.dumps(json.loads(spec), indent=1, ensure_ascii=False) + "\n").encode()
 
 
-_RENDERERS: dict[str, Callable[[str], bytes]] = {".png": _png, ".svg": _svg, ".html": _html, ".json": _json}
+_RENDERERS: dict[str, Callable[[str], bytes]] = {
+    ".png": png_of,
+    ".svg": lambda spec: svg_of(spec).encode(),
+    ".html": _html,
+    ".json": _json,
+}
 
 
 # --- theme: How every chart of the house looks: for paper, for a phone, and for eyes that do not see every colour. ---
@@ -149,6 +177,9 @@ DASHES = ((1, 0), (8, 3), (3, 3), (10, 3, 2, 3), (5, 5), (2, 2), (12, 4))
 INKS = tuple("#" + "".join(f"{int(c[i : i + 2], 16) * 3 // 4:02X}" for i in (1, 3, 5)) for c in COLOURS)
 if not len(COLOURS) == len(DASHES) == MOST:
     raise RuntimeError("every line of a chart needs a colour and a dash of its own")
+
+# Parts of a whole, from what stands out to what fades: a reader looks for the first.
+SHARES = ("#D55E00", "#0072B2", "#4C9CCB", "#7FBADB", "#AAD2E8", "#CCE3F0", "#E3EFF6")
 
 _FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
 _INK = "#222222"
@@ -184,4 +215,17 @@ CONFIG: dict[str, Any] = {
         "symbolType": "stroke",
         "offset": 0,
     },
+}
+
+# The same in the dark, on the paper of our pages: lines and letters share a colour, and what fades gets darker.
+_BRIGHT = ("#5AAEE6", "#FF8C42", "#2CC79B", "#E5A3C6", "#F2EFEA", "#A9DCFF", "#FFC34D")
+_FADING = ("#3F83B0", "#33698C", "#2A526D", "#243F52", "#20323F")
+DARK = {
+    **dict(zip(COLOURS, _BRIGHT, strict=True)),
+    **dict(zip(INKS, _BRIGHT, strict=True)),
+    **dict(zip(SHARES[2:], _FADING, strict=True)),
+    **dict.fromkeys(("black", "#000", _INK), "#E9E6E0"),
+    "white": "#15181B",
+    QUIET: "#A7AFB7",
+    _GRID: "#363D44",
 }

@@ -52,7 +52,7 @@ def profile(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
 
     Examples:
         >>> type(dp.plots.profile({"noise": ([0, 1], [0.1, 0.01])})).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     read = read_curves(curves, horizontal="epsilon", vertical="delta")
     if any((deltas > 1).any() for _, deltas in read.values()):
@@ -86,7 +86,7 @@ def tradeoff(curves: Curves, *, title: str | None = None) -> alt.LayerChart:
 
     Examples:
         >>> type(dp.plots.tradeoff({"noise": ([0, 1], [1, 0])})).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     read = read_curves(curves, horizontal="fpr", vertical="fnr")
     if any((x > 1).any() or (y > 1).any() for x, y in read.values()):
@@ -118,7 +118,7 @@ def accuracy(
 
     Examples:
         >>> type(dp.plots.accuracy({"count": ([0.5, 1], [6, 3])})).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     read = read_curves(curves, horizontal="epsilon", vertical="half width")
     drawn = {name: (x[(x > 0) & (y > 0)], y[(x > 0) & (y > 0)]) for name, (x, y) in read.items()}
@@ -147,7 +147,7 @@ def shifts(
 
     Examples:
         >>> type(dp.plots.shifts({"mean": ([0, 1], [0, 5])})).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     read = read_curves(curves, horizontal="rows", vertical="shift")
     if not any((rows > 0).any() for rows, _ in read.values()):
@@ -173,7 +173,7 @@ def lines(
 
     Examples:
         >>> type(dp.plots.lines({"a": ([1, 2], [3, 4])}, across="x", up="y")).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     return _drawn(read_curves(curves, horizontal="x", vertical="y"), (across, up), logs=(log_x, log_y), title=title)
 
@@ -208,8 +208,10 @@ def chart(
     """Layer the curves, their names, and the diagonal if it is asked for. `titles` are those of the axes, x and y."""
     import altair as alt
 
+    from discreet.plots.offline_chart import OfflineChart
+
     names = _diagonal() if diagonal else _texts(place(curves, frame), frame)
-    return alt.LayerChart(
+    return OfflineChart(
         layer=[_lines(curves, frame, titles, key=diagonal), *names],
         width=frame.x.pixels,
         height=frame.y.pixels,

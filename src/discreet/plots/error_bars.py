@@ -46,9 +46,11 @@ def error_bars(
 
     Examples:
         >>> type(dp.plots.error_bars(["a"], [1], [0], [2], across="people")).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     import altair as alt
+
+    from discreet.plots.offline_chart import OfflineChart
 
     rows = _rows(labels, values, lows, highs)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
@@ -57,7 +59,7 @@ def error_bars(
     ends = base.mark_rule(color=chart_files.COLOURS[0], strokeWidth=2).encode(
         x=alt.X("low:Q", title=across, scale=alt.Scale(zero=False)), x2="high:Q"
     )
-    return alt.LayerChart(
+    return OfflineChart(
         layer=[
             ends,
             base.mark_point(color=chart_files.COLOURS[0], filled=True, size=50, opacity=1).encode(x="value:Q"),
@@ -89,6 +91,7 @@ def named_rows(labels: Sequence[str]) -> alt.Axis:
     return alt.Axis(
         labelExpr=f"{listed}[datum.value]",
         labelLimit=_LABEL,
+        labelPadding=8,
         grid=False,
         ticks=False,
         domain=False,
@@ -100,8 +103,6 @@ def named_rows(labels: Sequence[str]) -> alt.Axis:
 
 
 _SHARES_ROW = 26  # Pixels from one row to the next.
-# From what stands out to what fades: a reader looks for the first part. Red and blue of Okabe and Ito, and paler.
-_RED, _SHADES = "#D55E00", ("#0072B2", "#4C9CCB", "#7FBADB", "#AAD2E8", "#CCE3F0", "#E3EFF6")
 
 
 def shares(
@@ -120,13 +121,14 @@ def shares(
 
     Examples:
         >>> type(dp.plots.shares(["a"], {"found": [0.2], "hidden": [0.8]}, across="people")).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     import altair as alt
 
+    from discreet.plots.offline_chart import OfflineChart
+
     rows = _shares_rows(labels, parts)
-    first, *others = parts
-    colours = alt.Scale(domain=[first, *others], range=[_RED, *_SHADES[: len(others)]])
+    colours = alt.Scale(domain=list(parts), range=list(chart_files.SHARES[: len(parts)]))
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         y=alt.Y("row:O", axis=named_rows(labels), title=None, scale=alt.Scale(padding=0.25))
     )
@@ -138,7 +140,7 @@ def shares(
         color=alt.Color("part:N", scale=colours, legend=key),
     )
     told = base.transform_filter("datum.told != ''").mark_text(align="left", dx=6)
-    return alt.LayerChart(
+    return OfflineChart(
         layer=[bars, told.encode(x=alt.datum(1), text="told:N")],
         width=chart_files.WIDTH,
         height=max(60, _SHARES_ROW * len(labels)),
@@ -150,8 +152,14 @@ def shares(
 
 def _shares_rows(labels: Sequence[str], parts: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
     """Place each part where the one before it ends."""
-    if not labels or not 2 <= len(parts) <= 1 + len(_SHADES) or any(len(v) != len(labels) for v in parts.values()):
-        raise InvalidParameter(f"there must be rows, and from 2 to {1 + len(_SHADES)} parts with a share for each row")
+    if (
+        not labels
+        or not 2 <= len(parts) <= len(chart_files.SHARES)
+        or any(len(v) != len(labels) for v in parts.values())
+    ):
+        raise InvalidParameter(
+            f"there must be rows, and from 2 to {len(chart_files.SHARES)} parts with a share for each row"
+        )
     rows, ends = [], [0.0] * len(labels)
     for number, (name, values) in enumerate(parts.items()):
         for row, share in enumerate(values):

@@ -54,7 +54,7 @@ def plot_profile(
 
     Examples:
         >>> type(dp.plot_profile(dp.privacy.PureDP(1))).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     relation = read_relation_if_any(relation)
     named = _named(events)
@@ -82,7 +82,7 @@ def plot_tradeoff(
 
     Examples:
         >>> type(dp.plot_tradeoff({"one": dp.privacy.PureDP(1), "two": dp.privacy.PureDP(2)})).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     relation = read_relation_if_any(relation)
     curves: Read = {}
@@ -123,7 +123,7 @@ def plot_accuracy(
         >>> from fractions import Fraction
         >>> chart = dp.plot_accuracy(lambda epsilon: dp.noise.DiscreteLaplaceLaw(1 / Fraction(epsilon)), [0.5, 1, 2])
         >>> type(chart).__name__
-        'LayerChart'
+        'OfflineChart'
     """
     level, size = read_confidence(confidence), positive(step, name="step")
     spent = [positive(epsilon, name="epsilon") for epsilon in epsilons]
