@@ -14,6 +14,7 @@ from subjects import ADD_REMOVE, BOTH
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Grid, Quantile
+from discreet.mechanisms.exponential import exponential_outcomes
 from discreet.privacy.events import BoundedRange
 
 GRID = Grid(low=Fraction(-2), high=Fraction(9), step=Fraction(1, 2), default=Fraction(0))
@@ -22,6 +23,12 @@ Q = st.fractions(min_value=0, max_value=1, max_denominator=20)
 
 def made(**fields: Any) -> Quantile:
     return Quantile(**{"quantile": "1/2", "epsilon": 1, "grid": GRID, "relation": ADD_REMOVE} | fields)
+
+
+def depth(data: list[Fraction], point: Fraction, q: Fraction) -> Fraction:
+    """How far q n lies inside of [rows below, rows below or at]; below 0 where it lies outside."""
+    below, at_most = sum(value < point for value in data), sum(value <= point for value in data)
+    return min(q * len(data) - below, at_most - q * len(data))
 
 
 def rank_error(data: list[Fraction], point: Fraction, q: Fraction) -> Fraction:
@@ -39,7 +46,7 @@ def test_pieces_hold_the_score_of_every_point_for_all_data(data: list[int], q: F
     for start, length, score in zip(starts.tolist(), lengths.tolist(), scores.tolist(), strict=True):
         for index in range(start, start + length):
             covered.append(index)
-            assert -score == rank_error(clamped, index * GRID.step, q) * q.denominator
+            assert score == depth(clamped, index * GRID.step, q) * q.denominator
     assert covered == list(range(GRID.first, GRID.last + 1))
 
 
@@ -49,12 +56,25 @@ def test_the_law_is_the_exponential_mechanism_over_all_points() -> None:
     with precision(128):
         factor = Fraction(2) / (2 * Fraction(3, 4))
         weights = {
-            index: ball(-factor * rank_error([Fraction(v) for v in data], index * GRID.step, q)).exp()
+            index: ball(factor * depth([Fraction(v) for v in data], index * GRID.step, q)).exp()
             for index in range(GRID.first, GRID.last + 1)
         }
         total = sum(weights.values(), ball(0))
         for index, mass in mechanism.distribution(data).masses.items():
             assert mass.overlaps(weights[index] / total)
+
+
+def test_a_value_that_many_rows_share_is_chosen_more_surely_than_by_its_rank_error() -> None:
+    """A score clamped at 0 leaves the best value and its neighbours half as far apart."""
+    data, q = [3] * 8 + [0] * 4 + [8] * 4, Fraction(1, 2)
+    mechanism = made(quantile=q, epsilon=1)
+    places = {index: index * GRID.step for index in range(GRID.first, GRID.last + 1)}
+    clamped = {index: -rank_error([Fraction(v) for v in data], place, q) * 2 for index, place in places.items()}
+    best = int(3 / GRID.step)
+    with precision(128):
+        by_depth = mechanism.distribution(data).masses[best]
+        by_error = exponential_outcomes(clamped, factor=mechanism.factor).masses[best]
+        assert 1 - by_depth < (1 - by_error) / 8
 
 
 @pytest.mark.parametrize("relation", BOTH)

@@ -29,12 +29,12 @@ def made(candidates: tuple[int, ...] = (0, 2, 3, 7), q: str = "1/2", relation: R
     st.sets(st.integers(0, 9), min_size=2),
     st.fractions(0, 1, max_denominator=9),
 )
-def test_scores_are_minus_the_rank_errors(data: list[int], places: set[int], q: Fraction) -> None:
+def test_scores_are_signed_depths(data: list[int], places: set[int], q: Fraction) -> None:
     mechanism = made(tuple(sorted(places)), str(q))
     expected = []
     for place in sorted(places):
         below, at_most = sum(v < place for v in data), sum(v <= place for v in data)
-        expected.append(-max(Fraction(0), q * len(data) - at_most, below - q * len(data)) * q.denominator)
+        expected.append(min(q * len(data) - below, at_most - q * len(data)) * q.denominator)
     assert [Fraction(int(s)) for s in mechanism.scores(Ranked.of(data, GRID))] == expected
 
 

@@ -55,19 +55,36 @@ def test_a_window_that_keeps_all_it_draws_is_found_out(monkeypatch: pytest.Monke
     assert rejects(drawn(mechanism), law(mechanism))
 
 
-@given(st.lists(st.integers(-2, 17), max_size=30), st.fractions(0, 1, max_denominator=9), st.integers(-2, 10))
+@given(
+    st.lists(st.integers(-2, 17), max_size=30) | st.lists(st.integers(4, 6), min_size=20, max_size=60),
+    st.fractions(0, 1, max_denominator=9),
+    st.integers(-2, 10),
+)
 def test_scores_inside_of_a_window_are_exact_and_outside_not_too_low(data: list[int], q: Fraction, room: int) -> None:
     mechanism = made(Relation.REPLACE_ONE, q)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quantile, "_UNLIKELY", room)
         first, last = mechanism._window(len(data))
-    sample = Ranked.of(data, GRID)
-    near = sample.between(first, last)
-    exact, drawn = scores(mechanism.pieces(data)), scores(mechanism._cut(near, len(data), before=first - 1))
+        sample = Ranked.of(data, GRID)
+        near = sample.between(first, last)
+        exact, drawn = scores(mechanism.pieces(data)), scores(mechanism.pieces_near(sample))
     low, high = (near[0] if first > 1 else 0), (near[-1] if last < len(data) else 15)
     assert all(
         drawn[place] == exact[place] if low <= place <= high else drawn[place] >= exact[place] for place in exact
     )
+
+
+@pytest.mark.parametrize("shape", ["spread", "tied", "equal", "sorted"])
+@pytest.mark.parametrize("looked", [None, (1, 1), (98_000, 98_500), (196_000, 196_600)])
+def test_rows_around_a_point_are_counted_whatever_was_sorted_before(shape: str, looked: tuple[int, int] | None) -> None:
+    values = SHAPES[shape](200_000)
+    grid = Grid.between(-3, 200_001, step="0.5")
+    sample = Ranked.of(values, grid)
+    if looked is not None:
+        sample.between(*looked)
+    placed = grid.indices(values)
+    for point in (grid.first, -1, 0, 1, 2, 4, 8, 196_500, 392_400, grid.last):
+        assert sample.counts_around(point) == (np.sum(placed < point), np.sum(placed <= point))
 
 
 def scores(pieces: tuple[np.ndarray, np.ndarray, np.ndarray]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -118,6 +119,21 @@ class Ranked:
         below = np.full(max(0, min(last, 0) - first + 1), self.low, np.int64)
         above = np.full(max(0, last - max(first, self.size + 1) + 1), self.high, np.int64)
         return np.concatenate([below, inside, above])
+
+    def counts_around(self, point: int) -> tuple[int, int]:
+        """Return how many values are below a grid point, and how many are at most equal to it."""
+        run = next(iter(self._sorted), None)
+        if run is not None and run.numbers.size:
+            left, right = (search(run.numbers, point, key=self._placed) for search in (bisect_left, bisect_right))
+            last = run.first + run.numbers.size - 1
+            # The run tells if no row outside of it can be equal to the point.
+            if (left > 0 or run.first == 1) and (right < run.numbers.size or last == self.size):
+                return run.first - 1 + left, run.first - 1 + right
+        values = self.values
+        return int(np.count_nonzero(values < point)), int(np.count_nonzero(values <= point))
+
+    def _placed(self, number: Any) -> int:
+        return int(self.place(np.array([number]))[0])
 
     def _inside(self, first: int, last: int) -> NDArray[np.int64]:
         if first > last:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -36,12 +37,14 @@ _UNLIKELY = 30  # e^-30: how rarely a draw may cost a look at all values.
 class Quantile:
     """Choose a grid point whose rank is near to `quantile` times the number of rows.
 
-    The score of a point is minus its rank error: how far quantile * n lies outside [rows below, rows below or at].
+    The score of a point is its signed depth: how far quantile * n lies inside [rows below, rows below or at], and
+    minus its rank error where it lies outside. A value that many rows share is so much better than its neighbours,
+    which a rank error clamped at 0 does not see.
 
     Guarantee   epsilon, of bounded range.
-    Theorem     A row that comes or goes moves the rank error of every point by at most max(q, 1 - q): it moves q n
-                by q and the two ranks by 0 or 1. A row that changes leaves n and moves the ranks by at most 1.
-                [MT07, Smi11]
+    Theorem     The depth is the least of q n - below and at-or-below - q n. A row that comes or goes moves each of the
+                two by at most max(q, 1 - q): it moves q n by q and the ranks by 0 or 1. A row that changes leaves n
+                and moves the ranks by at most 1. [MT07, Smi11]
     Utility     with probability 1 - b the rank error is at most (2 D / epsilon) ln(points / b), D as above.
 
     Args:
@@ -116,7 +119,7 @@ class Quantile:
                 return point
 
     def _window(self, size: int) -> tuple[int, int]:
-        """Return the ranks to look at. A point of score 0 is always among them.
+        """Return the ranks to look at. A point of score 0 or more is always among them.
 
         Beyond k ranks on each side, all points together are drawn with a chance below points * e^(-factor * k).
         """
@@ -126,8 +129,7 @@ class Quantile:
         return max(1, wanted - reach), min(size, wanted + reach)
 
     def _is_kept(self, sample: Ranked, point: int, *, drawn_with: int) -> bool:
-        values = sample.values
-        below, at_most = (np.array([np.count_nonzero(where)]) for where in (values < point, values <= point))
+        below, at_most = (np.array([count]) for count in sample.counts_around(point))
         own = int(self.scores(below, at_most, sample.size)[0])
         return bool(noise.bernoulli_exp(self.factor * (drawn_with - own)))
 
@@ -152,16 +154,20 @@ class Quantile:
     def pieces_near(self, sample: Ranked) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Do so near to the wanted rank; points farther away are in two long runs, whose score may be too high."""
         first, last = self._window(sample.size)
-        return self._cut(sample.between(first, last), sample.size, before=first - 1)
+        return self._cut(sample.between(first, last), sample.size, before=first - 1, counts=sample.counts_around)
 
     def _cut(
-        self, ordered: NDArray[np.int64], size: int, *, before: int
+        self,
+        ordered: NDArray[np.int64],
+        size: int,
+        *,
+        before: int,
+        counts: Callable[[int], tuple[int, int]] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
         """Cut at some neighbouring ranks out of `size`, of which `before` come before them.
 
         What lies outside is left out. The scores of the points from the first to the last value are exact all the
-        same, if the wanted rank is among these: more values equal to the first would only lower the number of those
-        below it, and more equal to the last only raise the number of those at most equal.
+        same, if the wanted rank is among these: only the first and the last value may be shared by rows outside.
         """
         values, times = np.unique(ordered, return_counts=True)
         upto = before + np.concatenate([[0], np.cumsum(times)])  # rows below each gap, and at most equal to each value
@@ -169,18 +175,21 @@ class Quantile:
         starts = _interleaved(edges[:-1] + 1, values)
         lengths = _interleaved(np.diff(edges) - 1, np.ones_like(values))
         below, at_most = _interleaved(upto, upto[:-1]), _interleaved(upto, upto[1:])
+        if counts is not None and values.size:
+            for place in {1, 2 * values.size - 1}:
+                below[place], at_most[place] = counts(int(starts[place]))
         kept = lengths > 0
         return starts[kept], lengths[kept], self.scores(below, at_most, size)[kept]
 
     def scores(self, below: NDArray[np.int64], at_most: NDArray[np.int64], size: int) -> NDArray[Any]:
-        """Return minus the rank errors of points with so many rows below and at most equal, in parts of a rank."""
+        """Return the signed depths of points with so many rows below and at most equal, in parts of a rank."""
         over, under = self.quantile.numerator, self.quantile.denominator
         # Rows fit into memory, so there are fewer than 2^40; a longer fraction needs Python's integers.
         kind = np.int64 if under < 1 << 22 else object
         wanted = size * over
         low, high = below.astype(kind) * under, at_most.astype(kind) * under
-        errors: NDArray[Any] = np.maximum(0, np.maximum(wanted - high, low - wanted))
-        return -errors
+        depths: NDArray[Any] = np.minimum(wanted - low, high - wanted)
+        return depths
 
     @property
     def factor(self) -> Fraction:
@@ -293,7 +302,7 @@ class QuantileAmong:
         return outcomes.map(chosen, lambda place: self.candidates[place])
 
     def scores(self, sample: Ranked) -> NDArray[Any]:
-        """Return minus the rank error of each candidate, in parts of a rank. This is private."""
+        """Return the signed depth of each candidate, in parts of a rank. This is private."""
         places, values = np.array(self.candidates), sample.values
         counted = np.searchsorted(places, values)  # How many candidates are below each value.
         above = np.bincount(counted, minlength=places.size + 1)

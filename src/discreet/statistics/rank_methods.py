@@ -82,7 +82,7 @@ class ExponentialQuantile(_OfRank):
     def predict(self, facts: ChooserInputs) -> Predicted:
         sample, mechanism = facts.sample, self.make(facts)
         starts, lengths, scores = mechanism.pieces_near(sample)
-        weights = lengths * np.exp(float(mechanism.factor) * scores.astype(float))
+        weights = lengths * np.exp(float(mechanism.factor) * (scores - scores.max()).astype(float))
         points = np.floor(starts[:, None] + lengths[:, None] * (np.arange(_PARTS) + 0.5) / _PARTS)
         errors = np.abs(points - _truth(sample, self.q)) * float(facts.grid.step)
         return of_weights(errors.ravel(), np.repeat(weights, _PARTS)).shrunk(facts.shortened)
