@@ -58,8 +58,9 @@ format: $(VENV)/.ready
 bench: $(VENV)/.ready  ## Side by side with the peers, each in its own environment below .bench/.
 	$(BIN)/python -m benchmarks $(ONLY) $(if $(DATA),--data $(DATA))
 
-docs: $(VENV)/.ready  ## The documentation, into site/.
+docs: $(VENV)/.ready  ## The documentation, into site/; every link of what was built leads somewhere.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/check_site.py site
 
 renew: $(VENV)/.ready  ## Write what is made from the code and from the bibliography: lists, reference pages, schemas.
 	$(BIN)/python docs/make_floors.py

@@ -1,15 +1,16 @@
-"""Fill in the navigation of the site: after a list of pages, such as that of mechanisms, the pages that it links.
+"""Fill in the navigation of the site: the version beside its name, and after a list of pages the pages that it links.
 
-So a page is named once, in the list that people read. `mkdocs.yml` names this file as a hook.
+So the page of a mechanism is named once, in the list that people read. `mkdocs.yml` names this file as a hook.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["linked", "on_config"]
+__all__ = ["linked", "on_config", "version"]
 
 LISTS = ("mechanisms/index.md",)
 _ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\) \|", re.MULTILINE)
@@ -21,8 +22,14 @@ def linked(docs: Path, listing: str) -> list[dict[str, str]]:
     return [{title: f"{folder}/{page}"} for title, page in _ROW.findall((docs / listing).read_text(encoding="utf-8"))]
 
 
+def version(docs: Path) -> str:
+    """Return the version of the package that these pages are about."""
+    return str(tomllib.loads((docs.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+
+
 def on_config(config: Any) -> Any:
     """Do so when the site generator has read its settings."""
+    config["site_name"] += f" {version(Path(config['docs_dir']))}"
     for part in _lists(config["nav"]):
         part += [entry for listing in part if listing in LISTS for entry in linked(Path(config["docs_dir"]), listing)]
     return config

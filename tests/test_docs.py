@@ -174,7 +174,8 @@ def test_every_page_is_in_the_navigation():
 
 def test_a_page_that_is_linked_by_a_list_is_in_the_navigation_once():
     filled_in = script("navigation")
-    config = {"nav": ["index.md", {"Use": [{"Mechanisms": ["mechanisms/index.md"]}]}], "docs_dir": str(DOCS)}
+    nav = ["index.md", {"Use": [{"Mechanisms": ["mechanisms/index.md"]}]}]
+    config = {"site_name": "Discreet", "nav": nav, "docs_dir": str(DOCS)}
     _, use = filled_in.on_config(config)["nav"]
     first, *rest = use["Use"][0]["Mechanisms"]
     assert first == "mechanisms/index.md"
