@@ -14,6 +14,7 @@ from discreet.balls import ball, precision
 from discreet.errors import DiscreetError
 from discreet.lab import verify
 from discreet.mechanisms import Release
+from discreet.mechanisms.sum import centred_step
 from discreet.privacy import events
 from discreet.privacy.outcomes import Outcomes
 
@@ -134,15 +135,16 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
         case "Mean" | "Proportion":
             step = Fraction(1, 2) if type(mechanism).__name__ == "Proportion" else step
             if mechanism.public_rows is None:
-                return (accuracy.total / step, accuracy.count)
+                return (accuracy.total, accuracy.count)
             return (value * mechanism.public_rows / step,)
         case "Variance":
             if mechanism.public_rows is None:
+                step = centred_step(mechanism.grid)
                 return (accuracy.squares / step**2, accuracy.total / step, accuracy.count)
             return (value * (mechanism.public_rows / step) ** 2,)
         case "VectorMean":
             if mechanism.public_rows is None:
-                return (*(cell.total / step for cell in accuracy.cells), accuracy.cells[0].count)
+                return (*(cell.total for cell in accuracy.cells), accuracy.cells[0].count)
             return tuple(part * mechanism.public_rows / step for part in value)
         case "Quantile":
             return value / step

@@ -188,6 +188,11 @@ def aggregates(relation: Relation) -> list[Subject]:
             worlds((-1, 0, 1), sizes(relation)),
             told_apart=((-1, 1, 1), (1, 1, 1)),
         ),
+        Subject(  # about a middle between grid points, and squares less half of the largest
+            Variance(grid=GRID, relation=relation, noise=laplace(36 if size is None else 2), public_rows=size),
+            worlds((-1, 0, 2), sizes(relation)),
+            told_apart=((-1, 2, 2), (0, 0, 0)),
+        ),
         Subject(Histogram(bins=LETTERS[:2], relation=relation, noise=laplace(4)), letters(relation)),
         Subject(Histogram(bins=LETTERS[:2], relation=relation, noise=LOUD), letters(relation)),
         Subject(

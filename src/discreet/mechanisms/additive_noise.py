@@ -11,7 +11,7 @@ from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer, probability
 from discreet.mechanisms.parameters import settle, small_delta
-from discreet.noise.laws import DiscreteLaplaceLaw, Law, RoundedGaussianLaw
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy import events
 from discreet.privacy.events import Event
@@ -79,7 +79,7 @@ class Noise(Protocol):
     def event(self, sensitivity: Sensitivity) -> Event:
         """Return what is spent."""
 
-    def law(self, sensitivity: Sensitivity) -> Law:
+    def law(self, sensitivity: Sensitivity) -> DiscreteLaplaceLaw | RoundedGaussianLaw:
         """Return the law of each coordinate, in grid steps."""
 
     def draw(self, sensitivity: Sensitivity) -> list[int]:

@@ -24,13 +24,24 @@ from discreet.frames.column import Data, as_column, column_of
 from discreet.frames.tables import table_columns
 from discreet.mechanisms.parameters import settle
 
-__all__ = ["Grid", "exact_number", "exact_square_sum", "exact_sum", "nearest_float", "nearest_floats", "number_rows"]
+__all__ = [
+    "Grid",
+    "compact",
+    "exact_number",
+    "exact_square_sum",
+    "exact_sum",
+    "nearest_float",
+    "nearest_floats",
+    "number_rows",
+    "wide",
+]
 
 _LARGEST = 1 << 52  # Steps; every index is exact in 64-bit integers and in floats, and so are differences.
 _STEPS = (Fraction(1, 1 << 500), Fraction(1 << 500))  # Floats reach them without overflow or underflow.
 _HUGE = 1100  # Decimal exponents; beyond them a number is outside every grid, or rounds to zero.
 _EXACT = 1 << 62
 _LARGEST_INT64 = (1 << 63) - 1
+_SAFE = 1 << 61  # Sums and differences of two such numbers fit 64 bits.
 
 
 @final
@@ -297,3 +308,16 @@ def exact_square_sum(indices: NDArray[np.int64]) -> int:
     """Add the squares of whole numbers of at most 2^52 in size, by two digits of 26 bits each."""
     high, low = indices >> 26, indices & ((1 << 26) - 1)
     return (exact_sum(high * high) << 52) + (exact_sum(high * low) << 27) + exact_sum(low * low)
+
+
+def wide(array: NDArray[Any]) -> NDArray[np.object_]:
+    """Return the same numbers as Python integers, which never overflow."""
+    return array.astype(object)
+
+
+def compact(array: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers in 64 bits if they are far from the limit, else as they are."""
+    if array.dtype == np.int64 or not array.size:
+        return array.astype(np.int64)
+    fits = max(abs(int(array.max())), abs(int(array.min()))) < _SAFE
+    return array.astype(np.int64) if fits else array

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+import numpy as np
+
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.frames.column import Data, column_of
@@ -14,13 +16,14 @@ from discreet.mechanisms.count import row_query
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.measurement import Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import read_share, settle
+from discreet.mechanisms.quotient_intervals import MeasuredNoise, quotient_ends
 from discreet.mechanisms.release import Interval, NoiseAccuracy, Release
-from discreet.mechanisms.sum import sum_query
+from discreet.mechanisms.sum import centre_of, centred_reach, centred_step, centred_sum_query, sum_query
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
 
-__all__ = ["Mean", "MeanAccuracy", "VarianceAccuracy", "quotient"]
+__all__ = ["Mean", "MeanAccuracy", "VarianceAccuracy"]
 
 
 @final
@@ -35,7 +38,8 @@ class Mean:
                 the part `count_share` on a count and the rest on a sum of sensitivity (high - low) / 2.
     Theorem     Dividing by a public or an already noisy number is free. Centring halves the sensitivity, since a
                 value is at most half the width away from the middle. [DMNS06]
-    Utility     add-remove: the interval is a box around both noises, so it covers at least what it says.
+    Utility     add-remove: the answer, a quotient and so biased anyway, is kept within the bounds. Its interval is
+                Fieller's, from the law of both noises together: it covers what it says, and hardly more. [Fie54]
 
     Args:
         grid: The bounds that values are clamped to, and the step that they are rounded to.
@@ -78,9 +82,8 @@ class Mean:
         """The noisy sum, and under add-remove the noisy count."""
         if self.relation is Relation.REPLACE_ONE:
             return (Measurement(query=sum_query(self.grid, self.relation), noise=self.noise),)
-        total = sum_query(self.grid, self.relation, centre=self.grid.middle)
         return (
-            Measurement(query=total, noise=self.noise.part(1 - self.count_share)),
+            Measurement(query=centred_sum_query(self.grid), noise=self.noise.part(1 - self.count_share)),
             Measurement(query=row_query(self.relation), noise=self.noise.part(self.count_share)),
         )
 
@@ -111,17 +114,16 @@ class Mean:
 
     def _ratio(self, data: Data) -> Release[Fraction]:
         summing, counting = self.measurements
-        step, centre = self.grid.step, self.grid.middle * self.grid.step
-        total, (count,) = summing.measure(data)[0] * step, counting.measure(data)
         accuracy = MeanAccuracy(
-            centre=centre,
-            total=total,
-            count=count,
-            total_accuracy=summing.accuracy(step),
-            count_accuracy=counting.accuracy(),
+            centre=centre_of(self.grid),
+            step=centred_step(self.grid),
+            reach=centred_reach(self.grid),
+            total=summing.measure(data)[0],
+            count=counting.measure(data)[0],
+            noises=(summing.noise_in_units, counting.noise_in_units),
         )
         return Release(
-            value=centre + quotient(total, count),
+            value=min(max(accuracy.quotient, self.grid.low), self.grid.high),
             event=self.event,
             relation=self.relation,
             accuracy=accuracy,
@@ -153,11 +155,6 @@ def check_length(data: Data, size: int) -> None:
 # --- ratio: Noisy sums over a noisy count: what both noises together say about the quotient. ---
 
 
-def quotient(total: Fraction, count: int) -> Fraction:
-    """Divide by the noisy count, or by one where it says that nobody is there."""
-    return total / max(1, count)
-
-
 def _quotients(total: Interval, count: Interval) -> Interval:
     """Enclose s / n for all s and whole n >= 1 in two intervals."""
     fewest, most = max(Fraction(1), count[0]), max(Fraction(1), count[1])
@@ -165,41 +162,43 @@ def _quotients(total: Interval, count: Interval) -> Interval:
     return min(corners), max(corners)
 
 
-def _each(confidence: Fraction, times: int) -> Fraction:
-    """Return the confidence each of `times` intervals needs so that all hold at once."""
-    return 1 - (1 - confidence) / times
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanAccuracy:
-    """A mean is centre + sum / count: both are enclosed, and every quotient of the two is inside.
+    """A mean is centre + sum / count; which quotients are near enough to both follows from their noises. [Fie54]
 
     An empty table has no mean; for it the interval means nothing.
     """
 
     centre: Fraction
-    total: Fraction  # the noisy sum, as released
+    step: Fraction
+    reach: int  # of the exact quotient, in steps
+    total: int  # the noisy sum about the centre, in steps, as released
     count: int  # the noisy count, as released
-    total_accuracy: NoiseAccuracy
-    count_accuracy: NoiseAccuracy
+    noises: tuple[MeasuredNoise, MeasuredNoise]  # of both
+
+    @property
+    def quotient(self) -> Fraction:
+        """The released mean; where the count says that nobody is there, it is taken for one."""
+        return self.centre + self.step * self.total / max(1, self.count)
 
     @property
     def noise(self) -> None:
         return None
 
     def interval(self, value: Fraction, confidence: Fraction) -> Interval:
-        each = _each(confidence, 2)
-        total = self.total_accuracy.interval(self.total, each)
-        low, high = _quotients(total, self.count_accuracy.interval(self.count, each))
-        return self.centre + low, self.centre + high
+        total, count = (np.array([number], dtype=object) for number in (self.total, self.count))
+        ends = quotient_ends(total, count, self.noises, self.reach, confidence)
+        low, high = (Fraction(int(over[0]), int(under[0])) for over, under in ends)
+        return self.centre + self.step * low, self.centre + self.step * high
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VarianceAccuracy:
-    """A variance is (sum of squares) / count - ((sum) / count)^2, about any centre."""
+    """A variance is fold + (sum of squares, less fold each) / count - ((sum) / count)^2, about any centre."""
 
+    fold: Fraction
     squares: Fraction  # noisy, as released
     total: Fraction
     count: int
@@ -208,14 +207,20 @@ class VarianceAccuracy:
     count_accuracy: NoiseAccuracy
 
     @property
+    def quotient(self) -> Fraction:
+        """The released variance; where the count says that nobody is there, it is taken for one."""
+        many = max(1, self.count)
+        return self.fold + self.squares / many - (self.total / many) ** 2
+
+    @property
     def noise(self) -> None:
         return None
 
     def interval(self, value: Fraction, confidence: Fraction) -> Interval:
-        each = _each(confidence, 3)
+        each = 1 - (1 - confidence) / 3
         count = self.count_accuracy.interval(self.count, each)
         first = _quotients(self.squares_accuracy.interval(self.squares, each), count)
         mean = _quotients(self.total_accuracy.interval(self.total, each), count)
         ends = sorted(end**2 for end in mean)
         least = Fraction(0) if mean[0] <= 0 <= mean[1] else ends[0]
-        return first[0] - ends[1], first[1] - least
+        return self.fold + first[0] - ends[1], self.fold + first[1] - least

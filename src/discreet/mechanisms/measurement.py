@@ -9,6 +9,7 @@ from typing import Any, final
 
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.parameters import settle
+from discreet.mechanisms.quotient_intervals import MeasuredNoise
 from discreet.mechanisms.release import NoiseAccuracy
 from discreet.privacy import outcomes
 from discreet.privacy.events import Composed, Event
@@ -85,6 +86,11 @@ class Measurement:
         """Tell how far each number is from the exact one, where the query counts in `step`."""
         slack = Fraction(self.unit, 2) if self.unit > 1 else Fraction(0)
         return NoiseAccuracy(noise=self.noise.law(self.sensitivity), step=step * self.unit, slack=step * slack)
+
+    @property
+    def noise_in_units(self) -> MeasuredNoise:
+        """The noise of each number, for intervals of what is computed from several."""
+        return MeasuredNoise(self.noise.law(self.sensitivity), self.unit)
 
     def measure(self, data: Any) -> tuple[int, ...]:
         """Evaluate, add noise, and return grid steps."""

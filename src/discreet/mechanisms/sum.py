@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
@@ -16,7 +19,9 @@ from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
 
-__all__ = ["Sum", "sum_query"]
+__all__ = ["Sum", "centre_of", "centred_reach", "centred_step", "centred_sum_query", "centred_values", "sum_query"]
+
+_FEW = 64  # Steps; with so few, half a step beside the middle would be noise that can be spared.
 
 
 @final
@@ -81,12 +86,57 @@ class Sum:
         return zero if self.grid.low >= 0 else None, zero if self.grid.high <= 0 else None
 
 
-def sum_query(grid: Grid, relation: Relation, *, centre: int = 0) -> BoundedQuery:
-    """The sum of the grid indices, each counted from `centre`."""
-    farthest = max(abs(grid.first - centre), abs(grid.last - centre))
+def sum_query(grid: Grid, relation: Relation) -> BoundedQuery:
+    """The sum of the grid indices."""
+    farthest = max(abs(grid.first), abs(grid.last))
     size = farthest if relation is Relation.ADD_REMOVE else grid.width
     return BoundedQuery(
-        evaluate=lambda data: (exact_sum(grid.indices(data) - centre),),
+        evaluate=lambda data: (exact_sum(grid.indices(data)),),
         sensitivity=Sensitivity.scalar(size),
         relation=relation,
     )
+
+
+# --- centred: Distances from the middle of the bounds, which no value exceeds by more than half their width. ---
+
+
+def centre_of(grid: Grid) -> Fraction:
+    """The middle that distances are counted from."""
+    return _middle(grid) * centred_step(grid)
+
+
+def centred_step(grid: Grid) -> Fraction:
+    """The step in which distances from the middle are counted.
+
+    With an odd number of steps no grid point is in the middle: where steps are few, half steps are counted.
+    """
+    return grid.step / _parts(grid)
+
+
+def centred_values(grid: Grid, data: Data) -> NDArray[np.int64]:
+    """Return how far each value is from the middle, in centred steps. This is private."""
+    return _parts(grid) * grid.indices(data) - _middle(grid)
+
+
+def centred_reach(grid: Grid) -> int:
+    """Return how far a value is from the middle at most, in centred steps."""
+    middle = _middle(grid)
+    return max(_parts(grid) * grid.last - middle, middle - _parts(grid) * grid.first)
+
+
+def centred_sum_query(grid: Grid) -> BoundedQuery:
+    """The sum of distances from the middle, in centred steps, under add-remove."""
+    return BoundedQuery(
+        evaluate=lambda data: (exact_sum(centred_values(grid, data)),),
+        sensitivity=Sensitivity.scalar(centred_reach(grid)),
+        relation=Relation.ADD_REMOVE,
+    )
+
+
+def _parts(grid: Grid) -> int:
+    return 2 if grid.width % 2 and grid.width <= _FEW else 1
+
+
+def _middle(grid: Grid) -> int:
+    """The middle, in centred steps."""
+    return grid.first + grid.last if _parts(grid) == 2 else grid.middle

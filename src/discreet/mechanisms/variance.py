@@ -11,11 +11,11 @@ from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.count import row_query
 from discreet.mechanisms.grid import Grid, exact_square_sum, exact_sum
-from discreet.mechanisms.mean import VarianceAccuracy, check_length, check_size, quotient
+from discreet.mechanisms.mean import VarianceAccuracy, check_length, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Interval, Release
-from discreet.mechanisms.sum import sum_query
+from discreet.mechanisms.sum import centred_reach, centred_step, centred_sum_query, centred_values
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
@@ -31,11 +31,11 @@ _ROOT_STEP = Fraction(1, 10**12)
 class Variance:
     """Release the variance (divisor n) of the values, each clamped to the grid.
 
-    Under add-remove it comes from a noisy sum of squares, a noisy sum, both about the middle of the grid, and a noisy
-    count, each with a third of the budget.
+    Under add-remove it comes from a noisy sum of squares, less half of the largest one each, a noisy sum, both about
+    the middle of the grid, and a noisy count, each with a third of the budget; it is kept where variances can be.
 
     Guarantee   what the noise spends on the sensitivity (high - low)^2 (n - 1) / n^2 under replace-one, or on the
-                sensitivities (h^2, h, 1) of the three numbers under add-remove, h being half the width.
+                sensitivities (h^2 / 2, h, 1) of the three numbers under add-remove, h being half the width.
     Theorem     The sum of squares about the mean is the sum of squared differences of all pairs over n; one unit is
                 in n - 1 pairs. It is convex in each value, so the largest change is reached at the bounds. [Vad17]
     Utility     under add-remove the interval is a box around three noises and covers at least what it says.
@@ -78,7 +78,7 @@ class Variance:
         third = self.noise.part(_THIRD)
         return (
             Measurement(query=_square_query(self.grid), noise=third),
-            Measurement(query=sum_query(self.grid, self.relation, centre=self.grid.middle), noise=third),
+            Measurement(query=centred_sum_query(self.grid), noise=third),
             Measurement(query=row_query(self.relation), noise=third),
         )
 
@@ -109,23 +109,23 @@ class Variance:
 
     def _ratio(self, data: Data) -> Release[Fraction]:
         squaring, summing, counting = self.measurements
-        step = self.grid.step
-        squares, total = squaring.measure(data)[0] * step**2, summing.measure(data)[0] * step
-        (count,) = counting.measure(data)
+        step = centred_step(self.grid)
         accuracy = VarianceAccuracy(
-            squares=squares,
-            total=total,
-            count=count,
+            fold=_fold(self.grid) * step**2,
+            squares=squaring.measure(data)[0] * step**2,
+            total=summing.measure(data)[0] * step,
+            count=counting.measure(data)[0],
             squares_accuracy=squaring.accuracy(step**2),
             total_accuracy=summing.accuracy(step),
             count_accuracy=counting.accuracy(),
         )
+        low, high = self._limits()
         return Release(
-            value=quotient(squares, count) - quotient(total, count) ** 2,
+            value=min(max(accuracy.quotient, low), high),
             event=self.event,
             relation=self.relation,
             accuracy=accuracy,
-            limits=self._limits(),
+            limits=(low, high),
         )
 
     def _limits(self) -> tuple[Fraction, Fraction]:
@@ -150,13 +150,22 @@ def spread_query(grid: Grid, size: int) -> BoundedQuery:
 
 
 def _square_query(grid: Grid) -> BoundedQuery:
-    """The sum of squared distances from the middle, under add-remove."""
-    reach = max(grid.last - grid.middle, grid.middle - grid.first)
-    return BoundedQuery(
-        evaluate=lambda data: (exact_square_sum(grid.indices(data) - grid.middle),),
-        sensitivity=Sensitivity.scalar(reach**2),
-        relation=Relation.ADD_REMOVE,
-    )
+    """The sum of squared distances from the middle, less half of the largest square each, under add-remove.
+
+    What one row adds lies between -fold and reach^2 - fold: half as far from zero as the square itself.
+    """
+    fold = _fold(grid)
+
+    def evaluate(data: Data) -> tuple[int, ...]:
+        distances = centred_values(grid, data)
+        return (exact_square_sum(distances) - fold * len(distances),)
+
+    sensitivity = Sensitivity.scalar(max(fold, centred_reach(grid) ** 2 - fold))
+    return BoundedQuery(evaluate=evaluate, sensitivity=sensitivity, relation=Relation.ADD_REMOVE)
+
+
+def _fold(grid: Grid) -> int:
+    return centred_reach(grid) ** 2 // 2
 
 
 # --- root: The standard deviation, by post-processing. ---

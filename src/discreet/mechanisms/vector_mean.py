@@ -15,7 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive, positive_integer
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
-from discreet.mechanisms.mean import MeanAccuracy, check_size, quotient
+from discreet.mechanisms.mean import MeanAccuracy, check_size
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import read_share, settle
 from discreet.mechanisms.release import EachCell, Release
@@ -154,19 +154,20 @@ class VectorMean:
 
     def _ratio(self, rows: Rows) -> Release[tuple[Fraction, ...]]:
         summing, counting = self.measurements
-        totals = tuple(total * self.step for total in summing.measure(rows))
-        (count,) = counting.measure(rows)
+        totals, (count,) = summing.measure(rows), counting.measure(rows)
         cells = tuple(
             MeanAccuracy(
                 centre=Fraction(0),
+                step=self.step,
+                reach=self.radius,
                 total=total,
                 count=count,
-                total_accuracy=summing.accuracy(self.step),
-                count_accuracy=counting.accuracy(),
+                noises=(summing.noise_in_units, counting.noise_in_units),
             )
             for total in totals
         )
-        return self._released(tuple(quotient(total, count) for total in totals), EachCell(cells=cells))
+        means = tuple(min(max(cell.quotient, -self.bound), self.bound) for cell in cells)
+        return self._released(means, EachCell(cells=cells))
 
     def _released(self, value: tuple[Fraction, ...], accuracy: EachCell) -> Release[tuple[Fraction, ...]]:
         return Release(

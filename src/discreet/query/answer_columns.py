@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from discreet.exact import estimate_of, number_of
 from discreet.formatting import decimal, decimal_up, places_for, plain, shortened
+from discreet.mechanisms.grid import compact, wide
 from discreet.schema.columns import Kind
 
-__all__ = ["AnswerColumn", "Cell", "ExactNumbers", "Values", "cell_text", "compact", "shown", "wide"]
+__all__ = ["AnswerColumn", "Cell", "ExactNumbers", "Values", "cell_text", "shown"]
 
 # Whole numbers are held in an array; fractions are made only when somebody asks.
-_SAFE = 1 << 61  # Sums and differences of two such numbers fit 64 bits.
 
 
 @final
@@ -64,19 +64,6 @@ class ExactNumbers:
             return None
         exact = compact(wide(self.over) * int(self.step) + int(self.offset))
         return exact if exact.dtype == np.int64 else None
-
-
-def wide(array: NDArray[Any]) -> NDArray[np.object_]:
-    """Return the same numbers as Python integers, which never overflow."""
-    return array.astype(object)
-
-
-def compact(array: NDArray[Any]) -> NDArray[Any]:
-    """Return whole numbers in 64 bits if they are far from the limit, else as they are."""
-    if array.dtype == np.int64 or not array.size:
-        return array.astype(np.int64)
-    fits = max(abs(int(array.max())), abs(int(array.min()))) < _SAFE
-    return array.astype(np.int64) if fits else array
 
 
 Values: TypeAlias = ExactNumbers | tuple[Hashable, ...]

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.query.answer_columns import compact, wide
+from discreet.mechanisms.grid import compact, wide
 from discreet.query.bounding.aggregation import Tally
 from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import ReleasedNumbers

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import ratio
 from discreet.formatting import csv_cell, plain, printable
+from discreet.mechanisms.grid import compact
 from discreet.privacy import events
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.answer_columns import AnswerColumn, Cell, ExactNumbers, Values, compact, shown
+from discreet.query.answer_columns import AnswerColumn, Cell, ExactNumbers, Values, shown
 from discreet.schema.columns import Kind, arrow_type
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Nois
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.measurement import Measurement
+from discreet.mechanisms.sum import centred_step
 from discreet.privacy.relation import Relation
 from discreet.statistics.chooser_inputs import TYPICAL, WIDE, ChooserInputs, Predicted, with_bias
 from discreet.statistics.expected import Floats
@@ -132,7 +133,8 @@ def _mean_errors(facts: ChooserInputs, within: Grid, noise: Noise, count_share: 
     low, high, rows = float(within.low), float(within.high), facts.rows or 1
     inside = np.clip(facts.column, low, high)
     # The noise of the sum, and under add-remove that of the count times how far the mean is from the middle.
-    weights = (float(within.step), abs(float(inside.mean()) - (low + high) / 2))
+    step = within.step if mean.public_rows is not None else centred_step(within)
+    weights = (float(step), abs(float(inside.mean()) - (low + high) / 2))
     typical, wide = (
         math.hypot(
             *(_half_width(part, level) * weight for part, weight in zip(mean.measurements, weights, strict=False))

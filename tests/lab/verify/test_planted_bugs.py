@@ -72,6 +72,11 @@ def sparse(queries: Callable[..., Sequence[int]], relation: Relation, *noise: An
     return SparseVector(queries, *noise, PureDP(E), relation, tells)
 
 
+def squares(fold: int) -> Callable[..., Sequence[int]]:
+    """Sum the squares of 0 and 2, less the fold each."""
+    return lambda data: [sum((2 * value) ** 2 - fold for value in data)]
+
+
 def alternating(data: tuple[int, ...]) -> list[int]:
     """Two counts asked in turn; one replaced record lowers the one and raises the other."""
     return [data.count(0), data.count(1)] * 3
@@ -92,6 +97,12 @@ ALGORITHM_1 = (2 / E, 4 / E, 1)
 ALGORITHM_1_TWICE = (2 / E, 8 / E, 2)
 
 BUGS = [
+    Bug(
+        "squares with the noise of those less half of the largest",
+        Noisy(squares(0), [DiscreteLaplaceLaw(Fraction(2))], PureDP(1), ADD_REMOVE),
+        Noisy(squares(2), [DiscreteLaplaceLaw(Fraction(2))], PureDP(1), ADD_REMOVE),
+        BITS,
+    ),
     Bug("Laplace scale Δ/2ε", laplace("0.5"), laplace(1), BITS),
     Bug("Laplace scale 1 % too small", laplace("0.99"), laplace(1), BITS),
     Bug(

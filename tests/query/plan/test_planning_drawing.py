@@ -14,6 +14,7 @@ from recorded import replayed
 from statistical import fits, rejects
 
 from discreet.balls import precision
+from discreet.mechanisms.quotient_intervals import quotient_ends, reach_of_sum
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.query.ast import (
     Choose,
@@ -33,7 +34,7 @@ from discreet.query.ast import (
 )
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
 from discreet.query.engine import ExactCounts
-from discreet.query.plan.answers import predicted, quotient_ends, reach_of_sum
+from discreet.query.plan.answers import predicted
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import NumberNoise, Spend
 from discreet.query.plan.planner import PricedQuery, plan

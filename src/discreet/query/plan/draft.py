@@ -6,7 +6,6 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 import numpy as np
@@ -18,6 +17,7 @@ from discreet.exact import Number as ExactNumber
 from discreet.exact import positive, positive_integer
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_confidence, read_flag, settle, small_delta
+from discreet.mechanisms.quotient_intervals import half_width
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
 from discreet.query.ast import Query
@@ -153,12 +153,6 @@ class NumberNoise:
         if isinstance(self.law, DiscreteLaplaceLaw):
             return noise.discrete_laplace(self.law.scale, groups)
         return noise.rounded_gaussian(size=groups, variance=self.law.variance)
-
-
-@lru_cache(1024)
-def half_width(law: DiscreteLaplaceLaw | RoundedGaussianLaw, confidence: Fraction) -> int:
-    """Remember what a law says: all groups ask the same."""
-    return law.half_width(confidence)
 
 
 @final

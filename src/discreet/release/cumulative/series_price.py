@@ -18,12 +18,13 @@ from discreet import noise
 from discreet.errors import InvalidParameter, LedgerDamaged, Refused
 from discreet.exact import positive_integer
 from discreet.formatting import significant_up
+from discreet.mechanisms.grid import compact
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.privacy import calibrate, epsilon
 from discreet.privacy.events import Gaussian
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
-from discreet.query.answer_columns import AnswerColumn, ExactNumbers, compact
+from discreet.query.answer_columns import AnswerColumn, ExactNumbers
 from discreet.release.cumulative.strategies import (
     ONE,
     Strategy,
